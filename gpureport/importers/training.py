@@ -238,9 +238,9 @@ def _split_header(line: str) -> tuple[str, list[str]]:
 
 
 def _read_objects(lines: Sequence[str], account: Account) -> Iterator[printed.Row]:
-    for number, line, is_cut in tools.text_lines(lines, 1, account):
+    for number, line in tools.text_lines(lines, 1, account, may_be_cut=True):
         content = _parse_object(line)
-        damaged = reasons.CUT_LAST_LINE if is_cut and content is None else f"{reasons.MALFORMED} object"
+        damaged = reasons.CUT_LAST_LINE if content is None and number == len(lines) else f"{reasons.MALFORMED} object"
         yield number, line, content if isinstance(content, dict) else damaged
 
 

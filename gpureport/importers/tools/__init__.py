@@ -121,14 +121,16 @@ def first_lines(text: str, most: int = 20) -> list[str]:
     return [line for line in text.splitlines() if line.strip()][:most]
 
 
-def text_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str, bool]]:
-    """Yield the lines that are not empty: number, text, and whether the log ends inside; damaged ones are rejected."""
+def text_lines(
+    lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Yield number and text of the lines that are not empty; damaged ones, and a last one that is cut, are rejected."""
     for number, line in enumerate(lines, first):
         if line and not line.isspace():
-            if fault := damage(line):
+            if fault := damage(line) or ("" if may_be_cut or line.endswith("\n") else reasons.CUT_LAST_LINE):
                 account.reject(fault, number, line)
             else:
-                yield number, line.rstrip("\r\n"), not line.endswith("\n")
+                yield number, line.rstrip("\r\n")
 
 
 def table_rows(
@@ -140,7 +142,7 @@ def table_rows(
     """
     layout: T | None = None
     width = 0
-    for number, text, cut in text_lines(lines, first, account):
+    for number, text in text_lines(lines, first, account):
         delimiter = delimiter or find_delimiter(text)
         row = split_cells(text, delimiter)
         # nothing behind a last delimiter is not a cell
@@ -151,8 +153,8 @@ def table_rows(
             account.headers += 1
         elif layout is None:
             account.reject(reasons.BEFORE_HEADER, number, text)
-        elif cut or (len(row) != width and len(header) != width) or len(row) > width + 1:
-            account.reject(reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS, number, text)
+        elif (len(row) != width and len(header) != width) or len(row) > width + 1:
+            account.reject(reasons.WRONG_CELLS, number, text)
         else:
             yield number, layout, row[:width]
 
