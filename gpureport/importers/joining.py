@@ -14,24 +14,11 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
 from gpureport.errors import SourceError
+from gpureport.importers import surveys
 from gpureport.importers.account import list_first
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
 from gpureport.importers.sources import strip_suffixes
-from gpureport.importers.surveys import (
-    KEYS,
-    Log,
-    Tables,
-    check_shared_time,
-    check_time_bases,
-    find_nearest,
-    find_same_device,
-    find_span,
-    hash_rows,
-    relate_logs,
-    shared_time,
-    spans_overlap,
-)
 from gpureport.label_tags import merge_pairs
 from gpureport.metrics import BY_NAME, MetricKind, Scope
 from gpureport.record_folder import name_log, read_run_file
@@ -48,7 +35,7 @@ _JOINED, _HELD = "joined", "held"
 """Rows of a companion that were joined to those of the main log, and values that the main log holds as well."""
 
 
-def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome]]:
+def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
     """Return the rows of each device of several logs that are one run, and what is known of the run and of the others.
 
     Main logs go on from one to the next, with one account: rows that stand in two are taken once. Their companions, as
@@ -61,16 +48,16 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome
     # what a single reading covers is a second; the finest log of the machine gets what the others add
     pace = {log: (log.interval, -len(next(iter(log.tables.values())))) for log in logs if log.given.beside}
     hosts = sorted(pace, key=pace.__getitem__)
-    check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
+    surveys.check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
     _find_nodes(mains, hosts)
     known: dict[str, Device] = {}
-    tables: Tables = {}
+    tables: surveys.Tables = {}
     outcomes = [_join_mains(sorted(mains, key=lambda log: min(log.spans.values())), known, tables)] if mains else []
     own, rates = list(known), dict(outcomes[0].intervals) if mains else {}
     machines: set[str] = set()
     for log in (*hosts, *companions):
         if mains:
-            check_shared_time(log.given.locator, log.span, outcomes[0].span)
+            surveys.check_shared_time(log.given.locator, log.span, outcomes[0].span)
         main = mains[log.given.companion_of or 0] if mains else hosts[0]
         log.node = main.node if log in companions else log.node
         outcomes.append(_add_log(log, main.given.locator, known, tables, rates, machines))
@@ -80,7 +67,7 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome
     return tables, outcomes
 
 
-def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
+def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> None:
     """Name the node of each log by its recording, its file or its folder; none where all are of one machine.
 
     A host log that bears the name of no GPU log, and is the only one, is one of no particular node.
@@ -89,7 +76,7 @@ def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
     leaders = list(range(len(mains)))
     apart = []
     for one, other in combinations(leaders, 2):
-        told = relate_logs(mains[one], mains[other])
+        told = surveys.relate_logs(mains[one], mains[other])
         if told == "same":
             low, high = sorted((leaders[one], leaders[other]))
             leaders = [low if leader == high else leader for leader in leaders]
@@ -115,7 +102,7 @@ def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
         log.node = name if len(hosts) > 1 or name in {main.node for main in mains} else None
 
 
-def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -> Outcome:
+def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: surveys.Tables) -> Outcome:
     """Add the rows and devices of main logs to those of the run; return what is known of all of them."""
     if len(logs) == 1:
         known |= {device.id: device for device in logs[0].outcome.devices}
@@ -133,8 +120,9 @@ def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -
         for device in (device for device in log.outcome.devices if device.id in own):
             names[device.id] = name = _name_device(device, log.node, known, names.values())
             rows, before = own[device.id], kept.setdefault(name, [])
-            if any(shared_time(log.spans[device.id], find_span(part)) >= 0 for part in before):
-                repeated = np.isin(hash_rows(rows), np.concatenate([hash_rows(part) for part in before]))
+            if any(surveys.shared_time(log.spans[device.id], surveys.find_span(part)) >= 0 for part in before):
+                known_rows = np.concatenate(list(map(surveys.hash_rows, before)))
+                repeated = np.isin(surveys.hash_rows(rows), known_rows)
                 twice += int(repeated.sum())
                 rows = rows.filter(columns.to_arrow(~repeated, pa.bool_()))
             before += [sort_by_time(rows, name)] if len(rows) else []
@@ -170,13 +158,14 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
     """Return the id that a device has in the run, with all that is known of it; `taken` are others of its log."""
     before = "" if node is None else f"{node}/"
     here = [each for each in known.values() if each.node == node]
-    same = find_same_device(replace(device, id=before + device.id), [each for each in here if each.id not in taken])
+    free = [each for each in here if each.id not in taken]
+    same = surveys.find_same_device(replace(device, id=before + device.id), free)
     if same is None:
         index, own = device.index, device.id
         if index is not None:
             if before + own in known:
                 indices = {each.index for each in here}
-                index = next(free for free in range(len(indices) + 1) if free not in indices)
+                index = min({*range(len(indices) + 1)} - indices)
             own = f"gpu:{index}"
         known[before + own] = replace(device, id=before + own, index=index, node=node)
         return before + own
@@ -207,7 +196,7 @@ def _merge_accounts(accounts: Sequence[Quality], twice: int) -> Quality:
     )
 
 
-def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Quality:
+def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -> Quality:
     """Return the account of a log with the names of its devices in the run, without those that are not among them."""
     account = log.outcome.quality
     gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
@@ -217,7 +206,7 @@ def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Qualit
     return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
 
 
-def _recorded_on(log: Log) -> str:
+def _recorded_on(log: surveys.Log) -> str:
     """Return the machine on which a log was recorded, where its recording says so."""
     path = Path(log.given.locator)
     run = read_run_file(path.parent) if name_log(path) else None
@@ -225,7 +214,12 @@ def _recorded_on(log: Log) -> str:
 
 
 def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
-    log: Log, main: str, known: dict[str, Device], tables: Tables, rates: dict[str, float], machines: Collection[str]
+    log: surveys.Log,
+    main: str,
+    known: dict[str, Device],
+    tables: surveys.Tables,
+    rates: dict[str, float],
+    machines: Collection[str],
 ) -> Outcome:
     """Add what a companion or a log of the machine holds to the run; return what is known of it.
 
@@ -246,11 +240,11 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
             names[device.id], rates[name] = name, rate
             tables[name] = sort_by_time(rows, name)
             continue
-        if is_host and not spans_overlap(log.spans[device.id], find_span(tables[name])):
+        if is_host and not surveys.spans_overlap(log.spans[device.id], surveys.find_span(tables[name])):
             both = [tables[name], sort_by_time(rows, name)]
             tables[name] = sort_by_time(pa.concat_tables(both, promote_options="default"), name)
             continue
-        if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - KEYS)):
+        if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - surveys.KEYS)):
             what = f"several host logs for one run hold {twice[0]}"
             raise SourceError(log.given.locator, what, "give one, or join them before", code="metric_in_two_logs")
         tables[name] = _join_columns(tables[name], rows, (rates[name], rate), account, covering=is_host)
@@ -282,9 +276,9 @@ def _join_columns(
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
-    nearest, distance = find_nearest(others, times)
+    nearest, distance = surveys.find_nearest(others, times)
     near = distance <= max(every)
-    source, far = find_nearest(times, others)
+    source, far = surveys.find_nearest(times, others)
     is_known = far <= every[1]
     if covering:
         middles = times - every[0] // 2
@@ -295,7 +289,7 @@ def _join_columns(
     picks: Any = pa.array(source, mask=~is_known)
     for name in rows.column_names:
         column = rows.column(name)
-        if name in KEYS or column.null_count == len(rows):
+        if name in surveys.KEYS or column.null_count == len(rows):
             continue
         if name in whole.column_names:
             if whole.column(name).null_count < len(whole):

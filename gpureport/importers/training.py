@@ -109,9 +109,7 @@ class TrainingLog:
             options: the zone of its stamps.
             started: when the run began, in microseconds, for a log of elapsed times.
             name: what a person called it; TensorBoard's export names its metric nowhere else.
-
-        Raises:
-            SourceError: when it holds no point.
+        Raise a `SourceError` when it holds no point.
         """
         account, known, of_epochs = Account(), dict[str, int](), False
         counts: list[array[int]] = [array(kind) for kind in "qbqqi"]

@@ -258,8 +258,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows that the answers hold, in the order of time.
 
-    Raises:
-        SourceError: when they are too large, cut, errors, or of no metric of DCGM.
+    Raise a `SourceError` when they are too large, cut, errors, or of no metric of DCGM.
     """
     held, size = list[str](), 0
     for line in lines:
