@@ -9,7 +9,6 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -29,7 +28,6 @@ from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
 from gpureport.importers.source_text import Text, head_text
 from gpureport.importers.tensorboard import MARK, read_events
-from gpureport.parsing import parse_json
 from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.work_counting import count_gains
@@ -221,9 +219,7 @@ def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[printed
 
 def _parse_object(text: str) -> object:
     """Return what JSON says, None where it is none."""
-    with suppress(ValueError, RecursionError):
-        return parse_json(text)
-    return None
+    return next(iter(tools.parse_documents(text) or ()), None)
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
