@@ -84,7 +84,7 @@ def _find_table(header: Sequence[str]) -> _Table | None:
     return _Table(stamps, kept, names[stamps[-1]], others)
 
 
-@lru_cache(2**16)
+@lru_cache(4096)
 def _read(text: str, scale: float, most: float) -> float | None:
     """Return the value of a cell, NaN for what no machine has, None where it is no number."""
     try:

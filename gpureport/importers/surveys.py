@@ -153,8 +153,8 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
 
 def find_span(table: pa.Table) -> Span:
     """Return the first and last time of rows in the order of time."""
-    first, last = columns.integers(table.column("timestamp").take([0, len(table) - 1])).tolist()
-    return first, last
+    times = columns.integers(table.column("timestamp"))
+    return int(times[0]), int(times[-1])
 
 
 def shared_time(one: Span, other: Span) -> int:
