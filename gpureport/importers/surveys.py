@@ -18,7 +18,6 @@ from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, T
 from gpureport.importers.reading import survey_key, surveyed
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
-from gpureport.record_folder import RUN_FILE, name_log
 from gpureport.recording import Device
 from gpureport.series_table import KEY_FIELDS, sort_by_time
 
@@ -60,7 +59,6 @@ class Log:
         span, spans: first and last time, and those of each device.
         interval: median seconds between samples; 1 where a device has a single one.
         metrics, is_complete: columns that hold a value, and whether all are among them that most checks need.
-        recording: the folder into which `gpureport record` wrote it; None for any other log.
         rank: sorts the main log first: the most metrics that checks need, then the finest, then the richest.
         held: bytes of the rows that are held.
         node: the machine of several that it is of, once the logs are joined.
@@ -83,8 +81,6 @@ class Log:
         self.gpus = tuple(device for device in self.outcome.devices if device.scope is Scope.GPU)
         rates = sorted(self.outcome.intervals.get(each.id) or 1.0 for each in self.gpus or self.outcome.devices)
         self.interval = rates[len(rates) // 2]
-        folder = given.path.parent
-        self.recording = folder if name_log(given.path) and (folder / RUN_FILE).is_file() else None
         core = len(self.metrics & CORE_METRICS)
         self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
