@@ -151,7 +151,7 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
         f"{list_first(machines, _LISTED)}. A uuid among their columns would tell."
     )
-    return outcome.noted((note,))
+    return replace(outcome, quality=replace(outcome.quality, notes=(*outcome.quality.notes, note)))
 
 
 def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
