@@ -9,15 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from math import nan
 from typing import Any
 
+from gpureport.importers import tools
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import parse_time, parse_time_of_day
-from gpureport.importers.columns import Rows
-from gpureport.importers.host_rows import FIGURE, Around, Cells, DayClock, Said, collect, find_readers
+from gpureport.importers.host_rows import FIGURE, Around, Cells, DayClock, Said, find_readers, host_form
 from gpureport.importers.protocol import reject_reasons as reasons
 
 # sar, mpstat and pidstat: a heading begins with a time, as rows do
@@ -30,7 +29,7 @@ _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
 """The line that sysstat's programs begin with: system, release, host, date, and how many cores the machine has."""
-_WIDEST = 300
+_WIDEST, _FIRST_LINES = 300, 100
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
@@ -38,7 +37,8 @@ _SYSSTAT = {
 """Columns by which a table of sysstat is known."""
 
 
-def _read_sysstat(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+@host_form
+def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     """Yield the rows of tables below a line with the date."""
     clock, names = DayClock(account, around), tuple[str, ...]()
     cores: list[str] = []
@@ -90,7 +90,8 @@ def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | N
 _SADF = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
 
 
-def _read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
+@host_form
+def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
     """Yield the rows of the first machine that the log names."""
     names, host = tuple[str, ...](), ""
     for number, line in whole_lines(lines, first, account):
@@ -128,7 +129,8 @@ _NAMES = {
 """Names of the JSON to those of the tables."""
 
 
-def _read_sysstat_json(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+@host_form
+def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     """Yield what each object says, wherever the log ends."""
     clock, number, remaining, held = DayClock(account, around), first, iter(lines), ""
     while part := "".join(islice(remaining, _TOGETHER)):
@@ -175,8 +177,8 @@ def _name_figures(part: object) -> dict[str, Any]:
 # vmstat -t: date and time last, in a zone that the heading names
 
 _GROUPS = re.compile(r"-*procs-* -+memory-+ ")
-_PAGE, _SECOND = 21, 1_000_000
-"""Rows below a heading where it is written again, in a file; microseconds."""
+_SHORTEST, _SECOND = 10, 1_000_000
+"""Rows of a page at least, below which the heading is written again: 21 in a file, others on a screen; microseconds."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -185,13 +187,15 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
     return list(cells[: last + 1]) if {"bi", "bo", "id", "wa"}.issubset(cells[: last + 1]) else []
 
 
-def _read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
+@host_form
+def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
     """Yield the rows; the first of each start speaks of all time since the machine began: only its stamp is kept."""
-    names, utc, begins, below, last, pace = list[str](), False, False, 0, 0, 0
+    names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
         if heading := _find_vmstat_names(cells):
-            begins, below = below != _PAGE, 0
+            # all pages of a start are of one length
+            begins, page, below = below < _SHORTEST or page not in {0, below}, page or below, 0
             names, utc = heading, cells[len(heading) :] in (["UTC"], ["GMT"])
         if heading or _GROUPS.match(line):
             account.headers += 1
@@ -224,7 +228,8 @@ _NO_LOADS = "the first summary covers no time of its own, or the terminal cuts c
 _OF_THREADS = "the list is one of threads, and what a process does is the sum of its threads"
 
 
-def _read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+@host_form
+def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     """Yield a summary and a list of processes per time, without a date.
 
     What the first summary says of the cores covers no time of its own, so it is not kept.
@@ -294,7 +299,8 @@ _STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)
 _POWER = re.compile(r"socket\d+-package-power")
 
 
-def _read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
+@host_form
+def read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     """Yield the power of the processors, all sockets together."""
     clock, names, sockets = DayClock(account, around), list[str](), list[int]()
     for number, line in whole_lines(lines, first, account):
@@ -316,21 +322,16 @@ def _read_uprof(lines: Iterable[str], first: int, account: Account, around: Arou
             yield number, line, moment, [{"watts": watts}] if fits else None, "timechart"
 
 
-_FORMS: tuple[tuple[str, Callable[[Sequence[str]], object], Callable[..., Iterator[Said]]], ...] = (
-    ("sadf -d", lambda lines: any(map(_SADF.match, lines)), _read_sadf),
-    ("JSON of sysstat", lambda lines: re.search(r'"sysstat".*"(?:file-)?date"', " ".join(lines)), _read_sysstat_json),
-    ("sar, mpstat or pidstat", lambda lines: any(_SYSSTAT & {*_find_heading(each)} for each in lines), _read_sysstat),
-    ("vmstat", lambda lines: any(_find_vmstat_names(line.split()) for line in lines), _read_vmstat),
-    ("top -b", lambda lines: any(map(_TOP.match, lines)), _read_top),
-    ("AMDuProf timechart", lambda lines: lines[0].startswith("AMDPROFILER"), _read_uprof),
+def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
+    """Return what finds a line among the first; `top` and a shell may print some before."""
+    return lambda text: any(map(found, tools.first_lines(text, _FIRST_LINES)))
+
+
+FORMS: tuple[tools.Form, ...] = (
+    ("sadf -d", _has(_SADF.match), read_sadf),
+    ("JSON of sysstat", lambda text: bool(re.search(r'(?s)"sysstat".*"(?:file-)?date"', text)), read_sysstat_json),
+    ("sar, mpstat or pidstat", _has(lambda line: _SYSSTAT & {*_find_heading(line)}), read_sysstat),
+    ("vmstat", _has(lambda line: _find_vmstat_names(line.split())), read_vmstat),
+    ("top -b", _has(_TOP.match), read_top),
+    ("AMDuProf timechart", lambda text: text.lstrip().startswith("AMDPROFILER"), read_uprof),
 )
-"""What a person calls a form, what recognises its first lines that are not blank, and what reads it."""
-
-
-def find_form(lines: Sequence[str]) -> tuple[str, Callable[..., Iterator[Rows]]] | None:
-    """Return what a person calls the form of a log with these first lines, and what reads it; None for another one."""
-    return next(((name, partial(_read, form)) for name, tells, form in _FORMS if tells(lines)), None)
-
-
-def _read(form: Callable[..., Iterator[Said]], *log: Any, around: Around) -> Iterator[Rows]:
-    return collect(form(*log, around), log[-1])

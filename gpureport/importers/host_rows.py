@@ -137,7 +137,12 @@ def find_readers(names: tuple[str, ...]) -> tuple[Callable[[Cells], dict[str, fl
     return tuple(dict.fromkeys(reader for needed, reader in _READERS.items() if here.issuperset(needed.split())))
 
 
-def collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
+def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
+    """Make a form of what yields what each line says."""
+    return lambda lines, first, account, around: _collect(read(lines, first, account, around), account)
+
+
+def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     """Yield one row per time: each table of a log goes through all times once, in order.
 
     Where the clock of a table falls, as in the night that summer time ends, its times are rows of another pass.

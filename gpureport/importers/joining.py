@@ -2,43 +2,29 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
+from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
 from gpureport.errors import SourceError
+from gpureport.importers import surveys
+from gpureport.importers.account import list_first
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
 from gpureport.importers.sources import strip_suffixes
-from gpureport.importers.surveys import (
-    KEYS,
-    Log,
-    Span,
-    Tables,
-    check_shared_time,
-    check_time_bases,
-    find_nearest,
-    find_same_device,
-    hash_rows,
-    relate_logs,
-    shared_time,
-    spans_overlap,
-)
 from gpureport.label_tags import merge_pairs
 from gpureport.metrics import BY_NAME, MetricKind, Scope
 from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import Device
 from gpureport.series_table import sort_by_time
 
-_FINEST = 1e-3
 _COVERS = 1.25
 """Intervals before its time stamp that a reading of the machine covers at most."""
 _LISTED = 3
@@ -49,7 +35,7 @@ _JOINED, _HELD = "joined", "held"
 """Rows of a companion that were joined to those of the main log, and values that the main log holds as well."""
 
 
-def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome]]:
+def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
     """Return the rows of each device of several logs that are one run, and what is known of the run and of the others.
 
     Main logs go on from one to the next, with one account: rows that stand in two are taken once. Their companions, as
@@ -62,16 +48,16 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome
     # what a single reading covers is a second; the finest log of the machine gets what the others add
     pace = {log: (log.interval, -len(next(iter(log.tables.values())))) for log in logs if log.given.beside}
     hosts = sorted(pace, key=pace.__getitem__)
-    check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
+    surveys.check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
     _find_nodes(mains, hosts)
     known: dict[str, Device] = {}
-    tables: Tables = {}
+    tables: surveys.Tables = {}
     outcomes = [_join_mains(sorted(mains, key=lambda log: min(log.spans.values())), known, tables)] if mains else []
     own, rates = list(known), dict(outcomes[0].intervals) if mains else {}
     machines: set[str] = set()
     for log in (*hosts, *companions):
         if mains:
-            check_shared_time(log.given.locator, log.span, outcomes[0].span)
+            surveys.check_shared_time(log.given.locator, log.span, outcomes[0].span)
         main = mains[log.given.companion_of or 0] if mains else hosts[0]
         log.node = main.node if log in companions else log.node
         outcomes.append(_add_log(log, main.given.locator, known, tables, rates, machines))
@@ -81,7 +67,7 @@ def join_logs(logs: Sequence[Log], tz: str | None) -> tuple[Tables, list[Outcome
     return tables, outcomes
 
 
-def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
+def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> None:
     """Name the node of each log by its recording, its file or its folder; none where all are of one machine.
 
     A host log that bears the name of no GPU log, and is the only one, is one of no particular node.
@@ -90,7 +76,7 @@ def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
     leaders = list(range(len(mains)))
     apart = []
     for one, other in combinations(leaders, 2):
-        told = relate_logs(mains[one], mains[other])
+        told = surveys.relate_logs(mains[one], mains[other])
         if told == "same":
             low, high = sorted((leaders[one], leaders[other]))
             leaders = [low if leader == high else leader for leader in leaders]
@@ -116,42 +102,42 @@ def _find_nodes(mains: Sequence[Log], hosts: Sequence[Log]) -> None:
         log.node = name if len(hosts) > 1 or name in {main.node for main in mains} else None
 
 
-def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -> Outcome:
+def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: surveys.Tables) -> Outcome:
     """Add the rows and devices of main logs to those of the run; return what is known of all of them."""
     if len(logs) == 1:
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
         return logs[0].outcome.noted(logs[0].file.account.notes())
-    held: dict[str, dict[Log, Span]] = {}
-    intervals: dict[str, float] = {}
-    names: dict[Log, dict[str, str]] = {log: {} for log in logs}
-    for log in logs:
-        for device in (device for device in log.outcome.devices if device.id in log.spans):
-            names[log][device.id] = name = _name_device(device, log.node, known, names[log].values())
-            held.setdefault(name, {})[log] = log.spans[device.id]
-            if device.id in log.outcome.intervals:
-                intervals.setdefault(name, log.outcome.intervals[device.id])
+    from gpureport.importers.tracker_series import measure_times  # noqa: PLC0415 - most runs have one log
+
     kept: dict[str, list[pa.Table]] = {}
-    hashed: dict[str, npt.NDArray[np.uint64]] = {}
+    intervals: dict[str, float] = {}
+    accounts: list[Quality] = []
     twice = 0
     for log in logs:
-        for own, table in log.take().items():
-            rows, name = table, names[log][own]
-            if any(each is not log and shared_time(log.spans[own], span) >= 0 for each, span in held[name].items()):
-                keys, before = hash_rows(table), hashed.get(name, np.zeros(0, dtype=np.uint64))
-                hashed[name] = np.concatenate([before, keys])
-                repeated = np.isin(keys, before)
+        names: dict[str, str] = {}
+        own = log.take()
+        for device in (device for device in log.outcome.devices if device.id in own):
+            names[device.id] = name = _name_device(device, log.node, known, names.values())
+            rows, before = own[device.id], kept.setdefault(name, [])
+            if any(surveys.shared_time(log.spans[device.id], surveys.find_span(part)) >= 0 for part in before):
+                known_rows = np.concatenate(list(map(surveys.hash_rows, before)))
+                repeated = np.isin(surveys.hash_rows(rows), known_rows)
                 twice += int(repeated.sum())
-                rows = table.filter(columns.to_arrow(~repeated, pa.bool_()))
-            kept.setdefault(name, []).append(sort_by_time(rows, name))
+                rows = rows.filter(columns.to_arrow(~repeated, pa.bool_()))
+            before += [sort_by_time(rows, name)] if len(rows) else []
+            if device.id in log.outcome.intervals:
+                intervals.setdefault(name, log.outcome.intervals[device.id])
+        accounts.append(_rename_account(log, names, f"{log.given.locator}: "))
     for name, parts in kept.items():
         tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
-    accounts = {log: _rename_account(log, names[log], f"{log.given.locator}: ") for log in logs}
-    gaps = [gap for name in sorted(held) for gap in _find_gaps(name, held[name], intervals.get(name), accounts)]
-    zones = {log.outcome.timezone for log in logs}
+    quality, zones = _merge_accounts(accounts, twice), {log.outcome.timezone for log in logs}
+    if not quality.synthetic_time:
+        # what one log missed another may hold
+        quality = measure_times(tables.values(), quality)[0]
     outcome = Outcome(
         devices=tuple(known.values()),
-        quality=_merge_accounts(list(accounts.values()), held, gaps, twice),
+        quality=quality,
         span=(min(log.span[0] for log in logs), max(log.span[1] for log in logs)),
         intervals=intervals,
         columns=tuple(dict.fromkeys(column for log in logs for column in log.outcome.columns)),
@@ -161,25 +147,25 @@ def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -
     machines = sorted({log.node for log in logs if log.node is not None})
     if not machines or all(device.uuid or device.serial for device in known.values()):
         return outcome
-    more = f" and {len(machines) - _LISTED} more" if len(machines) > _LISTED else ""
     note = (
         "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-        f"{', '.join(machines[:_LISTED])}{more}. A uuid among their columns would tell."
+        f"{list_first(machines, _LISTED)}. A uuid among their columns would tell."
     )
-    return outcome.noted((note,))
+    return replace(outcome, quality=replace(outcome.quality, notes=(*outcome.quality.notes, note)))
 
 
 def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
     """Return the id that a device has in the run, with all that is known of it; `taken` are others of its log."""
     before = "" if node is None else f"{node}/"
     here = [each for each in known.values() if each.node == node]
-    same = find_same_device(replace(device, id=before + device.id), [each for each in here if each.id not in taken])
+    free = [each for each in here if each.id not in taken]
+    same = surveys.find_same_device(replace(device, id=before + device.id), free)
     if same is None:
         index, own = device.index, device.id
         if index is not None:
             if before + own in known:
                 indices = {each.index for each in here}
-                index = next(free for free in range(len(indices) + 1) if free not in indices)
+                index = min({*range(len(indices) + 1)} - indices)
             own = f"gpu:{index}"
         known[before + own] = replace(device, id=before + own, index=index, node=node)
         return before + own
@@ -193,51 +179,24 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
     return same.id
 
 
-def _merge_accounts(
-    accounts: Sequence[Quality], held: dict[str, dict[Log, Span]], gaps: Sequence[LogGap], twice: int
-) -> Quality:
-    """Return the account of all main logs: what one missed and another holds is no gap, and no row counts twice."""
+def _merge_accounts(accounts: Sequence[Quality], twice: int) -> Quality:
+    """Return the account of all main logs, in which each reason stands once, as do rows of which `twice` were held."""
     whole = merge_quality(accounts)
-    spans = [list(own.values()) for own in held.values()]
-    bounds = [(min(start for start, _ in own), max(end for _, end in own)) for own in spans]
-    length = (max(end for _, end in bounds) - min(start for start, _ in bounds)) * len(bounds)
-    sampled = sum(end - start for start, end in bounds) - sum(gap.end - gap.start for gap in gaps)
-    rejected: dict[str, Rejected] = {}
+    first, rejected, absent = dict[str, Rejected](), Counter[str](), Counter[tuple[str, str]]()
     for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
-        first = rejected.get(entry.reason, replace(entry, rows=0))
-        rejected[entry.reason] = replace(first, rows=first.rows + entry.rows)
-    absent = Counter[tuple[str, str]]()
+        first.setdefault(entry.reason, entry)
+        rejected[entry.reason] += entry.rows
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells
     return replace(
         whole,
         rows_kept=whole.rows_kept - twice,
-        rejected=tuple(entry for entry in rejected.values() if entry.rows),
+        rejected=tuple(replace(first[reason], rows=rows) for reason, rows in rejected.items() if rows),
         absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
-        gaps=tuple(gaps),
-        coverage_ratio=sampled / length if length else None,
     )
 
 
-def _find_gaps(
-    device: str, held: dict[Log, Span], interval: float | None, accounts: dict[Log, Quality]
-) -> Iterator[LogGap]:
-    """Yield the stretches in which no log of a device has a sample: gaps of one, or between two."""
-    pieces: list[Span] = []
-    stated: set[Span] = set()
-    for log, (start, end) in held.items():
-        own = sorted((gap.start, gap.end) for gap in accounts[log].gaps if gap.device == device)
-        stated.update(own)
-        bounds = [start, *(moment for gap in own for moment in gap), end]
-        pieces += zip(bounds[::2], bounds[1::2], strict=True)
-    limit, ended = gap_seconds(interval or _FINEST) * 1e6, min(pieces)[0]
-    for start, end in sorted(pieces):
-        if start - ended > limit or (ended, start) in stated:
-            yield LogGap(device=device, start=ended, end=start)
-        ended = max(ended, end)
-
-
-def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Quality:
+def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -> Quality:
     """Return the account of a log with the names of its devices in the run, without those that are not among them."""
     account = log.outcome.quality
     gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
@@ -247,7 +206,7 @@ def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Qualit
     return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
 
 
-def _recorded_on(log: Log) -> str:
+def _recorded_on(log: surveys.Log) -> str:
     """Return the machine on which a log was recorded, where its recording says so."""
     path = Path(log.given.locator)
     run = read_run_file(path.parent) if name_log(path) else None
@@ -255,7 +214,12 @@ def _recorded_on(log: Log) -> str:
 
 
 def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
-    log: Log, main: str, known: dict[str, Device], tables: Tables, rates: dict[str, float], machines: Collection[str]
+    log: surveys.Log,
+    main: str,
+    known: dict[str, Device],
+    tables: surveys.Tables,
+    rates: dict[str, float],
+    machines: Collection[str],
 ) -> Outcome:
     """Add what a companion or a log of the machine holds to the run; return what is known of it.
 
@@ -276,12 +240,11 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
             names[device.id], rates[name] = name, rate
             tables[name] = sort_by_time(rows, name)
             continue
-        times = columns.integers(tables[name].column("timestamp"))
-        if is_host and not spans_overlap(log.spans[device.id], (int(times[0]), int(times[-1]))):
+        if is_host and not surveys.spans_overlap(log.spans[device.id], surveys.find_span(tables[name])):
             both = [tables[name], sort_by_time(rows, name)]
             tables[name] = sort_by_time(pa.concat_tables(both, promote_options="default"), name)
             continue
-        if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - KEYS)):
+        if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - surveys.KEYS)):
             what = f"several host logs for one run hold {twice[0]}"
             raise SourceError(log.given.locator, what, "give one, or join them before", code="metric_in_two_logs")
         tables[name] = _join_columns(tables[name], rows, (rates[name], rate), account, covering=is_host)
@@ -313,9 +276,9 @@ def _join_columns(
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
-    nearest, distance = find_nearest(others, times)
+    nearest, distance = surveys.find_nearest(others, times)
     near = distance <= max(every)
-    source, far = find_nearest(times, others)
+    source, far = surveys.find_nearest(times, others)
     is_known = far <= every[1]
     if covering:
         middles = times - every[0] // 2
@@ -326,7 +289,7 @@ def _join_columns(
     picks: Any = pa.array(source, mask=~is_known)
     for name in rows.column_names:
         column = rows.column(name)
-        if name in KEYS or column.null_count == len(rows):
+        if name in surveys.KEYS or column.null_count == len(rows):
             continue
         if name in whole.column_names:
             if whole.column(name).null_count < len(whole):

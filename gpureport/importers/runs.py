@@ -8,26 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpureport.errors import SourceError
+from gpureport.importers import sources as files
+from gpureport.importers import surveys
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.sources import (
-    derive_name,
-    identify,
-    identify_companion,
-    list_gpu_logs,
-    list_in_folder,
-    list_label_files,
-    list_training_logs,
-    split_path,
-)
-from gpureport.importers.surveys import (
-    Log,
-    any_overlap,
-    match_devices,
-    models_differ,
-    relate_logs,
-    shared_time,
-    survey_log,
-)
 from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
@@ -76,9 +59,7 @@ def find_source_runs(
 
     A person names with `host` host logs, or GPU logs to join to another one, and with `kind` the importer that reads a
     file whatever its content looks like. Logs of `steps` to compare, of different GPUs or all of one run, stay apart.
-
-    Raises:
-        SourceError: when there is no log, a file is of no known kind, or one that was named belongs to no run.
+    Raise a `SourceError` when there is no log, a file is of no known kind, or one that was named belongs to no run.
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
@@ -108,7 +89,7 @@ def find_source_runs(
     unused: dict[Path, str] = {}
     used = {each.path for inputs in flat for each in inputs}
     for folder, inside in searched.items() if not hosts else ():
-        unused |= _place_hosts(list(list_in_folder(folder, "host", used)), inside, options)
+        unused |= _place_hosts(list(files.list_in_folder(folder, "host", used)), inside, options)
     return FoundRuns(runs, unused)
 
 
@@ -122,9 +103,7 @@ def find_run_logs(
 
     Logs that only add metrics to another one, as dmon beside a query, are companions of it. Host files named by a
     person win over those found; the rest as in `find_source_runs`.
-
-    Raises:
-        SourceError: when there is no log, a file is of no known kind, or one is named twice.
+    Raise a `SourceError` when there is no log, a file is of no known kind, or one is named twice.
     """
     logs, hosts = _find_logs(sources, host, kind)
     folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
@@ -133,7 +112,7 @@ def find_run_logs(
         if given.path in used:
             raise SourceError(given.locator, "named twice for one run", "name every log once", code="given_twice")
         used.add(given.path)
-    hosts += [each for folder in folders for each in list_in_folder(folder, "host", used)]
+    hosts += [each for folder in folders for each in files.list_in_folder(folder, "host", used)]
     groups = _group_logs(logs, options or ReadOptions(), only_adding=True)
     return [*_list_inputs({log: main for group in groups for log, main in group.items()}), *hosts]
 
@@ -142,13 +121,13 @@ def _find_logs(
     sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None
 ) -> tuple[list[_Given], list[Input]]:
     """Return the GPU logs of sources, then those that --host names, and the host logs that it names."""
-    named = [identify_companion(str(path)) for path in host]
+    named = [files.identify_companion(str(path)) for path in host]
     logs: list[_Given] = []
     for place, source in enumerate(sources):
         if is_folder(source):
-            logs += [_Given(given, place, given.path.parent) for given in list_gpu_logs(Path(source))]
+            logs += [_Given(given, place, given.path.parent) for given in files.list_gpu_logs(Path(source))]
         else:
-            logs.append(_Given(identify(str(source), kind=kind), place, None))
+            logs.append(_Given(files.identify(str(source), kind=kind), place, None))
     logs += [_Given(each, None, None) for each in named if not each.beside]
     given = {log.path for log in logs if log.source is not None}
     if twice := next((log for log in logs if log.source is None and log.path in given), None):
@@ -174,7 +153,7 @@ def _group_logs(
     # logs of two folders that were searched are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
     for each in given if len(paths) > 1 else ():
-        each.log = survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
+        each.log = surveys.survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
     groups: list[_Group] = []
     for each in sorted((each for each in given if each.log is not None), key=lambda each: each.log.rank):
         able = [group for group in groups if _may_join(next(iter(group)), each, options, only_adding=only_adding)]
@@ -190,9 +169,9 @@ def _group_logs(
                 same_columns = log.metrics == main.log.metrics or (log.is_complete and main.log.is_complete)
                 # two logs that are named, each by itself, are two runs rather than two nodes
                 is_found = same_columns and None not in {main.folder, each.folder}
-                if _run_together(main, each) and (is_found if is_node else not match_devices(known, log.gpus)):
+                if _run_together(main, each) and (is_found if is_node else not surveys.match_devices(known, log.gpus)):
                     # a copy of a part of the other is no second node
-                    group[each] = None if is_node and relate_logs(main.log, log) != "same" else main
+                    group[each] = None if is_node and surveys.relate_logs(main.log, log) != "same" else main
                     break
         if not any(each in group for group in groups):
             groups.append({each: None})
@@ -210,7 +189,7 @@ def _may_join(main: _Given, each: _Given, options: ReadOptions, *, only_adding: 
     return (
         main.path != each.path
         and (main.folder == each.folder or None in {main.folder, each.folder})
-        and shared_time(main.log.span, each.log.span) >= 0
+        and surveys.shared_time(main.log.span, each.log.span) >= 0
         and _have_one_clock(main.log.outcome, each.log.outcome, options)
         and (not only_adding or each.log.adds_to(main.log))
     )
@@ -228,12 +207,12 @@ def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] 
             shorter, longer = sorted((span[1] - span[0], log.span[1] - log.span[0]))
             # one that adds metrics may be shorter or longer
             enough = _COVERED * shorter if log.metrics - main.log.metrics else _SAME_MINUTES * longer
-            if shared_time(span, log.span) >= max(enough, 0):
+            if surveys.shared_time(span, log.span) >= max(enough, 0):
                 # rows of machines that do nothing may be equal by chance
-                told = relate_logs(other.log, log, copies=False)
+                told = surveys.relate_logs(other.log, log, copies=False)
                 found.setdefault("" if told == "untold" and not log.adds_to(other.log) else told, {})[main] = group
     best = next((found[told] for told in ("same", "untold") if told in found), None)
-    return {} if best and any_overlap([main.log.span for main in best]) else best
+    return {} if best and surveys.any_overlap([main.log.span for main in best]) else best
 
 
 def _run_together(main: _Given, each: _Given) -> bool:
@@ -244,12 +223,12 @@ def _run_together(main: _Given, each: _Given) -> bool:
     slower, faster = sorted((one.interval, other.interval), reverse=True)
     return (
         main.path.parent == each.path.parent
-        and shared_time(one.span, other.span) >= max(_SAME_MINUTES * longer, 1)
+        and surveys.shared_time(one.span, other.span) >= max(_SAME_MINUTES * longer, 1)
         and apart <= max(_TOGETHER, _INTERVALS * slower * 1e6)
         and slower <= _SIMILAR_INTERVALS * faster
-        and not any(models_differ(one.gpus[0], gpu) for gpu in other.gpus)
+        and not any(surveys.models_differ(one.gpus[0], gpu) for gpu in other.gpus)
         # a file that labels one log alone says that it is a run
-        and not any(place.is_file() for log in (main, each) for place in list_label_files(log.path)[1:])
+        and not any(place.is_file() for log in (main, each) for place in files.list_label_files(log.path)[1:])
     )
 
 
@@ -280,13 +259,13 @@ def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: R
 
 def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[int, Outcome]:
     """Return what is known of the runs that have times, by their places."""
-    found = {place: survey_log(inputs[0], options) for place, inputs in enumerate(runs)}
+    found = {place: surveys.survey_log(inputs[0], options) for place, inputs in enumerate(runs)}
     return {place: log.outcome for place, log in found.items() if log is not None}
 
 
 def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
     try:
-        return Log(given, options).outcome
+        return surveys.Log(given, options).outcome
     except SourceError:
         return None
 
@@ -299,9 +278,10 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
     """
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [place for place, outcome in known.items() if _have_one_clock(outcome, runs[place], options)]
-    found = [place for place in comparable if shared_time(runs[place].span, known[place].span) >= 0]
+    found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
     if found:
-        return "may belong to any of several runs" if any_overlap([runs[place].span for place in found]) else found
+        several = surveys.any_overlap([runs[place].span for place in found])
+        return "may belong to any of several runs" if several else found
     if len(comparable) < len(known):
         return "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
     return "shares no time with a GPU log"
@@ -343,14 +323,14 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
     for source, inputs in zip(sources, runs, strict=True):
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
         is_alone = held[folder] == 1 and is_folder(source) and all(each.path.parent == folder for each in inputs)
-        is_alone = is_alone and not any(list_in_folder(folder, "gpu", used))
-        found.append(list_training_logs(folder, used) if is_alone else [])
+        is_alone = is_alone and not any(files.list_in_folder(folder, "gpu", used))
+        found.append(files.list_training_logs(folder, used) if is_alone else [])
     return found
 
 
 def longer_names(locators: Sequence[str]) -> list[str]:
     """Return names for logs that would be called alike, with as much of their paths as distinguishes them."""
-    paths = [split_path(locator) for locator in locators]
+    paths = [files.split_path(locator) for locator in locators]
     shortest = min((count for _, count in paths), default=1)
     longest = max((len(parts) for parts, _ in paths), default=0)
     names = [["/".join(parts[-length:]) for parts, _ in paths] for length in range(shortest, longest + 1)]
@@ -377,5 +357,5 @@ def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
     named: list[tuple[str, str | None]] = []
     for run in runs:
         log = run.sources[0].locator if run.sources and not run.tracked else "-"
-        named.append((run.name, log if log != "-" and run.name == derive_name(log) else None))
+        named.append((run.name, log if log != "-" and run.name == files.derive_name(log) else None))
     return [replace(run, name=name) for run, name in zip(runs, lengthen_equal_names(named), strict=True)]

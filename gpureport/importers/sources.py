@@ -95,8 +95,7 @@ def find_store(folder: str | Path) -> tuple[str, Path] | None:
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
     """Return a file with the importer that recognises it by its content, or with that of the kind a person names.
 
-    Raises:
-        SourceError: when it is missing, empty, cannot be read, or is of no known kind.
+    Raise a `SourceError` when it is missing, empty, cannot be read, or is of no known kind.
     """
     path, beside = _find_file(source), importers is HOST_IMPORTERS
     file = RawFile(path)
@@ -123,8 +122,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
 def identify_companion(path: str) -> Input:
     """Return a file that `--host` names: a host log, or a GPU log to join.
 
-    Raises:
-        SourceError: when it is neither.
+    Raise a `SourceError` when it is neither.
     """
     try:
         return identify(path, HOST_IMPORTERS)
@@ -240,8 +238,7 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 def list_gpu_logs(source: Path) -> list[Input]:
     """Return the GPU logs in a folder and below, but no files that a tracker keeps of a run.
 
-    Raises:
-        SourceError: when there is none.
+    Raise a `SourceError` when there is none.
     """
     logs: list[Input] = []
     try:
@@ -268,11 +265,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
-    """Return training logs that a person named.
-
-    Raises:
-        SourceError: when one is missing, or no training log.
-    """
+    """Return training logs that a person named, or raise a `SourceError` when one is missing, or no training log."""
     found = []
     for path in map(str, paths):
         from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none

@@ -18,7 +18,6 @@ from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, T
 from gpureport.importers.reading import survey_key, surveyed
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
-from gpureport.record_folder import RUN_FILE, name_log
 from gpureport.recording import Device
 from gpureport.series_table import KEY_FIELDS, sort_by_time
 
@@ -60,7 +59,6 @@ class Log:
         span, spans: first and last time, and those of each device.
         interval: median seconds between samples; 1 where a device has a single one.
         metrics, is_complete: columns that hold a value, and whether all are among them that most checks need.
-        recording: the folder into which `gpureport record` wrote it; None for any other log.
         rank: sorts the main log first: the most metrics that checks need, then the finest, then the richest.
         held: bytes of the rows that are held.
         node: the machine of several that it is of, once the logs are joined.
@@ -76,16 +74,13 @@ class Log:
             raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
         self.span = self.outcome.span
-        times = {device: columns.integers(table.column("timestamp")) for device, table in tables.items()}
-        self.spans = {device: (int(own[0]), int(own[-1])) for device, own in times.items()}
+        self.spans = {device: find_span(table) for device, table in tables.items()}
         held = (name for table in tables.values() for name in table.column_names if table[name].null_count < len(table))
         self.metrics = set(held) - KEYS
         self.is_complete = self.metrics >= CORE_METRICS
         self.gpus = tuple(device for device in self.outcome.devices if device.scope is Scope.GPU)
         rates = sorted(self.outcome.intervals.get(each.id) or 1.0 for each in self.gpus or self.outcome.devices)
         self.interval = rates[len(rates) // 2]
-        folder = given.path.parent
-        self.recording = folder if name_log(given.path) and (folder / RUN_FILE).is_file() else None
         core = len(self.metrics & CORE_METRICS)
         self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
@@ -150,6 +145,12 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
     if found is not None:
         found.given = given
     return found
+
+
+def find_span(table: pa.Table) -> Span:
+    """Return the first and last time of rows in the order of time."""
+    times = columns.integers(table.column("timestamp"))
+    return int(times[0]), int(times[-1])
 
 
 def shared_time(one: Span, other: Span) -> int:

@@ -5,12 +5,10 @@ state of a Trainer, an event file, or text on the screen. A row may state a date
 began, or only a step; then its points have no time, and the steps count the work of the run.
 """
 
-import csv
 import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -22,7 +20,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers import clock
+from gpureport.importers import clock, tools
 from gpureport.importers import training_text as printed
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
@@ -30,7 +28,6 @@ from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
 from gpureport.importers.source_text import Text, head_text
 from gpureport.importers.tensorboard import MARK, read_events
-from gpureport.parsing import parse_json
 from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.work_counting import count_gains
@@ -57,6 +54,8 @@ _SLOW = 2
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST, _MOST_STEPS = 1e8, 2**62
 """Seconds a training may last, above which a number is a date; and steps."""
+_KINDS = ("none", "elapsed", "local", "utc")
+"""How rows tell their time."""
 _NOTES = {
     "none": ["The training log states no times: its points are known by their steps only."],
     "elapsed": ["The training log counts its times from 0: they were counted from the first sample of the run."],
@@ -108,28 +107,42 @@ class TrainingLog:
             options: the zone of its stamps.
             started: when the run began, in microseconds, for a log of elapsed times.
             name: what a person called it; TensorBoard's export names its metric nowhere else.
-
-        Raises:
-            SourceError: when it holds no point.
+        Raise a `SourceError` when it holds no point.
         """
-        account, told = Account(), dict[str, tuple[_Points, list[tuple[int, str]]]]()
+        account, known, of_epochs = Account(), dict[str, int](), False
+        counts: list[array[int]] = [array(kind) for kind in "qbqqi"]
+        numbers: list[array[float]] = [array("d") for _ in range(3)]
+        (lines, kinds, whens, rows, names), (steps, done, values) = counts, numbers
         for number, text, cells in _read_rows(file, name, account):
-            when = cells if isinstance(cells, str) else _find_when(cells, started)
+            time, step, waits = ("", "", False) if isinstance(cells, str) else _find_time_and_step(tuple(cells))
+            when = cells if isinstance(cells, str) else _find_when(cells, time, started)
             if isinstance(cells, str) or isinstance(when, str):
                 account.reject(str(when), number, text)
-            else:
-                points, rows = told.setdefault(when[0], (_Points(), []))
-                points.add(cells, when[1])
-                rows.append((number, text))
+                continue
+            # mmengine's rows of a validation count its own steps
+            at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
+            turn = at if step else _parse_number(cells.get("epoch"))
+            of_epochs = of_epochs or not step or _normalise(step) == "epoch"
+            for heading, cell in (printed.add_waiting(cells) if waits else cells).items():
+                value = None if heading in {time, step} else _parse_number(cell)
+                if value is not None:
+                    rows.append(len(lines))
+                    names.append(known.setdefault(heading, len(known)))
+                    values.append(value)
+            for whole, count in ((lines, number), (kinds, when[0]), (whens, when[1])):
+                whole.append(count)
+            for column, cell in ((steps, at), (done, turn)):
+                column.append(math.nan if cell is None else cell)
         # of rows that tell their time in different ways the fewer go
-        kind = max(told, key=lambda each: len(told[each][1]), default="none")
-        points, rows = told.pop(kind, (_Points(), []))
-        account.rows += len(rows)
-        for number, text in sorted(row for _, others in told.values() for row in others):
-            account.reject(reasons.NO_TIME, number, text)
-        if not len(points.values):
+        most = int(np.bincount(np.array(kinds, dtype=np.int64), minlength=len(_KINDS)).argmax())
+        kept = np.array(kinds) == most
+        account.rows += int(kept.sum())
+        account.reject_rows(reasons.NO_TIME, np.array(lines, dtype=np.int64)[~kept])
+        kind, told = _KINDS[most], kept[np.array(rows, dtype=np.int64)]
+        places = np.array(rows, dtype=np.int64)[told]
+        if not len(places):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
-        times = np.array(points.times, dtype=np.int64)
+        times = np.array(whens, dtype=np.int64)[places]
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
             # seconds of each iteration
@@ -138,7 +151,9 @@ class TrainingLog:
             times = clock.to_utc(times, clock.load_zone(options.tz))
         times += started if kind == "elapsed" else 0
         account.note(*_NOTES.get(kind, []))
-        work, table = points.work(account), points.table(times, account, timed=kind != "none")
+        work = _count_work(np.array(done)[kept], account, of_epochs=of_epochs)
+        columns_of = np.array(steps)[places], np.array(names)[told], np.array(values)[told]
+        table = _make_table(times if kind != "none" else None, *columns_of, known, account)
         outcome = Outcome(
             devices=(),
             quality=account.quality(),
@@ -199,14 +214,12 @@ def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[printed
         return printed.read_text(lines, account)
     first = [line for line in lines if not line.isspace()][:_FIRST_LINES]
     are_objects = any(line.startswith("{") for line in first)
-    return _read_objects(lines) if are_objects else _read_table(lines, first, name, account)
+    return _read_objects(lines, account) if are_objects else _read_table(lines, first, name, account)
 
 
 def _parse_object(text: str) -> object:
     """Return what JSON says, None where it is none."""
-    with suppress(ValueError, RecursionError):
-        return parse_json(text)
-    return None
+    return next(iter(tools.parse_documents(text) or ()), None)
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
@@ -214,116 +227,84 @@ def _split_header(line: str) -> tuple[str, list[str]]:
     if line.startswith("{"):
         content = _parse_object(line)
         return ",", [*content] if isinstance(content, dict) else []
-    delimiter = next((each for each in ",;\t" if each in line), ",")
+    delimiter = tools.find_delimiter(line)
     return delimiter, [name.strip().strip('"').removeprefix("\ufeff") for name in line.strip().split(delimiter)]
 
 
-def _read_objects(lines: Sequence[str]) -> Iterator[printed.Row]:
-    for number, line in enumerate(lines, 1):
+def _read_objects(lines: Sequence[str], account: Account) -> Iterator[printed.Row]:
+    for number, line in tools.text_lines(lines, 1, account, may_be_cut=True):
         content = _parse_object(line)
-        if isinstance(content, dict):
-            yield number, line, content
-        elif line.strip():
-            is_cut = content is None and not line.endswith("\n")
-            yield number, line, reasons.CUT_LAST_LINE if is_cut else f"{reasons.MALFORMED} object"
+        damaged = reasons.CUT_LAST_LINE if content is None and number == len(lines) else f"{reasons.MALFORMED} object"
+        yield number, line, content if isinstance(content, dict) else damaged
 
 
 def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: Account) -> Iterator[printed.Row]:
     """Yield the rows of a CSV below its header: the first line that names a step or a time."""
-    header = next((line for line in first if _tells_progress(tuple(_split_header(line)[1]), of_loss=False)), "")
-    delimiter, names = _split_header(header)
+    headers = (_split_header(line) for line in first)
+    delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
+    names = header
     if set(map(_normalise, names)) == _BOARD:
         # an export of TensorBoard is called after its metric
         match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
         names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]
-    begun = False
-    for number, line in enumerate(lines, 1):
-        if line.isspace():
-            continue
-        cells: list[str] = []
-        with suppress(csv.Error):
-            cells = next(csv.reader([line], delimiter=delimiter), [])
-        if line == header:
-            begun = True
-            account.headers += 1
-        elif begun and line.endswith("\n") and len(cells) == len(names):
-            yield number, line, dict(zip(names, cells, strict=True))
-        else:
-            whole = reasons.WRONG_CELLS if begun else reasons.BEFORE_HEADER
-            yield number, line, whole if line.endswith("\n") else reasons.CUT_LAST_LINE
+
+    def find(cells: Sequence[str]) -> Sequence[str] | None:
+        return names if [cell.removeprefix("\ufeff") for cell in cells] == header else None
+
+    for number, _, cells in tools.table_rows(lines, 1, account, find, delimiter):
+        yield number, delimiter.join(cells), dict(zip(names, cells, strict=True))
 
 
-class _Points:
-    """Points so far, by column."""
-
-    def __init__(self) -> None:
-        self.times, self.values = array("q"), array("d")
-        self._steps, self._names = array("d"), array("i")
-        self._known: dict[str, int] = {}
-        self._done, self._epochs = array("d"), False
-        """Steps or epochs that each row says were done."""
-
-    def add(self, cells: Mapping[str, Any], when: int) -> None:
-        """Add the metrics of a row; cells that hold no number are none."""
-        time, step, waits = _find_time_and_step(tuple(cells))
-        cells = printed.add_waiting(cells) if waits else cells
-        # mmengine's rows of a validation count its own steps
-        number = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
-        done = number if step else _parse_number(cells.get("epoch"))
-        self._epochs = self._epochs or step is None or _normalise(step) == "epoch"
-        if done is not None:
-            self._done.append(done)
-        for name, cell in cells.items():
-            value = None if name in {time, step} else _parse_number(cell)
-            if value is not None:
-                self.times.append(when)
-                self._steps.append(math.nan if number is None else number)
-                self._names.append(self._known.setdefault(name, len(self._known)))
-                self.values.append(value)
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def work(self, account: Account) -> Work | None:
-        """Return what the steps of its rows come to, None where they do not rise; a row may stand for its epoch."""
-        done = np.array(self._done, dtype=np.float64)
-        if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
-            return None
-        gained, usual = count_gains(done)
-        if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
-            times = "once" if begun == 1 else f"{begun} times"
-            account.note(f"The steps of the training log begin anew {times}: what each count comes to is added up.")
-        each = usual if self._epochs and usual == 1 else min(float(done[0]), usual)
-        return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if self._epochs else "steps")
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def table(self, times: columns.IntArray, account: Account, *, timed: bool) -> "pa.Table":
-        """Return the points as a table in TRAINING_SCHEMA, without what the loop waited while it started up."""
-        steps, names = np.array(self._steps, dtype=np.float64), np.array(self._names, dtype=np.int64)
-        values, kept = np.array(self.values, dtype=np.float64), np.ones(len(names), dtype=np.bool_)
-        took = np.flatnonzero(names == self._known.get(printed.STEP_TIME, -1))
-        if printed.WAITING in self._known and len(took):
-            slow = values[took] > _SLOW * np.quantile(values[took], 0.5, method="lower")
-            begun = took[np.argmin(slow)]
-            kept[:begun] = names[:begun] != self._known[printed.WAITING]
-            account.note(*[] if kept.all() else [_START_UP])
-        whole = (steps % 1 == 0) & (np.abs(steps) < _MOST_STEPS)
-        arrays = [
-            columns.to_arrow(times, pa.timestamp("us"), np.full(len(times), timed)),
-            columns.to_arrow(np.where(whole, steps, 0).astype(np.int64), pa.int64(), whole),
-            columns.categories(names, list(self._known) or [""]),
-            columns.to_arrow(values, pa.float64()),
-        ]
-        table = pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
-        return table if kept.all() else table.filter(columns.to_arrow(kept, pa.bool_()))
+@np.errstate(over="ignore", invalid="ignore")
+def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) -> Work | None:
+    """Return what the steps of its rows come to, None where they do not rise; a row may stand for its epoch."""
+    done = done[~np.isnan(done)]
+    if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
+        return None
+    gained, usual = count_gains(done)
+    if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
+        times = "once" if begun == 1 else f"{begun} times"
+        account.note(f"The steps of the training log begin anew {times}: what each count comes to is added up.")
+    # an epoch that is called 0 is the first one
+    each = min(float(done[0]) or float(of_epochs), usual)
+    return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if of_epochs else "steps")
 
 
-def _find_when(cells: Mapping[str, Any], started: int) -> tuple[str, int] | str:
-    """Return how a row tells its time (`utc`, `local`, `elapsed`, `none`) and its microseconds, or what is wrong.
+@np.errstate(over="ignore", invalid="ignore")
+def _make_table(  # noqa: PLR0913, PLR0917 - the columns of a table
+    times: columns.IntArray | None,
+    steps: columns.FloatArray,
+    names: columns.IntArray,
+    values: columns.FloatArray,
+    known: Mapping[str, int],
+    account: Account,
+) -> "pa.Table":
+    """Return points as a table in TRAINING_SCHEMA, without what the loop waited while it started up."""
+    kept, took = np.ones(len(names), dtype=np.bool_), np.flatnonzero(names == known.get(printed.STEP_TIME, -1))
+    if printed.WAITING in known and len(took):
+        slow = values[took] > _SLOW * np.quantile(values[took], 0.5, method="lower")
+        begun = took[np.argmin(slow)]
+        kept[:begun] = names[:begun] != known[printed.WAITING]
+        account.note(*[] if kept.all() else [_START_UP])
+    whole = (steps % 1 == 0) & (np.abs(steps) < _MOST_STEPS)
+    stamped = np.full(len(names), times is not None)
+    arrays = [
+        columns.to_arrow(np.zeros(len(names), dtype=np.int64) if times is None else times, pa.timestamp("us"), stamped),
+        columns.to_arrow(np.where(whole, steps, 0).astype(np.int64), pa.int64(), whole),
+        columns.categories(names, list(known)),
+        columns.to_arrow(values, pa.float64()),
+    ]
+    table = pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
+    return table if kept.all() else table.filter(columns.to_arrow(kept, pa.bool_()))
+
+
+def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | str:
+    """Return how a row tells its time, the place in `_KINDS`, and its microseconds, or what is wrong.
 
     Elapsed time counts from the start of the run. A date without a year has the one that is nearest to it.
     """
-    time = _find_time_and_step(tuple(cells))[0]
     if time is None:
-        return "none", 0
+        return 0, 0
     text = str(cells[time]).strip()
     years: tuple[str, ...] = ("",)
     if _NO_YEAR.match(text):
@@ -332,10 +313,10 @@ def _find_when(cells: Mapping[str, Any], started: int) -> tuple[str, int] | str:
     days = [day for each in years if (day := parse_time(each + text))]
     if days:
         found = min(days, key=lambda day: abs(day[0] - started))
-        return "utc" if found[1] else "local", found[0]
+        return 3 if found[1] else 2, found[0]
     seconds = _parse_number(text)
     is_elapsed = seconds is not None and 0 <= seconds < _LONGEST
-    return ("elapsed", round(seconds * 1e6)) if seconds is not None and is_elapsed else f"{reasons.MALFORMED} time"
+    return (1, round(seconds * 1e6)) if seconds is not None and is_elapsed else f"{reasons.MALFORMED} time"
 
 
 def _parse_number(cell: object) -> float | None:

@@ -79,6 +79,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
     """Yield the lines of a training loop; the others are noise."""
     loop, keras, where = _find_loop(lines), 0, dict[str, object]()
     done = spent = before = steps = 0
+    from_zero = False
     for number, raw in enumerate(lines, 1):
         line = _COLOUR.sub("", raw[:_LONGEST]).strip()
         if not line:
@@ -112,7 +113,11 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
             cells = {"timestamp": stamp[1]} if stamp else {}
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
-            cells |= {"step": _count_steps(counter), **_read_pairs(said)}
+            turn, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
+            # epochs count from 0 behind a colon, as in `Epoch: [0]`, or where one is 0, otherwise from 1
+            from_zero = from_zero or bool(counter["colon"]) or not turn
+            step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
+            cells |= {"step": step, **_read_pairs(said)}
         if len(cells.keys() - {"timestamp", "elapsed", "step"}):
             # a bar and a dictionary have an end of their own
             whole = raw.endswith("\n") or line.endswith(("]", "}"))
@@ -130,14 +135,6 @@ def _find_loop(lines: Iterable[str]) -> str:
 
 def _name_bar(bar: "re.Match[str]") -> str:
     return re.sub(r"[\d\W_]+", " ", bar["title"])
-
-
-def _count_steps(counter: "re.Match[str]") -> int:
-    """Return the step of a line; epochs count from 1, and from 0 behind a colon, as in `Epoch: [0]`."""
-    if counter["step"]:
-        return int(counter["step"])
-    epoch = int(counter["turn"] or counter["epoch"]) - (not counter["colon"])
-    return max(epoch, 0) * int(counter["parts"] or counter["size"]) + int(counter["part"] or counter["batch"])
 
 
 def _read_pairs(text: str) -> dict[str, float]:

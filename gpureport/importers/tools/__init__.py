@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from itertools import groupby
 from typing import Any, TypeVar
 
-from gpureport.errors import SourceError
+from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import columns, extraction, headings, source_text
 from gpureport.importers.account import Account, damage
 from gpureport.importers.clock import parse_time
@@ -24,13 +24,14 @@ from gpureport.importers.source_text import RawFile
 from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS, replace_half_characters
+from gpureport.redaction import redact_start
 
 Record = dict[str, Any]
 Meaning = tuple[str, str]
 """Metric or attribute of a GPU, and the unit that numbers without one count in."""
 Stamp = tuple[int, bool] | None
 """A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
-Form = tuple[str, Callable[[str], bool], extraction.Form]
+Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
 """What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
@@ -83,7 +84,8 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 class ToolLog:
     """The importer of the logs of a tool, which come in one or several forms; see `DescribedSource`.
 
-    `longest` are the bytes of a line at most, by the name of a form whose lines are longer than others.
+    `longest` are the bytes of a line at most, by the name of a form whose lines are longer than others. Where it can
+    `explain` why no row is left, the log is one of a machine, which is dated by the log it lies beside.
     """
 
     kind: str
@@ -92,6 +94,7 @@ class ToolLog:
     sample: str
     forms: tuple[Form, ...]
     longest: Mapping[str, int] = field(default_factory=dict)
+    explain: Callable[[Account], CodedProblem] | None = None
 
     def identify(self, head: bytes) -> bool:
         """Return whether a log of any of its forms begins."""
@@ -103,52 +106,67 @@ class ToolLog:
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
         for name, recognises, read in self.forms:
             if recognises(text):
-                longest = self.longest.get(name, LONGEST_LINE)
-                return extraction.Extraction(file, options, read, name=name, longest=longest)
+                more: Any = {"name": name, "longest": self.longest.get(name, LONGEST_LINE), "explain": self.explain}
+                if self.explain is None:
+                    return extraction.Extraction(file, options, read, **more)
+                dated = partial(read, around=options.around)
+                return extraction.Extraction(file, ReadOptions(tz=options.tz), dated, **more)
         what = f"its beginning is none of {', '.join(name for name, *_ in self.forms)}"
         hint = "leave out --source-kind, or give another one"
         raise SourceError(str(file.path), what, hint, code="not_of_this_kind")
 
 
-def first_lines(text: str) -> list[str]:
+def first_lines(text: str, most: int = 20) -> list[str]:
     """Return the first lines of a text that say anything, among which a heading or a header is looked for."""
-    return [line for line in text.splitlines() if line.strip()][:20]
+    return [line for line in text.splitlines() if line.strip()][:most]
 
 
-def text_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str, bool]]:
-    """Yield the lines that are not empty: number, text, and whether the log ends inside; damaged ones are rejected."""
+def text_lines(
+    lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Yield number and text of the lines that are not empty; damaged ones, and a last one that is cut, are rejected."""
     for number, line in enumerate(lines, first):
         if line and not line.isspace():
-            if fault := damage(line):
+            if fault := damage(line) or ("" if may_be_cut or line.endswith("\n") else reasons.CUT_LAST_LINE):
                 account.reject(fault, number, line)
             else:
-                yield number, line.rstrip("\r\n"), not line.endswith("\n")
+                yield number, line.rstrip("\r\n")
 
 
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the rows with as many cells as the header above them: number, what `find` made of the header, cells."""
+    """Yield the rows with as many cells as the header above them: number, what `find` made of the header, cells.
+
+    Without a delimiter it is the one that the first line shows.
+    """
     layout: T | None = None
     width = 0
-    for number, text, cut in text_lines(lines, first, account):
+    for number, text in text_lines(lines, first, account):
+        delimiter = delimiter or find_delimiter(text)
         row = split_cells(text, delimiter)
         # nothing behind a last delimiter is not a cell
         header = row[:-1] if len(row) > 1 and not row[-1] else row
-        found = None if layout is not None and text[:1].isdigit() else find(header)
+        found = None if layout is not None and text.lstrip('"')[:1].isdigit() else find(header)
         if found is not None:
             layout, width = found, len(header)
             account.headers += 1
         elif layout is None:
             account.reject(reasons.BEFORE_HEADER, number, text)
-        elif cut or (len(row) != width and len(header) != width) or len(row) > width + 1:
-            account.reject(reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS, number, text)
+        elif (len(row) != width and len(header) != width) or len(row) > width + 1:
+            account.reject(reasons.WRONG_CELLS, number, text)
         else:
             yield number, layout, row[:width]
 
 
+def find_delimiter(header: str) -> str:
+    """Return what parts the cells of a header."""
+    return next((each for each in ",;\t" if each in header), ",")
+
+
 def split_cells(text: str, delimiter: str = ",") -> list[str]:
     """Return the cells of a line, blanks around them left out; none where its quotes are damaged."""
+    delimiter = delimiter or find_delimiter(text)
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
     try:
@@ -231,7 +249,7 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
-        what = f"GPUs of several machines ({', '.join(sorted(seen)[:5])}) without UUID"
+        what = f"GPUs of several machines ({redact_start(', '.join(sorted(seen)[:5]))}) without UUID"
         hint = "write one file per machine, and read them with --as-one-run"
         raise SourceError("the log", what, hint, code="several_machines")
 

@@ -47,7 +47,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
     """Yield the rows of `dcgmi dmon`."""
     tags: dict[str, int] = {}
     units: dict[str, str] = {}
-    for number, line, cut in tools.text_lines(lines, first, account):
+    for number, line in tools.text_lines(lines, first, account):
         match = _LINE.fullmatch(line.strip())
         if match and match["heading"]:
             words = [(word[0], word.start()) for word in re.finditer(r"\S+", match["heading"])]
@@ -63,14 +63,13 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
             account.headers += 1
         elif match and match["other"]:
             account.reject(reasons.OTHER_ENTITY, number, line)
-        elif match and not cut and len(cells := match["cells"].split()) == len(tags):
+        elif match and len(cells := match["cells"].split()) == len(tags):
             said = (
                 (tag, f"{cell} {units[tag]}" if tag in units else cell) for tag, cell in zip(tags, cells, strict=True)
             )
             yield Reading(number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said)
         else:
-            reason = reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER
-            account.reject(reasons.CUT_LAST_LINE if cut else reason, number, line)
+            account.reject(reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER, number, line)
 
 
 # statistics of a job
@@ -98,14 +97,14 @@ _SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
 def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield a row at the start and one at the end of each job that `dcgmi stats` describes, for each of its GPUs."""
     found: list[tuple[int, str | None, dict[str, str]]] = []
-    for number, text, cut in tools.text_lines(lines, first, account):
+    for number, text in tools.text_lines(lines, first, account):
         section, figure = _SECTION.fullmatch(text.strip()), _FIGURE.fullmatch(text.strip())
         if section:
             found.append((number, section[1], {}))
-        elif figure and found and not cut:
+        elif figure and found:
             found[-1][2].setdefault(figure[1], figure[2])
-        elif text.startswith("| ") or cut:
-            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
+        elif text.startswith("| "):
+            account.reject(reasons.NOT_OF_FORM, number, text)
             continue
         account.noise += not (section or figure)
         account.continued += bool(section or figure)
@@ -234,9 +233,9 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     account.snapshot = True
     page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
     when: tools.Stamp = None
-    for number, text, cut in tools.text_lines(lines, first, account):
+    for number, text in tools.text_lines(lines, first, account):
         line = text.strip()
-        sample = None if cut else _SAMPLE.fullmatch(line)
+        sample = _SAMPLE.fullmatch(line)
         moment = None if sample else tools.parse_stamp(line.strip("# "))
         name, told, cell, stamp = sample.groups() if sample else ("", "", "", None)
         labels = _parse_labels(told)
@@ -252,15 +251,14 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         elif sample or moment or line.startswith("#"):
             account.noise += 1
         else:
-            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
+            account.reject(reasons.NOT_OF_FORM, number, text)
 
 
 @tools.form
 def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows that the answers hold, in the order of time.
 
-    Raises:
-        SourceError: when they are too large, cut, errors, or of no metric of DCGM.
+    Raise a `SourceError` when they are too large, cut, errors, or of no metric of DCGM.
     """
     held, size = list[str](), 0
     for line in lines:

@@ -115,8 +115,7 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
     """Yield a row of each GPU and moment, page by page in the order of time; `raw` readings are as DCGM gave them.
 
-    Raises:
-        SourceError: when a page has too many readings, or a field has another unit than its name states.
+    Raise a `SourceError` when a page has too many readings, or a field has another unit than its name states.
     """
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}

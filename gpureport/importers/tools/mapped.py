@@ -44,8 +44,7 @@ class Mapped:
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a table.
 
-        Raises:
-            SourceError: when no map was given; with a draft of one where the header proves what a column holds.
+        Raise a `SourceError` when no map was given; with a draft of one where the header proves what a column holds.
         """
         text, told = source_text.head_text(source_text.head(file.again(), HEAD_BYTES)), options.map
         if told is None:

@@ -78,7 +78,7 @@ def _documents(
     """Yield lines and documents, from a bracket that opens a line to the one that closes it; others are rejected."""
     held: list[tuple[int, str]] = []
     size = 0
-    for number, text, _ in tools.text_lines(lines, first, account):
+    for number, text in tools.text_lines(lines, first, account, may_be_cut=True):
         if held and text[0] == held[0][1][0]:
             _reject(held, reasons.CUT_DOCUMENT, account)
             held = []
@@ -137,12 +137,12 @@ def describe_cores(loads: Sequence[float]) -> tools.Record:
 @tools.form
 def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of the machine and of its GPU."""
-    for number, text, cut in tools.text_lines(lines, first, account):
-        found = None if cut else _TEGRA.fullmatch(text.strip())
+    for number, text in tools.text_lines(lines, first, account):
+        found = _TEGRA.fullmatch(text.strip())
         cores = found and _CORES.search(text)
         loads = [int(load) / 100 for load in re.findall(r"(\d{1,3})%", cores[1])] if cores else []
         if found is None or max(int(found["use"]) / 100, *loads, 0) > 1:
-            account.reject(reasons.CUT_LAST_LINE if cut else reasons.NOT_OF_FORM, number, text)
+            account.reject(reasons.NOT_OF_FORM, number, text)
             continue
         memory = [("RAM used", found["used"]), ("RAM total", found["total"])]
         host = tools.take_cells({}, account, memory, tools.TEGRASTATS) | (describe_cores(loads) if loads else {})
