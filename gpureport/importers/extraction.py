@@ -336,6 +336,7 @@ class Extraction:
             yield f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."
         elif self._stamped and self._options.interval:
             yield _UNUSED_INTERVAL
+        yield from self._file.account.notes()
 
     @property
     def _is_shuffled(self) -> bool:

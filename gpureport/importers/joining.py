@@ -121,7 +121,7 @@ def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -
     if len(logs) == 1:
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
-        return logs[0].outcome.noted(logs[0].file.account.notes())
+        return logs[0].outcome
     held: dict[str, dict[Log, Span]] = {}
     intervals: dict[str, float] = {}
     names: dict[Log, dict[str, str]] = {log: {} for log in logs}
@@ -166,7 +166,7 @@ def _join_mains(logs: Sequence[Log], known: dict[str, Device], tables: Tables) -
         "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
         f"{', '.join(machines[:_LISTED])}{more}. A uuid among their columns would tell."
     )
-    return outcome.noted((note,))
+    return replace(outcome, quality=replace(outcome.quality, notes=(*outcome.quality.notes, note)))
 
 
 def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
@@ -243,7 +243,7 @@ def _rename_account(log: Log, names: dict[str, str], before: str = "") -> Qualit
     gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
     steps = (replace(step, device=names[step.device]) for step in account.clock_steps if step.device in names)
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events)
-    notes = (f"{before}{note}" for note in (*account.notes, *log.file.account.notes()))
+    notes = (f"{before}{note}" for note in account.notes)
     return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
 
 

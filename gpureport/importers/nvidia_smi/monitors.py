@@ -6,7 +6,7 @@ how many a GPU has, and what memory they hold.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
@@ -228,16 +228,6 @@ def opens_apps(line: str) -> bool:
     return "pid" in names and set(names) <= _FIELDS and len(set(names)) == len(names)
 
 
-def read_pmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of pmon: one a GPU and tick."""
-    yield from rows_from_records(_records(_listed(lines, first, account, PMON.match), 0, account, _PMON_NOTE))
-
-
-def read_compute_apps(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of a query for processes: one a GPU and tick."""
-    yield from rows_from_records(_records(_listed(lines, first, account, opens_apps), _SLACK, account, _APPS_NOTE))
-
-
 def _listed(
     lines: Iterable[str], first: int, account: Account, opens: Callable[[str], object]
 ) -> Iterator[tuple[int, int, dict[str, str], dict[str, str]]]:
@@ -270,22 +260,31 @@ def _listed(
             yield number, time[0], gpu, row
 
 
-def _records(
-    listed: Iterable[tuple[int, int, dict[str, str], dict[str, str]]], slack: int, account: Account, note: str
-) -> Iterator[dict[str, Any]]:
-    """Yield a record a GPU and list; lines of one list lie no further apart than the slack, and name a process once."""
-    gpus: dict[tuple[str, ...], dict[str, Any]] = {}
-    began = 0
-    for number, time, gpu, row in listed:
-        account.note(note)
-        key, pid = tuple(gpu.values()), row["pid"]
-        if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
-            yield from map(_record, gpus.values())
-            gpus = {}
-        began = began if gpus else time
-        account.continued += key in gpus
-        gpus.setdefault(key, {"line": number, TIME: time, **gpu, "rows": {}})["rows"][pid] = row
-    yield from map(_record, gpus.values())
+def _read_lists(
+    lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
+) -> Iterator[Rows]:
+    """Yield one row a GPU and list; lines of one list lie no further apart than the slack, and name a process once."""
+    slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
+
+    def records() -> Iterator[dict[str, Any]]:
+        gpus: dict[tuple[str, ...], dict[str, Any]] = {}
+        began = 0
+        for number, time, gpu, row in _listed(lines, first, account, opens):
+            account.note(note)
+            key, pid = tuple(gpu.values()), row["pid"]
+            if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
+                yield from map(_record, gpus.values())
+                gpus = {}
+            began = began if gpus else time
+            account.continued += key in gpus
+            gpus.setdefault(key, {"line": number, TIME: time, **gpu, "rows": {}})["rows"][pid] = row
+        yield from map(_record, gpus.values())
+
+    yield from rows_from_records(records())
+
+
+read_pmon = partial(_read_lists, opens=PMON.match)
+read_compute_apps = partial(_read_lists, opens=opens_apps)
 
 
 def _record(own: dict[str, Any]) -> dict[str, Any]:

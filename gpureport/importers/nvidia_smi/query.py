@@ -316,8 +316,6 @@ class QueryLines:
         # of a line that lost a part to NUL bytes the end is looked at
         torn, nul, text = line.rpartition("\0")
         text = text.strip("\r\ufeff")
-        if not text.strip():
-            return self._sort_torn(number, torn)
         header = self._header(text)
         # a log that was killed inside a line and appended to has its next header behind that
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
@@ -327,35 +325,23 @@ class QueryLines:
             self.account.headers += 1
             self.layout = self.layout if header == self.layout else header
             return None
-        unreadable = "\ufffd" in text
-        found = None
-        if self.layout is not None and not unreadable:
+        begun, unreadable = torn.strip("\0\r\ufeff \t").rpartition("\0")[2], "\ufffd" in text
+        if self.layout is not None and text.strip() and not unreadable:
             found = complete_row(text, self.layout, begun=not nul, ended=not cut)
-        if found is None and nul and (row := self._begun(torn)) is not None:
-            return row
-        if found is None:
+            if found is not None:
+                self._tear_off(number, torn.replace("\0", "") + found[1])
+                return found[0]
+        # else its beginning; more digits may have followed the last one
+        if self.layout is not None and nul and "\ufffd" not in begun and not begun[-1:].isdigit():
+            found = complete_row(begun, self.layout, ended=False)
+            if found is not None and not found[1]:
+                return found[0]
+        if text.strip() or begun:
             missing = reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS
             missing = reasons.BEFORE_HEADER if self.layout is None else missing
-            self._reject(number, text, reasons.NOT_TEXT if unreadable else reasons.NUL_BYTES if nul else missing)
-            return None
-        self._tear_off(number, torn.replace("\0", "") + found[1])
-        return found[0]
-
-    def _begun(self, torn: str) -> str | None:
-        """Return the row that a line begins with of which NUL bytes took the end."""
-        text = torn.strip("\0\r\ufeff \t").rpartition("\0")[2]
-        # more digits may have followed the last one
-        if self.layout is None or "\ufffd" in text or text[-1:].isdigit():
-            return None
-        found = complete_row(text, self.layout, ended=False)
-        return found[0] if found is not None and not found[1] else None
-
-    def _sort_torn(self, number: int, torn: str) -> str | None:
-        """Return the row before NUL bytes that end a line; what is no row is rejected."""
-        row = self._begun(torn)
-        if row is None and torn.strip("\0\r\ufeff \t"):
-            self._reject(number, torn, reasons.NUL_BYTES)
-        return row
+            missing = reasons.NOT_TEXT if unreadable else reasons.NUL_BYTES if nul else missing
+            self._reject(number, text if text.strip() else torn, missing)
+        return None
 
     def _header(self, text: str) -> Layout | None:
         """Return the layout a line declares; what is left of a torn header lacks columns, or has one twice."""
