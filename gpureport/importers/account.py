@@ -32,6 +32,7 @@ NOISE = re.compile(
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
 """Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
+_STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """What only rows hold: memory, and cells between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
@@ -58,8 +59,9 @@ def list_first(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def format_columns_option(names: Sequence[str]) -> str:
-    """Return the option to type for rows without a header, with a stand-in for each cell."""
+def format_columns_option(row: Sequence[str]) -> str:
+    """Return the option to type for rows without a header, with a stand-in for each cell but the time of a row."""
+    names = ["timestamp" if _STAMPED.match(cell) else f"column_{place}" for place, cell in enumerate(row, 1)]
     return f"name its columns: --columns {shlex.quote(','.join(names))}, with the fields of --query-gpu in their place"
 
 

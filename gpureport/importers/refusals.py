@@ -109,8 +109,7 @@ def _find_option(text: str) -> str:
     if len(row) > 1 and any(map(is_time_heading, row)):
         return _JSON
     if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)):
-        names = [f"column_{place + 1}" for place in range(len(row))]
-        return f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(names)}"
+        return f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}"
     return RECORDS_ONE
 
 

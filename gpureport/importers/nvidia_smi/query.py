@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray, integers, read_codes
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import CodedProblem, SettingsError, SourceError
 from gpureport.importers.account import NOISE, Account, format_columns_option, is_driver_message
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction
@@ -101,7 +101,7 @@ class NvidiaSmi:
             return Extraction(file, options, read_blocks)
         opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
         form = partial(read_query, opening=opening, per_tick=options.gpus_per_tick)
-        return Extraction(file, options, form, name=NAME)
+        return Extraction(file, options, form, name=NAME, explain=partial(_explain_width, names=options.columns))
 
 
 def _read_beginning(file: RawFile) -> str:
@@ -121,6 +121,15 @@ def _begins_other_form(text: str) -> bool:
     return begins_other_form(text)
 
 
+def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedProblem | None:
+    """Return why no row is left where all rows have another number of cells than was named; None otherwise."""
+    if set(account.rejected) != {reasons.WRONG_CELLS}:
+        return None
+    row = account.examples[reasons.WRONG_CELLS][0].text.split(",")
+    named = "its header names" if names is None else f"the {len(names)} that --columns names"
+    return f"its rows hold {len(row)} cells, not as many as {named}", format_columns_option(row), "no_usable_row"
+
+
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
     """Return how the lines of a log are read, by its beginning and the query fields that a person named, if any."""
     place, header = next(find_headers(text), (len(text), None))
@@ -132,8 +141,9 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
     headed = Opening(where=where, notes=tuple(notes))
     if names is None:
         if header is None and is_headerless(before):
-            width = Counter(len(cells) for line in before if len(cells := line.split(",")) > 1).most_common(1)[0][0]
-            hint = format_columns_option([f"column_{place + 1}" for place in range(width)])
+            rows = [cells for line in before if len(cells := line.split(",")) > 1]
+            width = Counter(map(len, rows)).most_common(1)[0][0]
+            hint = format_columns_option(next(row for row in rows if len(row) == width))
             raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
         return headed
     above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
