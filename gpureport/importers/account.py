@@ -43,9 +43,9 @@ ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
 """What stands in place of a value that the driver could not read."""
 
 
-def is_driver_message(text: str) -> bool:
-    """Return whether a line is a message of the driver."""
-    return any(re.match(pattern, text) for pattern in _MESSAGES)
+def find_message_kind(text: str) -> str:
+    """Return what a message of the driver says happened, empty for a line that is none."""
+    return next((kind for pattern, kind in _MESSAGES.items() if re.match(pattern, text)), "")
 
 
 def format_count(count: int, noun: str) -> str:
@@ -140,7 +140,7 @@ class Account:
     def sort_out(self, number: int, text: str, reason: str) -> None:
         """Count a line that is no row: a message of the driver, noise, or one that is rejected."""
         text = text.strip()
-        if is_driver_message(text):
+        if find_message_kind(text):
             self.message(number, text)
         elif NOISE.fullmatch(text):
             self.noise += 1
@@ -149,7 +149,7 @@ class Account:
 
     def stray(self, number: int, text: str) -> None:
         """Count a line between blocks: one that holds figures is a damaged row, prose is noise."""
-        if is_driver_message(text):
+        if find_message_kind(text):
             self.message(number, text)
         elif _FIGURES.search(text) or _NUMBERS.fullmatch(text):
             self.reject(NOT_OF_FORM, number, text)
@@ -169,22 +169,23 @@ class Account:
             number, text = self._waiting.popleft()
             row = int(np.searchsorted(numbers, number)) - 1
             at = int(times[row]) if row >= 0 else int(times[0]) if self._last is None else self._last
-            self._keep(LogEvent(kind=_kind(text), at=at, line=number, device=None, text=text))
+            self.keep_event(text, number, at)
         self._last = int(times[-1])
 
-    def lose(self, device: str, text: str, number: int, time: int) -> None:
-        """Keep that a GPU answers no more; a GPU is lost once."""
-        self._keep(LogEvent(kind="gpu_lost", at=time, line=number, device=device, text=f"[{text}]"))
+    def keep_event(self, text: str, number: int, at: int | None, device: str | None = None) -> None:
+        """Keep a message of the driver, or that a device answers no more: up to some, and each once.
 
-    def _keep(self, event: LogEvent) -> None:
-        """Keep an event, up to some; a message that is repeated with no row between is one, and a GPU is lost once."""
+        A message that is repeated with no row between is one, and a GPU is lost once.
+        """
         if len(self._events) < _MOST_EVENTS:
-            self._events.setdefault((event.text, event.device or str(event.at)), event)
+            kind = "gpu_lost" if device else find_message_kind(text) or "driver_message"
+            event = LogEvent(kind=kind, at=at, line=number, device=device, text=text)
+            self._events.setdefault((text, device or str(at)), event)
 
     def quality(self, notes: Iterable[str] = ()) -> Quality:
         """Return the account, after the last row; the timing of the devices is not in it."""
         for number, text in self._waiting:
-            self._keep(LogEvent(kind=_kind(text), at=self._last, line=number, device=None, text=text))
+            self.keep_event(text, number, self._last)
         self._waiting.clear()
         return Quality(
             lines=self.lines,
@@ -201,10 +202,6 @@ class Account:
             log_events=tuple(sorted(self._events.values(), key=lambda event: event.line)),
             notes=(*self.notes, *notes),
         )
-
-
-def _kind(message: str) -> str:
-    return next((kind for pattern, kind in _MESSAGES.items() if re.match(pattern, message)), "driver_message")
 
 
 def damage(line: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 
 from gpureport.errors import CodedProblem
-from gpureport.importers.account import format_columns_option, is_driver_message
+from gpureport.importers.account import find_message_kind, format_columns_option
 from gpureport.importers.headings import is_time_heading
 from gpureport.importers.protocol.importer import HEAD_BYTES
 from gpureport.importers.source_text import head_text
@@ -89,7 +89,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
     if not shown:
         return "not a text log", RECORDS_ONE, "not_a_gpu_log"
     known = next((said for pattern, said in _FIRST_LINES.items() if re.match(pattern, first, re.IGNORECASE)), None)
-    known = _DRIVER if is_driver_message(first) else known
+    known = _DRIVER if find_message_kind(first) else known
     if known is not None:
         return known[0] + (f" ({redact_start(first, 120)})" if known[2] == "error_message" else ""), *known[1:]
     if TrainingLog().is_training_log(head):

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray, integers, read_codes
 from gpureport.errors import CodedProblem, SettingsError, SourceError
-from gpureport.importers.account import NOISE, Account, format_columns_option, is_driver_message
+from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.nvidia_smi.fields import (
@@ -368,7 +368,7 @@ class QueryLines:
         if self.mark and text.startswith(self.mark):
             self.account.noise += 1
             return
-        if reason in {reasons.NOT_TEXT, reasons.NUL_BYTES} and not is_driver_message(text):
+        if reason in {reasons.NOT_TEXT, reasons.NUL_BYTES} and not find_message_kind(text):
             self.account.reject(reason, number, text.replace("\0", ""))
         else:
             self.account.sort_out(number, text, reason)
@@ -380,7 +380,7 @@ class QueryLines:
 
     def _tear_off(self, number: int, text: str) -> None:
         """Take the part of another line that stands before a row; a message of the driver counts as a line."""
-        if is_driver_message(text):
+        if find_message_kind(text):
             self.account.message(number, text)
         elif text:
             self.torn += 1
