@@ -374,7 +374,7 @@ class QueryLines:
             self.account.sort_out(number, text, reason)
         if NOISE.fullmatch(text) and (self.layout is None or self.layout.stamp is None):
             self.dates[number] = text
-        elif text[:1].isdigit() and "," in text:
+        elif "," in text and (text[:1].isdigit() or reason == reasons.NUL_BYTES):
             # it has a place in its tick
             self.damaged.append(number)
 

@@ -17,6 +17,7 @@ from gpureport.recording import HOST, Device, Run, Work
 
 if TYPE_CHECKING:
     from gpureport.importers.extraction import Extraction
+    from gpureport.importers.labels import LabelTable
     from gpureport.importers.protocol.column_map import Mapping
 
 HEAD_BYTES = 64 * 1024
@@ -55,14 +56,6 @@ class ReadOptions:
         return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
 
 
-class JobTable(Protocol):
-    """A table that says whose runs are and where they ran."""
-
-    def find_tags(self, run: Run) -> tuple[tuple[str, str], ...]:
-        """Return what it labels a run with; nothing where no row is surely the run's."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """What a person says about a run, or a file beside its logs; not part of its identity.
@@ -77,7 +70,7 @@ class Labels:
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
     gpu_model: str | None = None
-    table: JobTable | None = None
+    table: "LabelTable | None" = None
 
     def applied(self, run: Run) -> Run:
         """Return a run with these labels; what they do not say stays as it was."""
