@@ -32,6 +32,7 @@ NOISE = re.compile(
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
 """Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
+_STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """What only rows hold: memory, and cells between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
@@ -42,9 +43,9 @@ ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
 """What stands in place of a value that the driver could not read."""
 
 
-def is_driver_message(text: str) -> bool:
-    """Return whether a line is a message of the driver."""
-    return any(re.match(pattern, text) for pattern in _MESSAGES)
+def find_message_kind(text: str) -> str:
+    """Return what a message of the driver says happened, empty for a line that is none."""
+    return next((kind for pattern, kind in _MESSAGES.items() if re.match(pattern, text)), "")
 
 
 def format_count(count: int, noun: str) -> str:
@@ -58,8 +59,9 @@ def list_first(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def format_columns_option(names: Sequence[str]) -> str:
-    """Return the option to type for rows without a header, with a stand-in for each cell."""
+def format_columns_option(row: Sequence[str]) -> str:
+    """Return the option to type for rows without a header, with a stand-in for each cell but the time of a row."""
+    names = ["timestamp" if _STAMPED.match(cell) else f"column_{place}" for place, cell in enumerate(row, 1)]
     return f"name its columns: --columns {shlex.quote(','.join(names))}, with the fields of --query-gpu in their place"
 
 
@@ -138,7 +140,7 @@ class Account:
     def sort_out(self, number: int, text: str, reason: str) -> None:
         """Count a line that is no row: a message of the driver, noise, or one that is rejected."""
         text = text.strip()
-        if is_driver_message(text):
+        if find_message_kind(text):
             self.message(number, text)
         elif NOISE.fullmatch(text):
             self.noise += 1
@@ -147,7 +149,7 @@ class Account:
 
     def stray(self, number: int, text: str) -> None:
         """Count a line between blocks: one that holds figures is a damaged row, prose is noise."""
-        if is_driver_message(text):
+        if find_message_kind(text):
             self.message(number, text)
         elif _FIGURES.search(text) or _NUMBERS.fullmatch(text):
             self.reject(NOT_OF_FORM, number, text)
@@ -167,22 +169,23 @@ class Account:
             number, text = self._waiting.popleft()
             row = int(np.searchsorted(numbers, number)) - 1
             at = int(times[row]) if row >= 0 else int(times[0]) if self._last is None else self._last
-            self._keep(LogEvent(kind=_kind(text), at=at, line=number, device=None, text=text))
+            self.keep_event(text, number, at)
         self._last = int(times[-1])
 
-    def lose(self, device: str, text: str, number: int, time: int) -> None:
-        """Keep that a GPU answers no more; a GPU is lost once."""
-        self._keep(LogEvent(kind="gpu_lost", at=time, line=number, device=device, text=f"[{text}]"))
+    def keep_event(self, text: str, number: int, at: int | None, device: str | None = None) -> None:
+        """Keep a message of the driver, or that a device answers no more: up to some, and each once.
 
-    def _keep(self, event: LogEvent) -> None:
-        """Keep an event, up to some; a message that is repeated with no row between is one, and a GPU is lost once."""
+        A message that is repeated with no row between is one, and a GPU is lost once.
+        """
         if len(self._events) < _MOST_EVENTS:
-            self._events.setdefault((event.text, event.device or str(event.at)), event)
+            kind = "gpu_lost" if device else find_message_kind(text) or "driver_message"
+            event = LogEvent(kind=kind, at=at, line=number, device=device, text=text)
+            self._events.setdefault((text, device or str(at)), event)
 
     def quality(self, notes: Iterable[str] = ()) -> Quality:
         """Return the account, after the last row; the timing of the devices is not in it."""
         for number, text in self._waiting:
-            self._keep(LogEvent(kind=_kind(text), at=self._last, line=number, device=None, text=text))
+            self.keep_event(text, number, self._last)
         self._waiting.clear()
         return Quality(
             lines=self.lines,
@@ -199,10 +202,6 @@ class Account:
             log_events=tuple(sorted(self._events.values(), key=lambda event: event.line)),
             notes=(*self.notes, *notes),
         )
-
-
-def _kind(message: str) -> str:
-    return next((kind for pattern, kind in _MESSAGES.items() if re.match(pattern, message)), "driver_message")
 
 
 def damage(line: str) -> str:

@@ -87,16 +87,9 @@ def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
 
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
     """Return two times in UTC, in microseconds, as local time of a zone kept as if UTC."""
-
-    def local(time: int) -> int:
-        try:
-            there = (EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC)
-        except OverflowError:
-            # the last day of the calendar
-            return time
-        return (there - EPOCH) // timedelta(microseconds=1)
-
-    return local(span[0]), local(span[1])
+    there = ((EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC) for time in span)
+    start, end = ((time - EPOCH) // timedelta(microseconds=1) for time in there)
+    return start, end
 
 
 def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:

@@ -253,7 +253,7 @@ class Extraction:
                 where = where if told else where[np.all([np.isnan(values[where]) for values in figures], axis=0)]
                 for device in present(devices[where]):
                     row = where[np.argmax(devices[where] == device)]
-                    self._account.lose(self._ids[device], text, int(rows.lines[row]), int(times[row]))
+                    self._account.keep_event(f"[{text}]", int(rows.lines[row]), int(times[row]), self._ids[device])
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         """Yield one table a device."""
@@ -336,6 +336,7 @@ class Extraction:
             yield f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."
         elif self._stamped and self._options.interval:
             yield _UNUSED_INTERVAL
+        yield from self._file.account.notes()
 
     @property
     def _is_shuffled(self) -> bool:

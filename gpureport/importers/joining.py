@@ -107,7 +107,7 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
     if len(logs) == 1:
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
-        return logs[0].outcome.noted(logs[0].file.account.notes())
+        return logs[0].outcome
     from gpureport.importers.tracker_series import measure_times  # noqa: PLC0415 - most runs have one log
 
     kept: dict[str, list[pa.Table]] = {}
@@ -202,7 +202,7 @@ def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -
     gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
     steps = (replace(step, device=names[step.device]) for step in account.clock_steps if step.device in names)
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events)
-    notes = (f"{before}{note}" for note in (*account.notes, *log.file.account.notes()))
+    notes = (f"{before}{note}" for note in account.notes)
     return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
 
 

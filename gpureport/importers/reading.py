@@ -16,7 +16,7 @@ from gpureport.data_quality import merge_quality
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
-from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile, name_gpu_models
+from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.source_text import FileState, RawFile
 from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
@@ -163,7 +163,7 @@ class Reading:
             yield from extraction.batches()
         outcome = extraction.outcome()
         self._refuse_rejected_lines(outcome, each.locator)
-        self._outcomes = [outcome.noted(file.account.notes())]
+        self._outcomes = [outcome]
 
     def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
         """Yield the rows of one log or several, read as a whole, as those of one run."""
@@ -173,7 +173,7 @@ class Reading:
         options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
         logs += [self._read_log(place, options) for place in places if self._inputs[place].beside]
         if len(logs) == 1:
-            self._outcomes.append(logs[0].outcome.noted(logs[0].file.account.notes()))
+            self._outcomes.append(logs[0].outcome)
             yield from logs[0].take().values()
         else:
             from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
@@ -249,26 +249,26 @@ class Reading:
             hint = "give a part of them with --gpus, or a log a node"
             raise SourceError(self.locator, what, hint, code="too_many_gpus")
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
-        labels, stated = self.labels, self.file_labels
+        stated = self.file_labels
         quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
         notes = (*quality.notes, *dict.fromkeys(self._notes))
         quality = replace(quality, notes=notes, unfinished=self._unfinished)
         run = Run(
             id=self.run_id,
             name=self.name,
-            step=labels.step or stated.step,
+            step=stated.step,
             started=min(start for start, _ in spans),
             ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=rates[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),
-            params=override_pairs(stated.params, labels.params),
-            tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
-            work=labels.find_work(quality) or next((read.work for read in training if read.work), None),
+            params=stated.params,
+            tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags),
+            work=next((read.work for read in training if read.work), None),
             quality=quality,
         )
-        return labels.look_up(name_copies_by_url(name_gpu_models(run, labels.gpu_model)))
+        return self.labels.applied(name_copies_by_url(run))
 
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Return headings of its tables, and the metric or attribute that each became, after the last batch."""

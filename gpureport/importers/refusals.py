@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 
 from gpureport.errors import CodedProblem
-from gpureport.importers.account import format_columns_option, is_driver_message
+from gpureport.importers.account import find_message_kind, format_columns_option
 from gpureport.importers.headings import is_time_heading
 from gpureport.importers.protocol.importer import HEAD_BYTES
 from gpureport.importers.source_text import head_text
@@ -89,7 +89,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
     if not shown:
         return "not a text log", RECORDS_ONE, "not_a_gpu_log"
     known = next((said for pattern, said in _FIRST_LINES.items() if re.match(pattern, first, re.IGNORECASE)), None)
-    known = _DRIVER if is_driver_message(first) else known
+    known = _DRIVER if find_message_kind(first) else known
     if known is not None:
         return known[0] + (f" ({redact_start(first, 120)})" if known[2] == "error_message" else ""), *known[1:]
     if TrainingLog().is_training_log(head):
@@ -109,8 +109,7 @@ def _find_option(text: str) -> str:
     if len(row) > 1 and any(map(is_time_heading, row)):
         return _JSON
     if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)):
-        names = [f"column_{place + 1}" for place in range(len(row))]
-        return f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(names)}"
+        return f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}"
     return RECORDS_ONE
 
 

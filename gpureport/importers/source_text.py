@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
-from io import RawIOBase
+from io import RawIOBase, StringIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -242,15 +242,11 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
         account.damage = "cut" if source.ended else f"damaged ({error})"
 
 
-def is_plain_text(block: bytes) -> bool:
-    """Return whether bytes are text that nothing is packed in."""
-    return block.isascii() and b"\0" not in block and not block.startswith(b"BZh")
-
-
 def archive_kind(file: RawFile) -> str | None:
     """Return what kind of archive of several files, compressed or not, a file is, None when it is none."""
     head = file.first_bytes()
-    if not is_plain_text(head) and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
+    plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
+    if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
 
@@ -420,12 +416,7 @@ class Text:
     def __iter__(self) -> Iterator[str]:
         for block in self.blocks():
             # what is no UTF-8 becomes a letter that stands for none, so that `damage` finds it
-            text, start = block.data.decode(errors="replace"), 0
-            while end := text.find("\n", start) + 1:
-                yield text[start:end]
-                start = end
-            if start < len(text):
-                yield text[start:]
+            yield from StringIO(block.data.decode(errors="replace"), newline="\n")
 
     def _pieces(self) -> Iterator[Piece]:
         account = self._file.account = ByteAccount()

@@ -12,7 +12,8 @@ from gpureport.cli.options.place_type import FETCHED_FILE
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol.importer import JobTable, Labels
+    from gpureport.importers.labels import LabelTable
+    from gpureport.importers.protocol.importer import Labels
 
 LABEL_OPTIONS = (
     click.option("--param", type=Pair(), multiple=True, help="Parameter of the run (repeatable)."),
@@ -63,7 +64,7 @@ class LabelOptions:
     gpu_model: str | None = None
     is_common: bool = field(default=False, metadata=NO_OPTION)
 
-    def labels(self, table: "JobTable | None" = None) -> "Labels":
+    def labels(self, table: "LabelTable | None" = None) -> "Labels":
         """Return them as importers take them.
 
         Args:

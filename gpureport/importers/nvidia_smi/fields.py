@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from gpureport.importers.account import LOST_WORDS, NOISE, is_driver_message
+from gpureport.importers.account import LOST_WORDS, NOISE, find_message_kind
 from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, Layout, absence, make_column, make_layout
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
@@ -243,7 +243,7 @@ def is_plain(text: str) -> bool:
 
 def is_headerless(lines: Sequence[str]) -> bool:
     """Return whether the first line with several cells, and half of all lines, are rows of nvidia-smi."""
-    rows = [line for each in lines if (line := each.strip()) and not (is_driver_message(line) or NOISE.fullmatch(line))]
+    rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)
     return first is not None and own[first] and 2 * sum(own) >= len(rows)

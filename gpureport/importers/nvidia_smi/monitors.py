@@ -6,33 +6,21 @@ how many a GPU has, and what memory they hold.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from itertools import islice
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.account import Account, damage, whole_lines
+from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
-from gpureport.importers.columns import (
-    TIME,
-    Column,
-    Layout,
-    Rows,
-    Texts,
-    decode,
-    make_column,
-    make_layout,
-    rows_from_records,
-    scan,
-    without_faults,
-)
+from gpureport.importers.columns import TIME, Column, Layout, Rows, Texts, make_column, make_layout, rows_from_records
+from gpureport.importers.nvidia_smi.query import QueryLines, as_pieces
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.parsing import parse_quantity
 
-_CLOCK, _DATE = "time of day", "day"
-"""Targets of columns that hold a time without a date, and a date without a time."""
+_CLOCK = "time of day"
+"""Target of a column that holds a time without a date."""
 _CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
 """Headings of columns that name a part of a GPU."""
@@ -90,8 +78,7 @@ _FIRST_UNITS = {"YYYYMMDD": "Date", "HH:MM:SS": "Time", "Idx": "gpu"}
 """What the line of units says below the first headings."""
 _BARE = re.compile(r" ?\d{8}, \d\d:\d\d:\d\d((?:, *(?:\d+|-))+)\s*", re.ASCII)
 """A row of `--format csv,noheader -o DT`."""
-_TOGETHER = 50_000
-"""Rows that are parsed together."""
+_DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
 
@@ -136,12 +123,19 @@ def _assumed(line: str) -> list[str]:
     return ["Date", "Time", *columns] if columns else []
 
 
-def _column(heading: str) -> Column:
-    name = heading.lower()
+@lru_cache(256)
+def _layout(*headings: str) -> Layout:
+    names = [heading.lower() for heading in headings]
+    columns = [_column(name, heading) for name, heading in zip(names, headings, strict=True)]
+    if names[:2] == ["date", "time"]:
+        # `_cells_apart` makes one cell of both
+        columns[:2] = [make_column(TIME, headings[0])]
+    return make_layout(columns, delimiter=" ")
+
+
+def _column(name: str, heading: str) -> Column:
     if name == "time":
         return Column(target=_CLOCK, source=heading, read=parse_time_of_day)
-    if name == "date":
-        return Column(target=_DATE, source=heading, read=lambda text: (parse_time(f"{text} 00:00:00") or [None])[0])
     target, unit = _SERIES.get(name, ("index" if name == "gpu" else "", ""))
     if target == "gpu_thermal_violation":
         return Column(target=target, source=heading, read={"0": False, "1": True}.get)
@@ -150,94 +144,62 @@ def _column(heading: str) -> Column:
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     """Yield the rows of dmon, as text or CSV, under a pair of headings that is written again and again."""
-    layout, names, headed, clock = None, list[str](), False, list[int]()
+    names, headed, clock = list[str](), False, list[int]()
+
+    def header(line: str) -> Layout | None:
+        nonlocal names, headed
+        found, units = _names(line), _units(line)
+        headed = headed or bool(found)
+        if units:
+            found = names if headed and len(units) == len(names) else _measured(line)
+        if units and found and found != names:
+            columns = " ".join(name for name in found if name not in {"Date", "Time"})
+            account.note(f"dmon wrote units and no names (noheader); its columns are taken for {columns}.")
+        names = found or names
+        return _layout(*found) if found else None
+
     remaining = iter(lines)
-    while block := list(islice(remaining, _TOGETHER)):
-        if layout is None and (assumed := _assumed(block[0])):
-            layout = make_layout([*map(_column, assumed)], delimiter=" ")
-            account.note(f"dmon wrote no header; its columns are taken for {' '.join(assumed[2:])}.")
-        begin, text = 0, "".join(block)
-        clean = text.isascii() and "\0" not in text and text.endswith("\n")
-        odd = [not clean and (damage(line) or not line.endswith("\n")) for line in block]
-        others = [n for n, line in enumerate(block) if line[0] not in " 0123456789" or odd[n]]
-        for place in others:
-            line, block[place] = block[place], ""
-            found, units = _names(line), _units(line)
-            if found:
-                headed = True
-            elif units:
-                found = names if headed and len(units) == len(names) else _measured(line)
-            if found:
-                account.headers += 1
-                if found != names:
-                    yield from _take(layout, block[begin:place], first + begin, account, clock)
-                    begin, names, layout = place, found, make_layout([*map(_column, found)], delimiter=" ")
-                    if units:
-                        columns = " ".join(name for name in found if name not in {"Date", "Time"})
-                        account.note(f"dmon wrote units and no names (noheader); its columns are taken for {columns}.")
-            elif line[0] == "#":
-                account.noise += 1
-            elif not line.isspace():
-                reason = damage(line) or ("" if line.endswith("\n") else reasons.CUT_LAST_LINE)
-                reason = reason or (reasons.WRONG_CELLS if layout else reasons.BEFORE_HEADER)
-                account.sort_out(first + place, line, reason)
-        yield from _take(layout, block[begin:], first + begin, account, clock)
-        first += len(block)
+    begin = next(remaining, "")
+    assumed = _assumed(begin)
+    if assumed:
+        account.note(f"dmon wrote no header; its columns are taken for {' '.join(assumed[2:])}.")
+    log = QueryLines(header, account, _layout(*assumed) if assumed else None, mark="#")
+    for piece in as_pieces(chain([begin], remaining), first):
+        for layout, rows in log.read(piece._replace(data=_cells_apart(piece.data))):
+            yield from _whole_gpus(layout, rows, account, clock)
 
 
 def _cells_apart(lines: bytes) -> bytes:
-    """Return lines in which one blank stands between cells, and none around them."""
+    """Return lines in which one blank stands between cells, and none around them; date and time are one cell."""
     text = np.frombuffer(lines.translate(_BLANKS), dtype=np.uint8)
     blank = text == ord(" ")
     # of a run the last one stays, unless the line ends behind it
     blank[:-1] &= blank[1:] | (text[1:] == ord("\n"))
     kept: bytes = text[~blank].tobytes()
-    return kept.replace(b"\n ", b"\n").removeprefix(b" ")
+    return _DATED.sub(rb"\1/\2/\3T\4", kept.replace(b"\n ", b"\n").removeprefix(b" "))
 
 
-def _take(layout: Layout | None, block: list[str], first: int, account: Account, clock: list[int]) -> Iterator[Rows]:
-    """Yield lines as rows under their headings; `clock` holds the last moment where days are counted."""
-    text = "".join(block)
-    if not text:
-        return
-    places = np.flatnonzero([bool(line) for line in block])
-    cells, odd = ([], [*range(len(places))]) if layout is None else scan(_cells_apart(text.encode()), layout)
-    for place in places[odd].tolist():
-        if not block[place].isspace():
-            account.sort_out(first + place, block[place], reasons.WRONG_CELLS if layout else reasons.BEFORE_HEADER)
-    if layout is None:
-        return
-    places = np.delete(places, odd)
-    rows, faults = decode(layout.columns, cells, places + first)
-    rows, wrong = without_faults(rows, _faults(rows, faults, layout))
-    for place, reason in wrong:
-        account.reject(reason, int(places[place]) + first, block[places[place]])
-    clocks, days = _pop(rows, _CLOCK), _pop(rows, _DATE)
-    if clocks is not None and days is not None:
-        rows.times = days + clocks
-    elif clocks is not None and len(rows):
-        account.note(_CLOCK_NOTE)
-        rows.times = count_days(clocks, clock)
-        clock[:] = rows.times[-1:].tolist()
-    yield rows
-
-
-def _faults(rows: Rows, faults: dict[str, BoolArray], layout: Layout) -> dict[str, BoolArray]:
+def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) -> Iterator[Rows]:
+    """Yield rows of whole GPUs with their times; `clock` holds the last moment where days are counted."""
     for column in layout.columns:
         texts = rows.data.get(column.target)
-        if isinstance(texts, Texts) and column.source.lower() in _INSTANCE:
-            part = texts.codes >= 0
-            faults[reasons.MIG_INSTANCE] = faults.get(reasons.MIG_INSTANCE, np.False_) | part
-            del rows.data[column.target]
-            rows.reasons.pop(column.source, None)
-        elif isinstance(texts, Texts) and column.target in {"index", _CLOCK, _DATE}:
-            faults[f"{reasons.MALFORMED} {column.source}"] = texts.codes < 0
-    return faults
-
-
-def _pop(rows: Rows, target: str) -> IntArray | None:
-    texts = rows.data.pop(target, None)
-    return np.array(texts.texts, dtype=np.int64)[texts.codes] if isinstance(texts, Texts) and len(texts) else None
+        part = column.source.lower() in _INSTANCE
+        if isinstance(texts, Texts) and (part or column.target in {"index", _CLOCK}):
+            wrong = (texts.codes >= 0) == part
+            account.reject_rows(
+                reasons.MIG_INSTANCE if part else f"{reasons.MALFORMED} {column.source}", rows.lines[wrong]
+            )
+            rows = rows.select(~wrong)
+            if part:
+                del rows.data[column.target]
+                rows.reasons.pop(column.source, None)
+    rows.data.pop("extra_Date", None)
+    clocks = rows.data.pop(_CLOCK, None)
+    if isinstance(clocks, Texts) and len(rows):
+        account.note(_CLOCK_NOTE)
+        rows.times = count_days(np.array(clocks.texts, dtype=np.int64)[clocks.codes], clock)
+        clock[:] = rows.times[-1:].tolist()
+    yield rows
 
 
 _SLACK = 60_000
@@ -264,16 +226,6 @@ def opens_apps(line: str) -> bool:
     """Return whether a line is a header that names a process by its id, and nothing but fields of these queries."""
     names = _words(line) if "," in line and "pid" in line else []
     return "pid" in names and set(names) <= _FIELDS and len(set(names)) == len(names)
-
-
-def read_pmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of pmon: one a GPU and tick."""
-    yield from rows_from_records(_records(_listed(lines, first, account, PMON.match), 0, account, _PMON_NOTE))
-
-
-def read_compute_apps(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of a query for processes: one a GPU and tick."""
-    yield from rows_from_records(_records(_listed(lines, first, account, opens_apps), _SLACK, account, _APPS_NOTE))
 
 
 def _listed(
@@ -308,22 +260,31 @@ def _listed(
             yield number, time[0], gpu, row
 
 
-def _records(
-    listed: Iterable[tuple[int, int, dict[str, str], dict[str, str]]], slack: int, account: Account, note: str
-) -> Iterator[dict[str, Any]]:
-    """Yield a record a GPU and list; lines of one list lie no further apart than the slack, and name a process once."""
-    gpus: dict[tuple[str, ...], dict[str, Any]] = {}
-    began = 0
-    for number, time, gpu, row in listed:
-        account.note(note)
-        key, pid = tuple(gpu.values()), row["pid"]
-        if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
-            yield from map(_record, gpus.values())
-            gpus = {}
-        began = began if gpus else time
-        account.continued += key in gpus
-        gpus.setdefault(key, {"line": number, TIME: time, **gpu, "rows": {}})["rows"][pid] = row
-    yield from map(_record, gpus.values())
+def _read_lists(
+    lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
+) -> Iterator[Rows]:
+    """Yield one row a GPU and list; lines of one list lie no further apart than the slack, and name a process once."""
+    slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
+
+    def records() -> Iterator[dict[str, Any]]:
+        gpus: dict[tuple[str, ...], dict[str, Any]] = {}
+        began = 0
+        for number, time, gpu, row in _listed(lines, first, account, opens):
+            account.note(note)
+            key, pid = tuple(gpu.values()), row["pid"]
+            if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
+                yield from map(_record, gpus.values())
+                gpus = {}
+            began = began if gpus else time
+            account.continued += key in gpus
+            gpus.setdefault(key, {"line": number, TIME: time, **gpu, "rows": {}})["rows"][pid] = row
+        yield from map(_record, gpus.values())
+
+    yield from rows_from_records(records())
+
+
+read_pmon = partial(_read_lists, opens=PMON.match)
+read_compute_apps = partial(_read_lists, opens=opens_apps)
 
 
 def _record(own: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""CSV of `nvidia-smi --query-gpu`, the usual log: a clean block of lines to rows at once, others line by line.
+"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: a clean block to rows at once, others by line.
 
 What damage left is looked at closely: rows behind a torn part or NUL bytes, a header at the end of a row, and a last
 line that is cut.
@@ -9,20 +9,32 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray, integers, read_codes
-from gpureport.errors import SourceError
-from gpureport.importers.account import NOISE, Account, is_driver_message
+from gpureport.errors import CodedProblem, SettingsError, SourceError
+from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
-from gpureport.importers.nvidia_smi.fields import declare, is_metric
+from gpureport.importers.extraction import Extraction
+from gpureport.importers.nvidia_smi.fields import (
+    arrange,
+    declare,
+    find_headers,
+    is_headerless,
+    is_metric,
+    is_of_gpus,
+    is_plain,
+    read_heading,
+)
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.source_text import Piece, Text
+from gpureport.importers.protocol.importer import SEARCHED_BYTES, ReadOptions
+from gpureport.importers.source_text import Piece, RawFile, Text, head, head_text
 
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
@@ -38,6 +50,12 @@ _SHARE = 0.1
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
 """Rows from which on a name is that of a machine, and not a damaged one."""
+_LOOKED_AT = 2**20
+"""How much of a log is looked at; more of it where what a job printed stands above."""
+_LINES = 2_000
+"""Lines around the first header whose content is looked at."""
+_SLASHED = re.compile(r"(\d{1,2})/\d{1,2}/\d{4} ")
+_LAST_MONTH = 12
 _TOGETHER, _AHEAD = 50_000, 2
 """Lines of a block, and blocks that are parsed ahead."""
 Scan = tuple[list["pa.Array[Any]"], list[int]]
@@ -53,13 +71,109 @@ class Opening(NamedTuple):
     dated: bool = True
 
 
+class NvidiaSmi:
+    """The importer of what nvidia-smi writes."""
+
+    kind: ClassVar[str] = "nvidia_smi"
+    title: ClassVar[str] = "nvidia-smi"
+    recognised_by: ClassVar[str] = (
+        "A header of `--query-gpu` fields, or a line that another form of nvidia-smi begins with: dmon, "
+        "pmon, `-q`, a table."
+    )
+    sample: ClassVar[str] = "healthy/nvidia-smi.csv"
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether a line among the first begins a form, or without a header, rows are nvidia-smi's."""
+        text = head_text(head)
+        if is_plain(text):
+            return True
+        declared = [layout for _, layout in find_headers(text)]
+        if any(map(is_of_gpus, declared)) or _begins_other_form(text[: text.rfind("\n") + 1] or text):
+            return True
+        return not declared and is_headerless(text.split("\n"))
+
+    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
+        """Begin to read a log; one that holds a table from end to end is read as such."""
+        text = _read_beginning(file)
+        if options.columns is None and _begins_other_form(text):
+            from gpureport.importers.nvidia_smi.blocks import read_blocks  # noqa: PLC0415 - as below
+
+            return Extraction(file, options, read_blocks)
+        opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
+        form = partial(read_query, opening=opening, per_tick=options.gpus_per_tick)
+        return Extraction(file, options, form, name=NAME, explain=partial(_explain_width, names=options.columns))
+
+
+def _read_beginning(file: RawFile) -> str:
+    for length in (_LOOKED_AT, SEARCHED_BYTES):
+        data = head(file.again(), length)
+        text = (data[: data.rfind(b"\n") + 1] or data).decode(errors="replace")
+        if len(data) < length or next(find_headers(text), None) is not None or _begins_other_form(text):
+            break
+    return text
+
+
+def _begins_other_form(text: str) -> bool:
+    if is_plain(text):
+        return False
+    from gpureport.importers.nvidia_smi.blocks import begins_other_form  # noqa: PLC0415 - most logs hold one form
+
+    return begins_other_form(text)
+
+
+def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedProblem | None:
+    """Return why no row is left where all rows have another number of cells than was named; None otherwise."""
+    if set(account.rejected) != {reasons.WRONG_CELLS}:
+        return None
+    row = account.examples[reasons.WRONG_CELLS][0].text.split(",")
+    named = "its header names" if names is None else f"the {len(names)} that --columns names"
+    return f"its rows hold {len(row)} cells, not as many as {named}", format_columns_option(row), "no_usable_row"
+
+
+def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
+    """Return how the lines of a log are read, by its beginning and the query fields that a person named, if any."""
+    place, header = next(find_headers(text), (len(text), None))
+    before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
+    dates = [match for line in before + after for match in _SLASHED.finditer(line)]
+    notes = list[str]()
+    if dates and all(int(match[1]) <= _LAST_MONTH for match in dates):
+        notes += [f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell."]
+    headed = Opening(where=where, notes=tuple(notes))
+    if names is None:
+        if header is None and is_headerless(before):
+            rows = [cells for line in before if len(cells := line.split(",")) > 1]
+            width = Counter(map(len, rows)).most_common(1)[0][0]
+            hint = format_columns_option(next(row for row in rows if len(row) == width))
+            raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
+        return headed
+    above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
+    delimiter = header.delimiter if header else next((each for each in ",;\t" if above and each in above[0]), ",")
+    columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
+    if None in columns:
+        hint = "name them as in --query-gpu, one for each cell"
+        raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
+    named = arrange([each for each in columns if each], delimiter)
+    widths = Counter(line.count(delimiter) + 1 for line in filter(str.strip, after)).most_common(1)
+    replaced = header is not None and [len(header.columns)] != [each for each, _ in widths] == [len(names)]
+    if header is not None and not replaced and not above:
+        return headed._replace(notes=(*notes, "The log has a header: --columns was not used."))
+    if replaced:
+        notes += ["The header names other columns than its rows hold: --columns was used instead."]
+
+    def declared(line: str) -> Layout | None:
+        found = declare(line)
+        return named if replaced and found is not None and len(found.columns) != len(names) else found
+
+    return Opening(declared, named, tuple(notes), where=where)
+
+
 def read_query(
     lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
 ) -> Iterator[Rows]:
     """Yield the rows of a log that can be believed; `per_tick` is how many a tick has, where a person said so."""
     opening = opening or Opening()
     log = QueryLines(opening.header, account, opening.layout)
-    parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else _pieces(lines, first), log))
+    parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first), log))
     for rows in parts:
         if names_gpus(rows):
             yield rows
@@ -110,7 +224,8 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
         account.note(f"Headings that nvidia-smi does not write: {', '.join(translated)}.")
 
 
-def _pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
+def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
+    """Yield lines of a block as those of a log are read."""
     remaining = iter(lines)
     part = list(islice(remaining, _TOGETHER))
     while part:
@@ -161,7 +276,10 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of one log: `layout` is in force, rows of `damaged` lines were left out, `dates` stand among rows."""
+    """The lines of one log: `layout` is in force, rows of `damaged` lines were left out, `dates` stand among rows.
+
+    Where headers begin with a `mark` they are whole ones, and a line that begins with it and is none is noise.
+    """
 
     header: Callable[[str], Layout | None]
     account: Account
@@ -170,6 +288,7 @@ class QueryLines:
     torn: int = 0
     dates: dict[int, str] = field(default_factory=dict)
     ended: bool = False
+    mark: str = ""
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
         """Yield the rows of a block, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
@@ -207,8 +326,6 @@ class QueryLines:
         # of a line that lost a part to NUL bytes the end is looked at
         torn, nul, text = line.rpartition("\0")
         text = text.strip("\r\ufeff")
-        if not text.strip():
-            return self._sort_torn(number, torn)
         header = self._header(text)
         # a log that was killed inside a line and appended to has its next header behind that
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
@@ -218,40 +335,28 @@ class QueryLines:
             self.account.headers += 1
             self.layout = self.layout if header == self.layout else header
             return None
-        unreadable = "\ufffd" in text
-        found = None
-        if self.layout is not None and not unreadable:
+        begun, unreadable = torn.strip("\0\r\ufeff \t").rpartition("\0")[2], "\ufffd" in text
+        if self.layout is not None and text.strip() and not unreadable:
             found = complete_row(text, self.layout, begun=not nul, ended=not cut)
-        if found is None and nul and (row := self._begun(torn)) is not None:
-            return row
-        if found is None:
+            if found is not None:
+                self._tear_off(number, torn.replace("\0", "") + found[1])
+                return found[0]
+        # else its beginning; more digits may have followed the last one
+        if self.layout is not None and nul and "\ufffd" not in begun and not begun[-1:].isdigit():
+            found = complete_row(begun, self.layout, ended=False)
+            if found is not None and not found[1]:
+                return found[0]
+        if text.strip() or begun:
             missing = reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS
             missing = reasons.BEFORE_HEADER if self.layout is None else missing
-            self._reject(number, text, reasons.NOT_TEXT if unreadable else reasons.NUL_BYTES if nul else missing)
-            return None
-        self._tear_off(number, torn.replace("\0", "") + found[1])
-        return found[0]
-
-    def _begun(self, torn: str) -> str | None:
-        """Return the row that a line begins with of which NUL bytes took the end."""
-        text = torn.strip("\0\r\ufeff \t").rpartition("\0")[2]
-        # more digits may have followed the last one
-        if self.layout is None or "\ufffd" in text or text[-1:].isdigit():
-            return None
-        found = complete_row(text, self.layout, ended=False)
-        return found[0] if found is not None and not found[1] else None
-
-    def _sort_torn(self, number: int, torn: str) -> str | None:
-        """Return the row before NUL bytes that end a line; what is no row is rejected."""
-        row = self._begun(torn)
-        if row is None and torn.strip("\0\r\ufeff \t"):
-            self._reject(number, torn, reasons.NUL_BYTES)
-        return row
+            missing = reasons.NOT_TEXT if unreadable else reasons.NUL_BYTES if nul else missing
+            self._reject(number, text if text.strip() else torn, missing)
+        return None
 
     def _header(self, text: str) -> Layout | None:
         """Return the layout a line declares; what is left of a torn header lacks columns, or has one twice."""
         found, layout = self.header(text.strip()) if "\ufffd" not in text else None, self.layout
-        if found is None or layout is None or found == layout:
+        if found is None or layout is None or found == layout or self.mark:
             return found
         names = [column.source for column in found.columns]
         alone = len(names) == 1 < len(layout.columns)
@@ -260,19 +365,22 @@ class QueryLines:
 
     def _reject(self, number: int, text: str, reason: str) -> None:
         text = text.strip("\0 \t\r")
-        if reason in {reasons.NOT_TEXT, reasons.NUL_BYTES} and not is_driver_message(text):
+        if self.mark and text.startswith(self.mark):
+            self.account.noise += 1
+            return
+        if reason in {reasons.NOT_TEXT, reasons.NUL_BYTES} and not find_message_kind(text):
             self.account.reject(reason, number, text.replace("\0", ""))
         else:
             self.account.sort_out(number, text, reason)
         if NOISE.fullmatch(text) and (self.layout is None or self.layout.stamp is None):
             self.dates[number] = text
-        elif text[:1].isdigit() and "," in text:
+        elif "," in text and (text[:1].isdigit() or reason == reasons.NUL_BYTES):
             # it has a place in its tick
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:
         """Take the part of another line that stands before a row; a message of the driver counts as a line."""
-        if is_driver_message(text):
+        if find_message_kind(text):
             self.account.message(number, text)
         elif text:
             self.torn += 1

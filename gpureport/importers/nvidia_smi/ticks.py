@@ -49,8 +49,8 @@ class _Ticks(NamedTuple):
     gap: int | None = None
 
 
-def _infer(rows: Rows, times: IntArray, *, whole: bool) -> _Ticks | None:
-    """Return how many rows a tick holds, by the first rows of a log; a `whole` log fills its ticks."""
+def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
+    """Return how many rows a tick holds, by the first rows of a log; `at` counts them and those lost between."""
     times = times[:_HEAD]
     if len(times) < 2 * _FEWEST_TICKS:
         return None
@@ -76,15 +76,15 @@ def _infer(rows: Rows, times: IntArray, *, whole: bool) -> _Ticks | None:
         if 1 < size <= _MOST and alike >= most and (sizes > size).mean() <= _LARGER:
             best, most = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit)), alike
     if best is None:
-        return _infer_from_repetition(gaps, columns, whole=whole and len(rows) <= _HEAD)
+        return _infer_from_repetition(gaps, columns, at[: len(gaps)])
     # rows of a tick that never differ while those of different ticks do are of one GPU, written twice
     copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
     return None if copies else best
 
 
-def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, whole: bool) -> _Ticks | None:
+def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: IntArray) -> _Ticks | None:
     """Return the ticks after which a column repeats itself, if the longest gap lies there."""
-    most, rows = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS), len(gaps) + 1
+    most = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS)
     share, size = _REPEATED, 0
     for column in columns:
         shares = np.array([(column[lag:] == column[:-lag]).mean() for lag in range(1, most + 1)])
@@ -92,8 +92,8 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, w
             others = np.delete(shares, np.arange(lag - 1, most, lag))
             if shares[lag - 1] > share and shares[lag - 1] >= others.max() + _CLEARLY:
                 share, size = float(shares[lag - 1]), lag
-    medians = [float(np.median(gaps[place::size])) for place in range(size)]
-    if not size or (whole and rows % size) or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
+    medians = [float(np.median(gaps[at % size == place])) for place in range(size)]
+    if not size or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
         return None
     return _Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
 
@@ -112,9 +112,11 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             yield rows
             continue
         first, times = not begun, rows.times
+        # what was torn off stands before the row that was kept of its line
+        lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
         if first:
             begun, counted = True, 0
-            ticks = None if times is None else _infer(rows, times, whole=log.ended)
+            ticks = None if times is None else _infer(rows, times, np.arange(len(rows)) + lost)
             if per_tick is not None:
                 gap = ticks.gap if ticks is not None and ticks.size == per_tick else None
                 ticks = _Ticks(per_tick, f"--gpus-per-tick {per_tick}", gap)
@@ -141,8 +143,6 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             account.reject_rows(WRONG_TICK, rows.lines[~kept])
             rows, places = rows.select(kept), places[kept]  # noqa: PLW2901
         else:
-            # what was torn off stands before the row that was kept of its line
-            lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
             places = (counted + np.arange(len(rows)) + lost)[order] % ticks.size
             counted += len(rows)
         yield _numbered(rows, places, ticks.size)

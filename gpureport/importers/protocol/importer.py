@@ -4,7 +4,6 @@ Series come in batches so that a log of any size is read with bounded memory; wh
 complete only when the last batch is out.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -13,11 +12,12 @@ from gpureport import gpus
 from gpureport.data_quality import Quality
 from gpureport.importers.clock import load_zone, local_span
 from gpureport.importers.source_text import RawFile
+from gpureport.label_tags import override_pairs
 from gpureport.recording import HOST, Device, Run, Work
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from gpureport.importers.extraction import Extraction
+    from gpureport.importers.labels import LabelTable
     from gpureport.importers.protocol.column_map import Mapping
 
 HEAD_BYTES = 64 * 1024
@@ -56,14 +56,6 @@ class ReadOptions:
         return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
 
 
-class JobTable(Protocol):
-    """A table that says whose runs are and where they ran."""
-
-    def find_tags(self, run: Run) -> tuple[tuple[str, str], ...]:
-        """Return what it labels a run with; nothing where no row is surely the run's."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """What a person says about a run, or a file beside its logs; not part of its identity.
@@ -78,7 +70,7 @@ class Labels:
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
     gpu_model: str | None = None
-    table: JobTable | None = None
+    table: "LabelTable | None" = None
 
     def applied(self, run: Run) -> Run:
         """Return a run with these labels; what they do not say stays as it was."""
@@ -86,8 +78,8 @@ class Labels:
             name_gpu_models(run, self.gpu_model),
             name=self.name or run.name,
             step=self.step or run.step,
-            params=tuple((dict(run.params) | dict(self.params)).items()),
-            tags=tuple((dict(run.tags) | dict(self.tags)).items()),
+            params=override_pairs(run.params, self.params),
+            tags=override_pairs(run.tags, self.tags),
             work=self.find_work(run.quality) or run.work,
         )
         return self.look_up(labelled)
@@ -107,17 +99,12 @@ class Labels:
         """Return a run, labelled with these labels, with the tags that the table has for it."""
         if self.table is None:
             return run
-        tags = dict(run.tags) | dict(self.table.find_tags(run)) | dict(self.tags)
-        return replace(run, tags=tuple(tags.items()))
+        return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
 
     def filled_in(self, run: Run) -> Run:
         """Return a run with those of these params, tags and step that it lacks."""
-        return replace(
-            run,
-            step=run.step or self.step,
-            params=tuple((dict(self.params) | dict(run.params)).items()),
-            tags=tuple((dict(self.tags) | dict(run.tags)).items()),
-        )
+        params, tags = override_pairs(self.params, run.params), override_pairs(self.tags, run.tags)
+        return replace(run, step=run.step or self.step, params=params, tags=tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,20 +132,6 @@ class Outcome:
         """Whether it holds series of the machine."""
         return any(device.id == HOST for device in self.devices)
 
-    def noted(self, notes: tuple[str, ...]) -> "Outcome":
-        """Return it with more that a reader must know."""
-        return replace(self, quality=replace(self.quality, notes=(*self.quality.notes, *notes))) if notes else self
-
-
-class Extraction(Protocol):
-    """A source being read; see `extraction.Extraction`."""
-
-    def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, with columns as in `series_table.SCHEMA`, in the order of its rows."""
-
-    def outcome(self) -> Outcome:
-        """Return what is known, after the last batch."""
-
 
 class DescribedSource(Protocol):
     """What an importer says of itself; the reference page and messages are made of it.
@@ -178,7 +151,7 @@ class Importer(DescribedSource, Protocol):
     def identify(self, head: bytes) -> bool:
         """Return whether the beginning of a source, as UTF-8 text, is of this kind."""
 
-    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
         """Begin to read a source, or raise a `SourceError` when it holds nothing that can be used."""
 
 
