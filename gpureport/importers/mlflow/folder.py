@@ -12,7 +12,8 @@ import numpy as np
 
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import POINT, Contents, LocalStore, Points, RunInfo
+from gpureport.importers.mlflow.stores import POINT, Contents, LocalStore, Points
+from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.limits import DEEPEST_FOLDER, MOST_RECORD_BYTES, MOST_SETTINGS_BYTES
 from gpureport.regular_files import read_regular_file
 
@@ -135,12 +136,11 @@ class Folder(LocalStore):
         experiment = self.path / run.experiment_id
         return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+    def list_runs(self, experiment: str | None) -> list[RunInfo]:
         """Return the runs of an experiment, of all when None, the newest first; deleted ones too.
 
         One damaged run of hundreds does not keep the others out: it has a fault.
         """
-        self.refuse_filter(wanted)
         known = dict(_find_experiments(self.path))
         ids = stores.find_experiments(self.where, {path.name: name for path, name in known.items()}, experiment)
         found = []
@@ -148,7 +148,7 @@ class Folder(LocalStore):
             try:
                 found.append(self._find_run(path))
             except SourceError as error:
-                found.append(RunInfo(id=path.name, experiment_id=path.parent.name, fault=error))
+                found.append(RunInfo(id=path.name, name=path.name, experiment_id=path.parent.name, fault=error))
         return sorted(filter(None, found), key=lambda run: (-(run.started or 0), run.id))
 
     def run(self, run_id: str) -> RunInfo | None:

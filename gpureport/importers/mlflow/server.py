@@ -27,7 +27,8 @@ import numpy as np
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
 from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import POINT, Contents, Points, RunInfo
+from gpureport.importers.mlflow.stores import POINT, Contents, Points
+from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
 from gpureport.parsing import parse_json
 from gpureport.redaction import redact_start
