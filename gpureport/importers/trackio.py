@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class TrackioStore(LocalStore):
             select RUN, run_name, min(timestamp),
                    coalesce(max(case when system glob '*"gpu/[0-9]*' then system end), max(system))
             from (select RUN, run_name, timestamp, null system from metrics
-                  union all select RUN, run_name, timestamp, case when json_valid(metrics) then metrics end
+                  union all select RUN, run_name, timestamp, case when json_valid(metrics) then cast(metrics as text) end
                   from system_metrics)
             group by 1 order by 3 desc
         """)
@@ -177,43 +177,40 @@ def _build_devices(
     return devices, series
 
 
-class Trackio(Tracker):
-    """The reader of Trackio's databases."""
+def _open(source: str, _: Selection) -> tuple[TrackioStore, str | None]:
+    path, run = split_locator(source, "trackio:")
+    return TrackioStore(Path(path), path), run
 
-    kind: ClassVar[str] = "trackio"
-    title: ClassVar[str] = "Trackio"
-    recognised_by: ClassVar[str] = "A database of Trackio by its tables, or a locator `trackio:PATH`."
 
-    def claims(self, source: str) -> bool:
-        """Return whether a source is a locator or a database of Trackio."""
-        return source.startswith("trackio:") or holds_tables(Path(source), _TABLES)
+def _record(store: TrackioStore, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
+    counts: Counter[str] = Counter()
+    devices, series = _build_devices(store.points("system_metrics", info.id, counts), options.gpus, counts)
+    metrics, config = store.points("metrics", info.id, counts), store.config(info.id)
+    counts["kept"] += sum(len(own.times) for own in metrics.values())
+    return build_tracked(
+        f"trackio:{store.where}#{info.id}",
+        devices,
+        series,
+        metrics,
+        name=info.name,
+        quality=Quality(
+            lines=counts.total(),
+            rows_kept=counts["kept"],
+            noise=counts["noise"],
+            rejected=list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
+        ),
+        throughput=selection.throughput,
+        state=(counts, sorted(config.items())),
+        params=tuple((key, str(value)) for key, value in config.items() if not key.startswith("_")),
+        tags=tuple(("user", str(value)) for key, value in config.items() if key == "_Username" and value),
+    )
 
-    def open(self, source: str, selection: Selection) -> tuple[TrackioStore, str | None]:
-        """Return the database that a locator names, and the named run."""
-        del selection
-        path, run = split_locator(source, "trackio:")
-        return TrackioStore(Path(path), path), run
 
-    def record(self, store: TrackioStore, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
-        """Read one run."""
-        counts: Counter[str] = Counter()
-        devices, series = _build_devices(store.points("system_metrics", info.id, counts), options.gpus, counts)
-        metrics, config = store.points("metrics", info.id, counts), store.config(info.id)
-        counts["kept"] += sum(len(own.times) for own in metrics.values())
-        return build_tracked(
-            f"trackio:{store.where}#{info.id}",
-            devices,
-            series,
-            metrics,
-            name=info.name,
-            quality=Quality(
-                lines=counts.total(),
-                rows_kept=counts["kept"],
-                noise=counts["noise"],
-                rejected=list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
-            ),
-            throughput=selection.throughput,
-            state=(counts, sorted(config.items())),
-            params=tuple((key, str(value)) for key, value in config.items() if not key.startswith("_")),
-            tags=tuple(("user", str(value)) for key, value in config.items() if key == "_Username" and value),
-        )
+TRACKIO = Tracker(
+    kind="trackio",
+    title="Trackio",
+    recognised_by="A database of Trackio by its tables, or a locator `trackio:PATH`.",
+    claims=lambda source: source.startswith("trackio:") or holds_tables(Path(source), _TABLES),
+    open=_open,
+    record=_record,
+)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import FloatArray, IntArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.account import list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES
 from gpureport.importers.neptune.hardware import Hardware, read_hardware
-from gpureport.importers.neptune.names import NameMap, find_namespaces
+from gpureport.importers.neptune.names import Meaning, NameMap, find_namespaces
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked
@@ -50,26 +50,24 @@ _HOW_TO_RECORD = (
 _FIRST_VALUE = "first value of a monitor"
 """Why a value that covers the time before a monitor began is left out."""
 _METRICS = {
-    "gpu utilization_percentage": ("gpu_utilization_ratio", 0.01),
-    "gpu memory_usage_megabytes": ("gpu_memory_used_bytes", 1e6),
-    "gpu memory_usage_gigabytes": ("gpu_memory_used_bytes", 1e9),
-    "gpu memory_usage_percentage": ("gpu_memory_used_ratio", 0.01),
-    "gpu memory_busy_time_percent": ("gpu_memory_controller_ratio", 0.01),
-    "gpu power_usage_watts": ("gpu_power_watts", 1.0),
-    "gpu power_usage_percentage": ("gpu_power_ratio", 0.01),
-    "cpu_utilization_percentage": ("cpu_utilization_ratio", 0.01),
-    "system_memory_usage_megabytes": ("host_memory_used_bytes", 1e6),
-    "system_memory_usage_percentage": ("host_memory_used_ratio", 0.01),
-    "disk_usage_megabytes": ("host_disk_used_bytes", 1e6),
-    "disk_usage_percentage": ("host_disk_used_ratio", 0.01),
-    "disk_available_megabytes": ("host_disk_free_bytes", 1e6),
-    "network_receive_megabytes": ("host_network_receive_bytes_per_second", 1e6),
-    "network_transmit_megabytes": ("host_network_transmit_bytes_per_second", 1e6),
+    "gpu utilization_percentage": Meaning("gpu_utilization_ratio", 0.01),
+    "gpu memory_usage_megabytes": Meaning("gpu_memory_used_bytes", 1e6),
+    "gpu memory_usage_gigabytes": Meaning("gpu_memory_used_bytes", 1e9),
+    "gpu memory_usage_percentage": Meaning("gpu_memory_used_ratio", 0.01),
+    "gpu memory_busy_time_percent": Meaning("gpu_memory_controller_ratio", 0.01),
+    "gpu power_usage_watts": Meaning("gpu_power_watts", 1.0),
+    "gpu power_usage_percentage": Meaning("gpu_power_ratio", 0.01),
+    "cpu_utilization_percentage": Meaning("cpu_utilization_ratio", 0.01, primes=True),
+    "system_memory_usage_megabytes": Meaning("host_memory_used_bytes", 1e6),
+    "system_memory_usage_percentage": Meaning("host_memory_used_ratio", 0.01),
+    "disk_usage_megabytes": Meaning("host_disk_used_bytes", 1e6),
+    "disk_usage_percentage": Meaning("host_disk_used_ratio", 0.01),
+    "disk_available_megabytes": Meaning("host_disk_free_bytes", 1e6),
+    "network_receive_megabytes": Meaning("host_network_receive_bytes_per_second", 1e6, counts=True, primes=True),
+    "network_transmit_megabytes": Meaning("host_network_transmit_bytes_per_second", 1e6, counts=True, primes=True),
 }
-"""What is measured: the column it becomes, and what its values are multiplied by."""
+"""What is measured; what counts does so since the monitor began."""
 _NEPTUNE_PREFIXES = ("sys/", "source_code/", "monitoring/")
-_COUNTS = {"network_receive_megabytes", "network_transmit_megabytes"}
-"""They count since the monitor began, and become rates."""
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
 """Between ticks more than this many medians apart, no monitor ran (pragmatic); names that a note lists at most."""
@@ -82,22 +80,23 @@ class Name(NamedTuple):
     node: str | None
     gpu: int | None
     what: str
-
-    @property
-    def target(self) -> tuple[str, float] | None:
-        """The column it becomes and the factor; None for one without a place of its own."""
-        return _METRICS.get(self.what if self.gpu is None else f"gpu {self.what}")
+    meaning: Meaning | None
 
 
-def parse_names(keys: Iterable[str]) -> list[Name]:
+def _parse_names(keys: Iterable[str]) -> list[Name]:
     """Return the parsed names of system metrics; other names are left out.
 
     In an unknown name, the part before the last slash is a node only if a known name has that node.
     """
-    matches = filter(None, map(_NAME.fullmatch, keys))
-    found = [Name(each[0], each["node"], int(each["gpu"]) if each["gpu"] else None, each["what"]) for each in matches]
-    nodes = {None, *(name.node for name in found if name.target)}
-    return [name if name.node in nodes else Name(name.key, None, None, name.key[len("system/") :]) for name in found]
+    found = []
+    for match in filter(None, map(_NAME.fullmatch, keys)):
+        gpu, what = int(match["gpu"]) if match["gpu"] else None, match["what"]
+        found.append(Name(match[0], match["node"], gpu, what, _METRICS.get(what if gpu is None else f"gpu {what}")))
+    nodes = {None, *(name.node for name in found if name.meaning)}
+    return [
+        name if name.node in nodes else Name(name.key, None, None, name.key.removeprefix("system/"), None)
+        for name in found
+    ]
 
 
 class _Found(NamedTuple):
@@ -137,19 +136,34 @@ def _add_node(
         values[name] = np.full(len(ticks), np.nan)
         values[name][rows] = points[name.key].values
         found.rejected[TWICE_AT_ONCE] += len(rows) - len(np.unique(rows))
-        if name.target and name.what in _COUNTS:
+        if name.meaning and name.meaning.counts:
             # a count that falls is that of another process
             begins |= np.diff(values[name], prepend=np.nan) < 0
+    seconds = np.diff(read, prepend=read[0]) / 1e6
+    seconds[seconds <= 0] = np.nan
     for gpu in sorted({name.gpu for name in names}, key=lambda each: (each is None, each or 0)):
         own = {name: each for name, each in values.items() if name.gpu == gpu}
         if gpu is not None and options.gpus is not None and gpu not in options.gpus:
             found.rejected[NOT_SELECTED] += int((~np.isnan([*own.values()])).sum())
             continue
-        columns = _convert(found, own, read, begins)
-        if not all(np.isnan(each).all() for each in columns.values()):
-            device = _describe_device(names[0].node, gpu, columns)
+        columns = {}
+        # gigabytes are AMD's; their monitor takes 500 W for the limit of every GPU
+        amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in own)
+        for (key, _, _, what, meaning), each in own.items():
+            if meaning is None or (amd and what == "power_usage_percentage"):
+                columns[extra_name(what)] = each
+                continue
+            rate = np.diff(each, prepend=np.nan) / seconds if meaning.counts else each
+            if meaning.primes:
+                # it speaks of the time before the monitor began
+                found.absent[key, _FIRST_VALUE] += int((~np.isnan(each[begins])).sum())
+                rate = np.where(begins, np.nan, rate)
+            columns[meaning.metric] = rate * meaning.factor
+        device = _describe_device(names[0].node, gpu, columns)
+        table = build_device_table(device.id, logged if options.as_logged else read, columns)
+        if len(table):
             found.devices.append(device)
-            found.tables[device.id] = build_device_table(device.id, logged if options.as_logged else read, columns)
+            found.tables[device.id] = table
 
 
 def _assign_writers(steps: IntArray) -> IntArray:
@@ -177,29 +191,6 @@ def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
     usual = int(np.median(np.diff(logged)) // 1000) * 1000 if len(logged) > 1 else 0
     before = np.append(logged[0] - usual if started is None else min(started, logged[0]), logged[:-1])
     return np.where(logged - before > _LATE * usual, logged - usual, before) if usual else before
-
-
-def _convert(
-    found: _Found, values: Mapping[Name, FloatArray], read: IntArray, begins: BoolArray
-) -> dict[str, FloatArray]:
-    """Return the values of a device by column, in base units; a count becomes its rise a second."""
-    # gigabytes are AMD's; their monitor takes 500 W for the limit of every GPU
-    amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in values)
-    columns: dict[str, FloatArray] = {}
-    for name, logged in values.items():
-        if name.target is None or (amd and name.what == "power_usage_percentage"):
-            columns[extra_name(name.what)] = logged
-            continue
-        own = logged
-        if name.what in _COUNTS:
-            seconds = np.diff(read, prepend=read[0]) / 1e6
-            own = np.diff(logged, prepend=np.nan) / np.where(seconds > 0, seconds, np.nan)
-        if name.what in {*_COUNTS, "cpu_utilization_percentage"}:
-            # it speaks of the time before the monitor began
-            found.absent[name.key, _FIRST_VALUE] += int((~np.isnan(logged[begins])).sum())
-            own = np.where(begins, np.nan, own)
-        columns[name.target[0]] = own * name.target[1]
-    return columns
 
 
 def _describe_device(node: str | None, gpu: int | None, columns: Mapping[str, FloatArray]) -> Device:
@@ -260,7 +251,7 @@ def record_run(store: "Store", info: RunInfo, selection: Selection, options: Rea
             # no measurement reaches MOST
             one.values[~(np.abs(one.values) < MOST)] = np.nan
     found = _Found([], {}, Counter({TORN: torn}), Counter(), [], [])
-    names = parse_names(points)
+    names = _parse_names(points)
     for node in dict.fromkeys(name.node for name in names):
         _add_node(found, [name for name in names if name.node == node], points, info.started, options)
     # GPUs by number before the machines, each by node

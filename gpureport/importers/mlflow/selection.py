@@ -2,8 +2,9 @@
 
 import os
 import re
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from gpureport.errors import SourceError
@@ -11,8 +12,7 @@ from gpureport.importers.mlflow.folder import Folder, is_file_store, keeps_artif
 from gpureport.importers.mlflow.recording import record_run
 from gpureport.importers.mlflow.stores import Database, holds_tables
 from gpureport.importers.protocol import tracker
-from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
+from gpureport.importers.protocol.tracker import Tracker
 from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
@@ -86,30 +86,13 @@ def open_store(source: str) -> tuple[Store, str | None]:
     return Folder(path, store) if path.is_dir() else Database(path, store), run
 
 
-class Mlflow(Tracker):
-    """The reader of MLflow's stores."""
-
-    kind: ClassVar[str] = "mlflow"
-    title: ClassVar[str] = "MLflow"
-    recognised_by: ClassVar[str] = "A database or file store of MLflow by its content, or a locator `mlflow:STORE`."
-
-    def claims(self, source: str) -> bool:
-        """Return whether a source is a locator or a store of MLflow."""
-        return is_mlflow_source(source)
-
-    def open(self, source: str, selection: Selection) -> tuple[Store, str | None]:
-        """Return the store that a locator names, and the named run."""
-        del selection
-        return open_store(source)
-
-    def record(self, store: Store, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
-        """Read one run."""
-        return record_run(store, info, selection, options)
-
-    def keeps_files(self, folder: Path) -> bool:
-        """Return whether a folder is that of the artifacts of one run."""
-        return keeps_artifacts(folder)
-
-    def refuse_folder(self, folder: Path) -> None:
-        """Refuse the folder of artifacts that lies beside a database."""
-        refuse_artifacts(folder, "mlflow:STORE")
+MLFLOW = Tracker(
+    kind="mlflow",
+    title="MLflow",
+    recognised_by="A database or file store of MLflow by its content, or a locator `mlflow:STORE`.",
+    claims=is_mlflow_source,
+    open=lambda source, _: open_store(source),
+    record=record_run,
+    keeps_files=keeps_artifacts,
+    refuse_folder=partial(refuse_artifacts, wanted="mlflow:STORE"),
+)

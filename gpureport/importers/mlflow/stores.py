@@ -113,6 +113,7 @@ class LocalStore:
     """What stores on this machine have in common: they know no filter, and artifacts lie there as well."""
 
     kind = version = ""
+    grouped: tuple[str, ...] = ()
 
     def __init__(self, path: Path, where: str) -> None:
         """Take a file or folder, and what a person called it."""

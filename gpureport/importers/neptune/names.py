@@ -69,7 +69,7 @@ def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: 
 
 
 class Meaning(NamedTuple):
-    """What a series measures; `counts` says that it becomes a rate, `primes` that its first value is meaningless."""
+    """What a series measures; `counts` says that it becomes a rate, `primes` that a first value speaks of before."""
 
     metric: str
     factor: float

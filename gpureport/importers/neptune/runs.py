@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from gpureport.importers.neptune.names import Namespace, Stored
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import (
     RunInfo,
-    SelectedRuns,
     Selection,
+    SkippedRun,
     Tracked,
     Tracker,
     refuse_filter,
@@ -53,6 +53,7 @@ class Recordings(NamedTuple):
     held: dict[str, list[Stored]]
     asked: Selection
     chosen: names.NameMap
+    grouped: tuple[str, ...]
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return the runs whose names fit a pattern, the newest first; a server has applied the filter."""
@@ -80,7 +81,8 @@ class Recordings(NamedTuple):
             status=state or "status not recorded",
             started=first.started,
             deleted=first.scalars.get("sys/trashed") is True,
-            hardware=hardware if first.points is not None else ["runtime"],
+            hardware=["runtime"] if first.points is None else hardware,
+            lacks="not looked into" if first.points is None else "",
         )
 
     def find_spaces(self, run: Stored) -> list[Namespace]:
@@ -88,75 +90,53 @@ class Recordings(NamedTuple):
         return names.find_namespaces(run.points or (), run.scalars, self.chosen)
 
 
-class Neptune(Tracker):
-    """Reads what is left of runs of Neptune."""
+def _claims(source: str) -> bool:
+    """Return whether a locator, file or folder holds runs of Neptune; hidden folders count only if named."""
+    if source.startswith(_PREFIX):
+        return True
+    try:
+        files = _list_files(Path(source), hidden=False)
+        return any(recognise(path) for path in files if path.is_file() for recognise in _RECOGNISERS)
+    except OSError:
+        return False
 
-    kind: ClassVar[str] = "neptune"
-    title: ClassVar[str] = "Neptune"
-    recognised_by: ClassVar[str] = (
-        "An export, or a folder of one of Neptune's clients, by its content, or a locator `neptune:PATH`."
-    )
 
-    def claims(self, source: str) -> bool:
-        """Return whether a locator, file or folder holds runs of Neptune; hidden folders count only if named."""
-        if source.startswith(_PREFIX):
-            return True
-        try:
-            files = _list_files(Path(source), hidden=False)
-            return any(recognise(path) for path in files if path.is_file() for recognise in _RECOGNISERS)
-        except OSError:
-            return False
+def _refuse_folder(folder: Path) -> None:
+    if (folder / ".neptune").is_dir():
+        what = "the folder holds runs of Neptune's client and no log"
+        raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
 
-    def refuse_folder(self, folder: Path) -> None:
-        """Refuse a folder in which Neptune's client was started."""
-        if (folder / ".neptune").is_dir():
-            what = "the folder holds runs of Neptune's client and no log"
-            raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
 
-    def runs(self, source: str, selection: Selection) -> SelectedRuns:
-        """Return the runs that are meant, and those left out; those of a group are one."""
-        store, named = self.open(source, selection)
-        if selection.group is not None:
-            found = self.select(store, named, replace(selection, runs=(), experiment=None))
-            return replace(found, grouped=tuple(run.id for runs in store.held.values() for run in runs))
-        found = self.select(store, named, selection)
-        if selection.require_hardware and found.skipped:
-            what = f"{len(found.skipped)} runs hold no hardware series, {found.skipped[0].name} among them"
-            raise SourceError(source, what, "leave out --require-hardware", code="no_hardware_series")
-        return found
+def _refuse_skipped(source: str, selection: Selection, skipped: list[SkippedRun]) -> None:
+    if selection.require_hardware and skipped and selection.group is None:
+        what = f"{len(skipped)} runs hold no hardware series, {skipped[0].name} among them"
+        raise SourceError(source, what, "leave out --require-hardware", code="no_hardware_series")
 
-    def listed(self, source: str, selection: Selection) -> list[RunInfo]:
-        """Return what a store holds, with the reason of what cannot be read."""
-        found = super().listed(source, selection)
-        unseen = source.startswith(_SERVER)
-        return [replace(each, hardware=(), lacks="not looked into") for each in found] if unseen else found
 
-    def open(self, source: str, selection: Selection) -> tuple[Recordings, str | None]:
-        """Return what holds the runs of a project, and the one that is named."""
-        named = None
-        if source.startswith(_SERVER):
-            from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
+def _open(source: str, selection: Selection) -> tuple[Recordings, str | None]:
+    """Return what holds the runs of a project, and the one that is named."""
+    named = None
+    if source.startswith(_SERVER):
+        from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
 
-            runs, store = find_live_runs(source, selection.filter), source.partition("#")[0]
-        else:
-            refuse_filter(selection.filter, "name runs with --run, * is any")
-            store, named = split_locator(source, _PREFIX)
-            runs = [run for run in _find_runs(store) if fnmatchcase(run.project, selection.project or "*")]
-        if selection.group is not None and selection.runs:
-            fits = [(f"{pattern}*", pattern) for pattern in selection.runs]
-            runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
-        if not runs:
-            project = "" if selection.project is None else f" of project {selection.project}"
-            raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
-        shared = Counter(run.id for run in runs)
-        held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
-        if selection.group is not None:
-            held = {selection.group: runs}
-        return Recordings(store.removeprefix(_PREFIX), held, selection, names.read_name_map(selection.map)), named
-
-    def record(self, store: Recordings, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
-        """Read one run."""
-        return _record_run(store, info.id, selection, options)
+        runs, store = find_live_runs(source, selection.filter), source.partition("#")[0]
+    else:
+        refuse_filter(selection.filter, "name runs with --run, * is any")
+        store, named = split_locator(source, _PREFIX)
+        runs = [run for run in _find_runs(store) if fnmatchcase(run.project, selection.project or "*")]
+    if selection.group is not None and selection.runs:
+        fits = [(f"{pattern}*", pattern) for pattern in selection.runs]
+        runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
+    if not runs:
+        project = "" if selection.project is None else f" of project {selection.project}"
+        raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
+    shared = Counter(run.id for run in runs)
+    held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
+    if selection.group is not None:
+        held = {selection.group: runs}
+    grouped = () if selection.group is None else tuple(run.id for run in runs)
+    found = Recordings(store.removeprefix(_PREFIX), held, selection, names.read_name_map(selection.map), grouped)
+    return found, named
 
 
 def _find_runs(store: str) -> list[Stored]:
@@ -180,11 +160,11 @@ def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
         yield from (place / name for name in sorted(files))
 
 
-def _record_run(store: Recordings, run_id: str, asked: Selection, options: ReadOptions) -> Tracked:
-    locator = f"{_PREFIX}{store.where}#{run_id}"
+def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOptions) -> Tracked:
+    locator = f"{_PREFIX}{store.where}#{info.id}"
     runs, processes, stages = list[Stored](), list[Process](), set[str]()
     metrics, params = dict[str, Series](), dict[str, str]()
-    for run in (each.load() if each.load else each for each in store.held[run_id]):
+    for run in (each.load() if each.load else each for each in store.held[info.id]):
         spaces = store.find_spaces(run)
         # exports of Neptune 3 are in UTC, but what the client of Neptune 2 recorded came there with local times
         if run.files and (any(space.client for space in spaces) or run.scalars.get("sys/id") == run.id):
@@ -336,3 +316,15 @@ def _account(processes: Sequence[Process], found: Hardware) -> Quality:
         absent_cells=list_absent({(name, "NaN"): count for name, count in found.nan.items()}),
         imputed_points=found.count("imputed"),
     )
+
+
+NEPTUNE = Tracker(
+    kind="neptune",
+    title="Neptune",
+    recognised_by="An export, or a folder of one of Neptune's clients, by its content, or a locator `neptune:PATH`.",
+    claims=_claims,
+    open=_open,
+    record=_record,
+    refuse_folder=_refuse_folder,
+    refuse_skipped=_refuse_skipped,
+)

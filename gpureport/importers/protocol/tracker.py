@@ -1,18 +1,18 @@
 """Trackers of experiments: what is asked of one, what it answers, and which of its runs are meant.
 
-A tracker `acme` is a class `Acme(Tracker)` in a module or folder `acme` of `importers`: `claims` recognises a store,
-`open` gives it with what a `Store` has, and `record` makes a `Tracked` of a run, with `build_tracked` of
-`tracker_series`. `"acme:Acme"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind also
+A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `claims` recognises a store,
+`open` gives it with what a `Store` has, and `record` makes a `Tracked` of a run with `build_tracked` of
+`tracker_series`. `"acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind also
 stands in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import list_first
@@ -96,7 +96,7 @@ class RunInfo:
             f"{len(self.hardware)} hardware series": self.hardware and not named,
             f"nested in {self.parent}": self.parent,
         }
-        return ", ".join(part for part, held in parts.items() if held) or self.lacks or "no hardware series"
+        return self.lacks or ", ".join(part for part, held in parts.items() if held) or "no hardware series"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,9 +157,10 @@ class SelectedRuns:
 
 
 class Store(Protocol):
-    """What holds runs, and what a person called it."""
+    """What holds runs, what a person called it, and the recordings in it that a group makes one run."""
 
     where: str
+    grouped: tuple[str, ...]
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return the runs of an experiment, of all when None, that fit a filter; the newest first, deleted ones too."""
@@ -168,51 +169,44 @@ class Store(Protocol):
         """Return the run of an id, deleted or not; None if there is none. Its fault is raised."""
 
 
+def _nothing(*_: object) -> None:
+    """Return nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tracker:
-    """Reads the stores of one kind of tracker; its kind stands before the colon of a locator."""
+    """Reads the stores of one kind of tracker; its kind stands before the colon of a locator.
 
-    kind: ClassVar[str]
-    title: ClassVar[str]
-    recognised_by: ClassVar[str]
-    sample: ClassVar[str] = ""
+    `claims` says whether a locator, file or folder is a store, by its content; `open` returns the store and the run
+    that it names. `keeps_files` says whether a folder is one in which the tracker keeps files of one run, which are
+    read with it; `refuse_folder` raises for one that is no store and in which it keeps something of its runs,
+    `refuse_skipped` for runs that must not be left out.
+    """
 
-    def claims(self, source: str) -> bool:
-        """Return whether a locator, file or folder is a store of this kind, judged by its content."""
-        raise NotImplementedError
-
-    def open(self, source: str, selection: Selection) -> tuple[Any, str | None]:
-        """Return the store that a locator, file or folder is, and the run that it names."""
-        raise NotImplementedError
-
-    def record(self, store: Any, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
-        """Read one run."""
-        raise NotImplementedError
-
-    def keeps_files(self, folder: Path) -> bool:
-        """Return whether a folder is one in which the tracker keeps the files of one run, which are read with it."""
-        del folder
-        return False
-
-    def refuse_folder(self, folder: Path) -> None:
-        """Raise a `SourceError` for a folder that is no store, in which the tracker keeps something of its runs."""
+    kind: str
+    title: str
+    recognised_by: str
+    claims: Callable[[str], bool]
+    open: Callable[[str, Selection], tuple[Any, str | None]]
+    record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
+    keeps_files: Callable[[Path], Any] = _nothing
+    refuse_folder: Callable[[Path], None] = _nothing
+    refuse_skipped: Callable[[str, Selection, list[SkippedRun]], None] = _nothing
+    sample: str = ""
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out, or raise a `SourceError`."""
-        return self.select(*self.open(source, selection), selection)
-
-    def select(self, store: Store, named: str | None, selection: Selection) -> SelectedRuns:
-        """Return the runs of an open store that are meant."""
+        store, named = self.open(source, selection)
+        if grouped := store.grouped:
+            selection = replace(selection, runs=(), experiment=None)
         found, skipped = select_runs(store, named, selection)
+        self.refuse_skipped(source, selection, skipped)
+        start, record = f"{self.kind}:{store.where}#", partial(self.record, store)
         runs = [
-            TrackerRun(
-                info.key or info.id,
-                f"{self.kind}:{store.where}#{info.id}",
-                info.fault,
-                partial(self.record, store, info, selection),
-            )
+            TrackerRun(info.key or info.id, start + info.id, info.fault, partial(record, info, selection))
             for info in found
         ]
-        return SelectedRuns(runs=tuple(runs), skipped=tuple(skipped))
+        return SelectedRuns(runs=tuple(runs), skipped=tuple(skipped), grouped=grouped)
 
     def listed(self, source: str, selection: Selection) -> list[RunInfo]:
         """Return what a store holds, the newest first, then what is deleted where all are wanted; reads no series."""
