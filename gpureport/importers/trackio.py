@@ -99,7 +99,8 @@ class TrackioStore(LocalStore):
             select RUN, run_name, min(timestamp),
                    coalesce(max(case when system glob '*"gpu/[0-9]*' then system end), max(system))
             from (select RUN, run_name, timestamp, null system from metrics
-                  union all select RUN, run_name, timestamp, case when json_valid(metrics) then cast(metrics as text) end
+                  union all select RUN, run_name, timestamp,
+                                   case when json_valid(metrics) then cast(metrics as text) end
                   from system_metrics)
             group by 1 order by 3 desc
         """)
