@@ -62,8 +62,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("pragma trusted_schema = off")
         connection.execute("pragma query_only = on")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
-        # names of series stand in every row
-        connection.text_factory = lru_cache(256)(lambda text: text.decode(errors="replace"))
+        connection.text_factory = lambda text: text.decode(errors="replace")
         yield connection
 
 
