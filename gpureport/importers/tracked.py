@@ -12,11 +12,12 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
+from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
-from gpureport.importers.reading import Reading, compute_run_id, name_copies_by_url
+from gpureport.importers.reading import Reading, compute_run_id
 from gpureport.importers.sources import identify_companion
 from gpureport.importers.surveys import KEYS, shared_time
 from gpureport.importers.tracker_series import list_rejected, measure_times
@@ -165,8 +166,15 @@ class TrackedReading:
     def run(self) -> Run:
         """Return what is known about the run."""
         run = self._tracked.run
-        run = replace(run, id=self.run_id, timezone=self._options.tz or run.timezone, sources=self.sources)
-        return self.labels.applied(name_copies_by_url(run))
+        return self.labels.applied(
+            replace(
+                run,
+                id=self.run_id,
+                timezone=self._options.tz or run.timezone,
+                sources=tuple(replace(each, locator=name_by_url(each.locator)) for each in self.sources),
+                quality=replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes))),
+            )
+        )
 
     def training(self) -> "pa.Table":
         """Return its training metrics."""
