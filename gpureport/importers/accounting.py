@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import source_text
 from gpureport.importers.clock import load_zone, parse_time, to_utc
-from gpureport.importers.mlflow.selection import Mlflow, split_locator
-from gpureport.importers.mlflow.stores import LocalStore, RunInfo
+from gpureport.importers.mlflow.stores import LocalStore
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.tracker import Selection, Tracked
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, split_locator
 from gpureport.importers.source_text import RawFile
-from gpureport.importers.tracker_series import build_device_table, build_tracked
+from gpureport.importers.sources import take_stream
+from gpureport.importers.tracker_series import build_device_table, build_tracked, is_dated
 from gpureport.label_tags import BY_COLUMN
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
+from gpureport.limits import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import Device
 
 _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
@@ -56,7 +56,7 @@ class Table(LocalStore):
 
     def __init__(self, where: str) -> None:
         """Read the table, packed or not."""
-        super().__init__(Path(where), where)
+        super().__init__(take_stream(where) or Path(where), where)
         file = RawFile(self.path)
         if not self.path.is_file() or file.size > MOST_RECORD_BYTES:
             what = f"not a file of at most {MOST_RECORD_BYTES >> 30} GiB"
@@ -76,70 +76,70 @@ class Table(LocalStore):
             if again[row.id] > 1 and row.start is not None:
                 self.rows[key] = row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}")
 
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+    def list_runs(self, experiment: str | None) -> list[RunInfo]:
         """Return all runs; an experiment is a project."""
-        self.refuse_filter(wanted)
         return [
             RunInfo(
                 id=row.id,
                 key=key,
                 name=row.name,
                 status=row.status,
-                started=row.start and row.start[0] // 1000,
-                hardware=tuple(f"system/gpu_{gpu}_power_usage_watts" for gpu in range(row.gpus if row.means else 0)),
+                started=row.start and row.start[0],
+                hardware=[f"system/gpu_{gpu}_power" for gpu in range(row.gpus if row.means else 0)],
                 lacks=row.lacks,
-                is_local=row.start is not None and not row.start[1],
+                timezone="UTC" if row.start is None or row.start[1] else None,
             )
             for key, row in self.rows.items()
             if experiment in {None, row.tags.get("project")}
         ]
 
 
-class Accounting(Mlflow):
-    """The reader of tables with one row per run, which are selected as runs of MLflow are."""
+def _claims(source: str) -> bool:
+    path = Path(source.removeprefix("accounting:"))
+    if not path.is_file():
+        return source.startswith("accounting:")
+    first = source_text.head_text(source_text.head(RawFile(path), 4096)).partition("\n")[0]
+    return first.startswith(_CODECARBON) or (first.startswith(_SLURM) and "TRESUsageIn" in first)
 
-    kind: ClassVar[str] = "accounting"
-    title: ClassVar[str] = "accounting table"
-    recognised_by: ClassVar[str] = (
-        "What `sacct -P` prints with `JobID` first and `TRESUsageInAve`, or CodeCarbon's emissions.csv."
+
+def _open(source: str, _: Selection) -> tuple[Table, str | None]:
+    path, run = split_locator(source, "accounting:")
+    return Table(path), run
+
+
+def _record(store: Table, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
+    row, locator = store.rows[info.key], f"accounting:{store.where}#{info.id}"
+    if row.lacks:
+        raise SourceError(locator, row.lacks, "name another one; --list shows the runs", code="no_metrics")
+    start, is_utc = row.start or (0, False)
+    times = np.array([start, start + round(row.seconds * 1e6)])
+    if options.tz and row.start and not is_utc:
+        times = to_utc(times, load_zone(options.tz))
+    gpus = [gpu for gpu in range(row.gpus) if options.gpus is None or gpu in options.gpus]
+    means = {name: np.full(2, value) for name, value in row.means.items()}
+    count = 2 * len(gpus)
+    return build_tracked(
+        locator,
+        [Device(id=f"gpu:{gpu}", index=gpu, model=row.model) for gpu in gpus],
+        {f"gpu:{gpu}": build_device_table(f"gpu:{gpu}", times, means) for gpu in gpus},
+        {},
+        name=row.name,
+        quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(_NOTE,)),
+        throughput=selection.throughput,
+        tags=tuple(row.tags.items()),
+        state=row,
+        timezone="UTC" if is_utc else None,
     )
-    sample: ClassVar[str] = ""
 
-    def claims(self, source: str) -> bool:
-        """Return whether a locator or a file is such a table."""
-        path = Path(source.removeprefix("accounting:"))
-        if not path.is_file():
-            return source.startswith("accounting:")
-        first = source_text.head_text(source_text.head(RawFile(path), 4096)).partition("\n")[0]
-        return first.startswith(_CODECARBON) or (first.startswith(_SLURM) and "TRESUsageIn" in first)
 
-    def _open(self, source: str) -> tuple[Table, str | None]:
-        path, run = split_locator(source.removeprefix("accounting:"))
-        return Table(path), run
-
-    def _record(self, store: Table, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
-        row, locator = store.rows[info.key], f"accounting:{store.where}#{info.id}"
-        if row.lacks:
-            raise SourceError(locator, row.lacks, "name another one; --list shows the runs", code="no_metrics")
-        start, is_utc = row.start or (0, False)
-        times = np.array([start, start + round(row.seconds * 1e6)])
-        if options.tz and row.start and not is_utc:
-            times = to_utc(times, load_zone(options.tz))
-        gpus = [gpu for gpu in range(row.gpus) if options.gpus is None or gpu in options.gpus]
-        means = {name: np.full(2, value) for name, value in row.means.items()}
-        count = 2 * len(gpus)
-        return build_tracked(
-            locator,
-            [Device(id=f"gpu:{gpu}", index=gpu, model=row.model) for gpu in gpus],
-            {f"gpu:{gpu}": build_device_table(f"gpu:{gpu}", times, means) for gpu in gpus},
-            [],
-            quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(_NOTE,)),
-            throughput=selection.throughput,
-            name=row.name,
-            tags=tuple(row.tags.items()),
-            state=repr(row),
-            timezone="UTC" if is_utc else None,
-        )
+ACCOUNTING = Tracker(
+    kind="accounting",
+    title="accounting table",
+    recognised_by="What `sacct -P` prints with `JobID` first and `TRESUsageInAve`, or CodeCarbon's emissions.csv.",
+    claims=_claims,
+    open=_open,
+    record=_record,
+)
 
 
 def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
@@ -217,4 +217,4 @@ def _read_seconds(cells: Cells) -> float:
 
 def _read_time(text: str) -> tuple[int, bool] | None:
     moment = parse_time(text)
-    return moment if moment is not None and FIRST_MICROSECOND <= moment[0] < LAST_MICROSECOND else None
+    return moment if moment is not None and is_dated(moment[0]) else None

@@ -54,7 +54,7 @@ def find_tracker(source: str) -> "Tracker | None":
 
     None when it is none.
     """
-    store = _find_store_path(source) or source
+    store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None
     return next((each for each in TRACKERS if each.claims(store)), None)
@@ -135,13 +135,31 @@ def identify_companion(path: str) -> Input:
 
 def _find_file(source: str) -> Path:
     if source == "-" or path_exists(source):
-        return Path(source) if Path(source).is_file() else _spool(source)
+        return take_stream(source) or Path(source)
     hint = "check the path"
     if "://" in source and not is_bucket_url(source):
         hint = "put mlflow: before the address of a store of MLflow; a log is read from a path, s3://, gs:// or az://"
     elif path := _find_store_path(source):
         hint = f"a run after # is one of a store of a tracker, which {path} is not"
     raise SourceError(source, "no such file", hint, code="no_such_file")
+
+
+_STREAMS: dict[str, Path] = {}
+"""What came through each stream that was looked at and is not read yet."""
+
+
+def hold_stream(source: str) -> Path | None:
+    """Return a file with what comes through a pipe or standard input, to be looked at; None for anything else."""
+    is_stream = source == "-" or (path_exists(source) and not is_folder(source))
+    if is_stream and not Path(source).is_file() and source not in _STREAMS:
+        _STREAMS[source] = _spool(source)
+    return _STREAMS.get(source)
+
+
+def take_stream(source: str) -> Path | None:
+    """Return what `hold_stream` does, to be read; the next time, more is read of the stream."""
+    hold_stream(source)
+    return _STREAMS.pop(source, None)
 
 
 def _spool(source: str) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from gpureport.importers.account import Account
+from gpureport.importers.protobuf import read_message
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED
 from gpureport.importers.source_text import BLOCK, RawFile, decompressed_blocks
 
@@ -17,8 +18,6 @@ MARK = "brain.Event:"
 """What the first record of every such file holds: its version."""
 _FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28
 """Bytes before and behind a message, and of one at most: an image may be large, a damaged length is larger."""
-_VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}
-"""Kinds of fields: a whole number, bytes, and those of a fixed size."""
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
@@ -60,48 +59,15 @@ def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str
 
 def _read_event(message: bytes) -> dict[str, float | str]:
     """Return the time, the step and the scalars of an event; nothing where it has none."""
-    time, step, scalars = 0.0, 0, dict[str, float]()
-    for field, number, content in _fields(message):
-        if field == _TIME:
-            time = struct.unpack("<d", content)[0]
-        elif field == _STEP:
-            step = number
-        elif field == _SUMMARY:
-            for _, _, value in _fields(content):
-                parts = {part: each for part, _, each in _fields(value)}
-                tensor = {part: (size, each) for part, size, each in _fields(parts.get(_TENSOR, b""))}
-                kind = "<f" if _SIMPLE in parts else _DTYPES.get(tensor.get(1, (0, b""))[0], "")
-                found = parts.get(_SIMPLE) or next((tensor[each][1] for each in _CONTENTS if each in tensor), b"")
-                if kind and len(found) == struct.calcsize(kind):
-                    scalars.setdefault(parts[_TAG].decode(), struct.unpack(kind, found)[0])
-    return {**scalars, "wall_time": f"{time:.6f}", "step": step} if scalars else {}
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the number of each field of a message with its value: a whole number, or else bytes."""
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        if key & 7 == _VARINT:
-            value, at = _varint(message, at)
-            yield key >> 3, value, b""
-            continue
-        size, at = _varint(message, at) if key & 7 == _BYTES else (_SIZES[key & 7], at)
-        if at + size > len(message):
-            raise ValueError(size)
-        yield key >> 3, 0, message[at : at + size]
-        at += size
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    # ten bytes of seven bits; the highest bit says that more follow
-    while shift < 70:  # noqa: PLR2004
-        value |= (message[at] & 127) << shift
-        shift, at = shift + 7, at + 1
-        if message[at - 1] < 128:  # noqa: PLR2004
-            return value, at
-    raise ValueError(shift)
+    event, scalars = read_message(message), dict[str, float]()
+    for value in (read_message(each) for summary in event[_SUMMARY] for each in read_message(summary)[1]):
+        tensor = read_message(value[_TENSOR][-1] if value[_TENSOR] else b"")
+        kind = "<f" if value[_SIMPLE] else _DTYPES.get(tensor[1][-1], "") if tensor[1] else ""
+        found = [*value[_SIMPLE][-1:], *(each for field in _CONTENTS for each in tensor[field][-1:]), b""][0]
+        if kind and len(found) == struct.calcsize(kind):
+            scalars.setdefault(value[_TAG][-1].decode(), struct.unpack(kind, found)[0])
+    time = struct.unpack("<d", event[_TIME][-1])[0] if event[_TIME] else 0.0
+    return {**scalars, "wall_time": f"{time:.6f}", "step": event[_STEP][-1] if event[_STEP] else 0} if scalars else {}
 
 
 @cache

@@ -10,16 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import Rejected, merge_quality
+from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
+from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
-from gpureport.importers.reading import Reading, compute_run_id, name_copies_by_url
+from gpureport.importers.reading import Reading, compute_run_id
 from gpureport.importers.sources import identify_companion
 from gpureport.importers.surveys import KEYS, shared_time
-from gpureport.importers.tracker_series import measure_times
+from gpureport.importers.tracker_series import list_rejected, measure_times
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import collect_series
 
@@ -32,27 +33,25 @@ _USE = "gpu_utilization_ratio"
 
 def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptions) -> Tracked:
     """Return a run in which the devices of an attached log replace its own; a note says why a log is not used."""
+    run = tracked.run
 
     def noted(note: str) -> Tracked:
-        quality = replace(tracked.quality, notes=(*tracked.quality.notes, f"{name} is attached to the run and {note}."))
-        return replace(tracked, quality=quality)
+        quality = replace(run.quality, notes=(*run.quality.notes, f"{name} is attached to the run and {note}."))
+        return replace(tracked, run=replace(run, quality=quality))
 
     try:
         log = Reading([identify_companion(str(path))], options, Labels(name=name)).recording()
     except SourceError as error:
         return noted(f"not read: {error.what}")
     offset = 0 if log.run.timezone is not None else _find_offset(log, tracked)
-    series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.devices}, 0, []
+    series, known, replaced, taken = dict(tracked.series), {each.id: each for each in run.devices}, 0, []
     for device in log.run.devices:
         own, rows = series.get(device.id), log.rows_of(device.id)
         times = columns.integers(rows.column("timestamp")) + offset
-        start, end = (
-            (tracked.lasted or tracked.span) if own is None else columns.integers(own["timestamp"])[[0, -1]].tolist()
-        )
-        is_of_a_node = own is None and any(each.node for each in tracked.devices)
-        if is_of_a_node or shared_time((int(times[0]), int(times[-1])), (start, end)) < max(
-            _COVERED * (end - start), 0
-        ):
+        start, end = _window(tracked) if own is None else columns.integers(own["timestamp"])[[0, -1]].tolist()
+        covered = shared_time((int(times[0]), int(times[-1])), (start, end))
+        is_of_a_node = own is None and any(each.node for each in run.devices)
+        if is_of_a_node or covered < max(_COVERED * (end - start), 0):
             continue
         if own is not None:
             replaced += sum(len(own) - own.column(each).null_count for each in set(own.column_names) - KEYS)
@@ -64,34 +63,34 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
         known[device.id] = replace(device, **lacks)
         taken.append(device.id)
     if not taken:
-        return noted(
-            "not used: it covers too little of it, or the run has several nodes and nothing says of which it is"
-        )
+        why = "it covers too little of it, or the run has several nodes and nothing says of which it is"
+        return noted(f"not used: {why}")
     zone = f"in {log.run.timezone}"
     if log.run.timezone is None:
         hours, minutes = divmod(abs(offset) // 60_000_000, 60)
         zone = f"taken to be UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which it fits the run best"
-    noted_quality = noted(f"is read for {', '.join(taken)} instead; its stamps are {zone}").quality
+    noted_quality = noted(f"is read for {', '.join(taken)} instead; its stamps are {zone}").run.quality
     quality = merge_quality([noted_quality, log.run.quality])
-    left_out = (Rejected(reason=BESIDE_A_LOG, rows=replaced, first_line=None),) if replaced else ()
     quality = replace(
         quality,
         rows_kept=quality.rows_kept - replaced,
-        rejected=(*quality.rejected, *left_out),
-        unfinished=tracked.quality.unfinished,
+        rejected=(*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced})),
+        unfinished=run.quality.unfinished,
     )
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
     quality, interval, span = measure_times((series[device.id] for device in devices), quality)
+    started, ended = span or (run.started, run.ended)
     return replace(
         tracked,
-        devices=tuple(devices),
+        run=replace(run, devices=tuple(devices), quality=quality, interval=interval, started=started, ended=ended),
         series=series,
-        quality=quality,
-        span=span or tracked.span,
-        interval=interval,
         sources=(*tracked.sources, *(replace(source, locator=name) for source in log.run.sources)),
         state=f"{tracked.state}\n{log.run.sources[0].sha256}",
     )
+
+
+def _window(tracked: Tracked) -> tuple[int, int]:
+    return tracked.lasted or (tracked.run.started, tracked.run.ended)
 
 
 def _find_offset(log: Recording, tracked: Tracked) -> int:
@@ -99,7 +98,7 @@ def _find_offset(log: Recording, tracked: Tracked) -> int:
 
     Of several such offsets, the one wins at which the GPUs were as busy as the tracker says.
     """
-    (start, end), window = (log.run.started, log.run.ended), tracked.lasted or tracked.span
+    (start, end), window = (log.run.started, log.run.ended), _window(tracked)
     shared = {each: shared_time((start + each, end + each), window) for each in _OFFSETS}
     most = max(shared.values())
     pairs = [(tracked.series[each.id], log.rows_of(each.id)) for each in log.run.gpus if each.id in tracked.series]
@@ -139,7 +138,7 @@ class TrackedReading:
         tracked = self._of.read(self._options)
         for name, path in tracked.attachments:
             tracked = _join_attachment(tracked, name, path, self._options)
-        rejected = [entry for entry in tracked.quality.rejected if entry.reason not in CHOSEN]
+        rejected = [entry for entry in tracked.run.quality.rejected if entry.reason not in CHOSEN]
         if self._strict and rejected:
             what = f"points were rejected: {', '.join(f'{each.rows} {each.reason}{each.at}' for each in rejected)}"
             raise SourceError(self.locator, what, "leave out --strict", code="points_rejected")
@@ -166,17 +165,16 @@ class TrackedReading:
 
     def run(self) -> Run:
         """Return what is known about the run."""
-        tracked = self._tracked
-        names = ("name", "interval", "devices", "stages", "params", "tags", "work", "quality")
-        run = Run(
-            id=self.run_id,
-            started=tracked.span[0],
-            ended=tracked.span[1],
-            timezone=self._options.tz or tracked.timezone,
-            sources=self.sources,
-            **{name: getattr(tracked, name) for name in names},
+        run = self._tracked.run
+        return self.labels.applied(
+            replace(
+                run,
+                id=self.run_id,
+                timezone=self._options.tz or run.timezone,
+                sources=tuple(replace(each, locator=name_by_url(each.locator)) for each in self.sources),
+                quality=replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes))),
+            )
         )
-        return self.labels.applied(name_copies_by_url(run))
 
     def training(self) -> "pa.Table":
         """Return its training metrics."""

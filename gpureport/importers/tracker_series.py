@@ -1,37 +1,62 @@
-"""What readers of trackers share: rows of a device, their timing, training metrics, and runs in order of their start.
+"""What every tracker's run is made of: points of series, rows of devices, training metrics, work, and the account."""
 
-A tracker `acme` is a class `Acme` in a folder `acme/` beside this module that fulfils the protocol `Tracker`: `claims`
-recognises a store, `listed` and `runs` select runs, and each run's `read` returns a `Tracked`. `"acme:Acme"` in
-`TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind also stands in `TRACKER_KINDS` in
-`recording.py`. `read_only_sqlite` opens databases. `trackio.py` is the shortest reader.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.data_quality import Quality
+from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.account import list_first
 from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.tracker import Tracked
-from gpureport.parsing import split_numbers
-from gpureport.recording import HOST, Device, Work
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.recording import HOST, Device, Run, Work
 from gpureport.series_table import METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
 from gpureport.work_counting import count_by_rates
 
-_AT_ONCE = 5_000_000
-"""Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
 _MOST_NAMED = 4
 """Names that are listed, the others are counted."""
+_MOST_STEP = 2**62
+
+
+class Series(NamedTuple):
+    """Points of one series in the order they were logged: microseconds, values, and steps, NaN where not recorded."""
+
+    times: IntArray
+    values: FloatArray
+    steps: "FloatArray | IntArray"
+
+    def taken(self, rows: "IntArray | BoolArray") -> "Series":
+        """Return some of the points."""
+        return Series(self.times[rows], self.values[rows], self.steps[rows])
+
+
+def make_series(points: Iterable[tuple[int, float, float]]) -> Series:
+    """Return points of time, value and step as a series."""
+    times, values, steps = zip(*points, strict=True)
+    return Series(np.array(times, np.int64), np.array(values, np.float64), np.array(steps))
+
+
+def is_dated(time: float) -> bool:
+    """Return whether a number of microseconds is a date."""
+    return FIRST_MICROSECOND <= time < LAST_MICROSECOND
+
+
+def list_rejected(counts: Mapping[str, int]) -> tuple[Rejected, ...]:
+    """Return the points that were rejected, from their number by reason."""
+    return tuple(Rejected(reason=why, rows=rows, first_line=None) for why, rows in counts.items() if rows)
+
+
+def list_absent(counts: Mapping[tuple[str, str], int]) -> tuple[AbsentCells, ...]:
+    """Return the values that are not known, from their number by column and reason."""
+    return tuple(AbsentCells(column=name, reason=why, cells=n) for (name, why), n in counts.items() if n)
 
 
 def build_device_table(
@@ -39,12 +64,12 @@ def build_device_table(
     times: IntArray,
     values: Mapping[str, FloatArray],
     imputed: BoolArray | None = None,
-    stages: Sequence[tuple[str, BoolArray]] = (),
+    stages: Sequence[str] = (),
 ) -> "pa.Table":
     """Return the rows of a device in the order of time, without rows that have no value.
 
     Values are in base units, NaN for null; a column that is not a metric is kept as text. `imputed` marks rows with a
-    restored value, `stages` names stages with the rows that belong to each.
+    restored value; `stages` are the names of the stages of the rows, empty where a row belongs to none.
     """
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
@@ -53,12 +78,9 @@ def build_device_table(
         "timestamp": columns.to_arrow(times[rows], pa.timestamp("us")),
         "imputed": columns.to_arrow(np.zeros(len(rows)) if imputed is None else imputed[rows], pa.bool_()),
     }
-    if stages:
-        codes = np.full(len(times), -1)
-        for code, (_, belongs) in enumerate(stages):
-            codes[belongs] = code
-        codes = codes[rows]
-        arrays["stage"] = columns.categories(np.maximum(codes, 0), [name for name, _ in stages], codes >= 0)
+    if any(stages):
+        names, codes = np.unique(np.array(stages)[rows], return_inverse=True)
+        arrays["stage"] = columns.categories(codes, names.tolist(), names[codes] != "")
     for name, every in values.items():
         own = every[rows]
         if not (missing := np.isnan(own)).all() and name in METRIC_TYPES:
@@ -91,35 +113,24 @@ def measure_times(
     return quality, rates[len(rates) // 2] if rates else None, span
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingMetric:
-    """Points of one training metric: times in microseconds, steps (null where `stepped` is false), values."""
+def build_training_table(metrics: Mapping[str, Series], span: tuple[int, int] | None = None) -> "pa.Table":
+    """Return the points of all metrics within a span by time, then step; a value that is not a number is null.
 
-    name: str
-    times: IntArray
-    steps: IntArray
-    values: FloatArray
-    stepped: BoolArray | None = None
-
-
-def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int] | None = None) -> "pa.Table":
-    """Return the points of all metrics within a span by time, then step; a value that is not a number is null."""
-    logged = [metric for metric in metrics if len(metric.times)]
-    if not logged:
+    A fractional step counts as not recorded.
+    """
+    if not metrics:
         return empty_training()
-    times, steps, values = (
-        np.concatenate([getattr(metric, part) for metric in logged]) for part in ("times", "steps", "values")
-    )
-    stepped = [np.full(len(each.times), True) if each.stepped is None else each.stepped for each in logged]
-    names = list(dict.fromkeys(metric.name for metric in logged))
-    codes = np.repeat([names.index(metric.name) for metric in logged], [len(metric.times) for metric in logged])
+    times, values, steps = (np.concatenate(parts) for parts in zip(*metrics.values(), strict=True))
+    codes = np.repeat(np.arange(len(metrics)), [len(each.times) for each in metrics.values()])
+    stepped = (np.abs(steps) < _MOST_STEP) & (steps == np.floor(steps))
+    steps = np.where(stepped, steps, 0).astype(np.int64)
     order = np.lexsort((steps, times))
     if span is not None:
         order = order[(times[order] >= span[0]) & (times[order] <= span[1])]
     arrays = [
         columns.to_arrow(times[order], pa.timestamp("us")),
-        columns.to_arrow(steps[order], pa.int64(), np.concatenate(stepped)[order]),
-        columns.categories(codes[order], names),
+        columns.to_arrow(steps[order], pa.int64(), stepped[order]),
+        columns.categories(codes[order], [*metrics]),
         columns.nan_to_null(values[order], pa.float64()),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
@@ -129,74 +140,70 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     locator: str,
     devices: Sequence[Device],
     series: Mapping[str, "pa.Table"],
-    metrics: Sequence[TrainingMetric],
+    metrics: Mapping[str, Series],
     *,
+    name: str,
     quality: Quality,
     throughput: str | None,
+    state: object,
+    stage: str | None = None,
+    more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
     """Return a run of these devices and training metrics, or refuse one without a sample.
 
-    The account has no gaps and no notes on the training yet. `throughput` names the metric that counts work; `about`
-    are the other fields of `Tracked`.
+    The account has no gaps and no notes on the training yet. `throughput` names the metric that counts work; of a
+    `stage`, only the training in its time is kept. `about` are other fields of `Run`, `more` those of `Tracked`.
     """
+    metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times((series[device.id] for device in devices), quality)
     if span is None:
-        times = [each.times for each in metrics if len(each.times)]
-        if not times and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
+        if not metrics and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
             raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
-        if not times:
+        if not metrics:
             hint = "name another one; --list shows the runs"
             raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")
-        span = min(int(each.min()) for each in times), max(int(each.max()) for each in times)
-    names, roles = list(dict.fromkeys(metric.name for metric in metrics)), dict[str, list[str]]()
-    work, notes = _count_work(metrics, choose_throughput(names, throughput), span), []
+        times = np.concatenate([points.times for points in metrics.values()])
+        span = int(times.min()), int(times.max())
+    work, notes = _count_work(metrics, throughput, span), [*quality.notes]
     if work is not None:
         notes.append(f"Work done, by {work[0]}: {work[1].amount:.0f} {work[1].unit}.")
     elif throughput is not None:
-        available = list_first(names, _MOST_NAMED) or "none"
+        available = list_first([*metrics], _MOST_NAMED) or "none"
         notes.append(f"No training metric {throughput!r} counts work in this run; it has {available}.")
-    for name in names:
-        if recognition := recognise_metric(name):
-            roles.setdefault(recognition.role, []).append(name)
+    roles: dict[str, list[str]] = {}
+    for each in metrics:
+        if recognition := recognise_metric(each):
+            roles.setdefault(recognition.role, []).append(each)
     if roles:
         told = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
         notes.append(f"Training metrics by their names: {told}.")
-    return Tracked(
-        span=span,
+    run = Run(
+        id="",
+        name=name,
+        started=span[0],
+        ended=span[1],
+        sources=(),
         devices=tuple(devices),
-        series=dict(series),
-        training=build_training_table(metrics),
-        work=work[1] if work else None,
-        quality=replace(quality, notes=(*quality.notes, *notes)),
+        quality=replace(quality, notes=tuple(notes)),
         interval=interval,
-        **about,
+        work=work[1] if work else None,
+        **{"timezone": "UTC", **about},
     )
+    training = build_training_table(metrics, span if stage else None)
+    return Tracked(run=run, series=dict(series), training=training, state=repr(state), **(more or {}))
 
 
-def _count_work(metrics: Sequence[TrainingMetric], named: Any, span: tuple[int, int]) -> tuple[str, Work] | None:
+def _count_work(
+    metrics: Mapping[str, Series], throughput: str | None, span: tuple[int, int]
+) -> tuple[str, Work] | None:
     """Return the work done within a span and the metric that counts it; None where no metric does."""
+    named = choose_throughput([*metrics], throughput)
     if named is None:
         return None
-    found = next(metric for metric in metrics if metric.name == named.name)
-    steps = found.steps.astype(np.float64)
-    if found.stepped is not None:
-        steps[~found.stepped] = np.nan
+    found = metrics[named.name]
     known = np.isfinite(found.values) & (found.values >= 0)
     times, rows = np.unique(found.times[known], return_index=True)
-    counted = count_by_rates(times, found.values[known][rows], steps[known][rows], span[0])
+    counted = count_by_rates(times, found.values[known][rows], found.steps[known][rows].astype(np.float64), span[0])
     amount = counted.within(*span) if counted else 0.0
     return (named.name, Work(amount=amount, unit=named.unit or named.name)) if amount > 0 else None
-
-
-Run = TypeVar("Run")
-
-
-def sort_by_start(runs: Iterable[Run], start: Callable[[Run], int | None], name: Callable[[Run], str]) -> list[Run]:
-    """Return runs by start; those that started at once by name, numbers as numbers; last those without a start."""
-    starts = [(start(run), run) for run in runs]
-    keyed: list[tuple[int, Any, Run]] = []
-    for begin, run in sorted(((begin, run) for begin, run in starts if begin is not None), key=itemgetter(0)):
-        first = keyed[-1][0] if keyed and begin - keyed[-1][0] <= _AT_ONCE else begin
-        keyed.append((first, split_numbers(name(run)), run))
-    return [*(run for *_, run in sorted(keyed, key=itemgetter(0, 1))), *(run for begin, run in starts if begin is None)]

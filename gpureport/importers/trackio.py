@@ -3,29 +3,37 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport.columns import FloatArray
-from gpureport.data_quality import Quality, Rejected
+from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.columns import extra_name
-from gpureport.importers.mlflow.selection import Mlflow, split_locator
-from gpureport.importers.mlflow.stores import LocalStore, RunInfo, find_experiments, holds_tables, open_database
+from gpureport.importers.mlflow.stores import LocalStore, find_experiments, holds_tables, open_database
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
-from gpureport.importers.protocol.tracker import Selection, Tracked
-from gpureport.importers.tracker_series import TrainingMetric, build_device_table, build_tracked
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, split_locator
+from gpureport.importers.tracker_series import (
+    Series,
+    build_device_table,
+    build_tracked,
+    is_dated,
+    list_rejected,
+    make_series,
+)
 from gpureport.parsing import MOST
 from gpureport.recording import HOST, Device
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _TABLES = ("metrics", "system_metrics")
 _GPU = re.compile(r"gpu/([0-9]{1,4})/(.+)")
@@ -61,7 +69,7 @@ def _read_time(text: object) -> int | None:
     with suppress(ValueError, TypeError, OverflowError):
         moment = datetime.fromisoformat(str(text))
         time = round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1e6)
-        return time if FIRST_MICROSECOND <= time < LAST_MICROSECOND else None
+        return time if is_dated(time) else None
     return None
 
 
@@ -84,43 +92,46 @@ class TrackioStore(LocalStore):
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
             return connection.execute(query, values).fetchall()
 
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return all runs, the newest first."""
-        self.refuse_filter(wanted)
+    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+        """Return all runs, the newest first; a row of sums over the GPUs says nothing of what a run recorded."""
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
-        rows = self.query(
-            "select RUN, run_name, min(timestamp), max(system) from (select RUN, run_name, timestamp, null system from "
-            "metrics union all select RUN, run_name, timestamp, case when json_valid(metrics) then metrics end from "
-            "system_metrics) group by 1 order by 3 desc"
-        )
+        rows = self.query("""
+            select RUN, run_name, min(timestamp),
+                   coalesce(max(case when system glob '*"gpu/[0-9]*' then system end), max(system))
+            from (select RUN, run_name, timestamp, null system from metrics
+                  union all select RUN, run_name, timestamp,
+                                   case when json_valid(metrics) then cast(metrics as text) end
+                  from system_metrics)
+            group by 1 order by 3 desc
+        """)
         return [
             RunInfo(
                 id=str(key),
                 key=f"{self.path.stem}/{key}",
                 name=str(name),
                 status="status not recorded",
-                started=(_read_time(began) or 0) // 1000 or None,
+                started=_read_time(began),
                 # by the names of MLflow, which say what it is of
-                hardware=tuple(
+                hardware=[
                     f"system/{one.replace('/', '_')}"
                     for one in _read_numbers(system) or ()
                     if _GPU.match(one) or not one.startswith("gpu/")
-                ),
+                ],
             )
             for key, name, began, system in rows
         ]
 
-    def rows(self, table: str, run_id: str, counts: Counter[str]) -> list[tuple[int, int, dict[str, float]]]:
-        """Return the rows of a run in order: time, step and numbers."""
-        step, found = "step" if table == "metrics" else "0", []
+    def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, Series]:
+        """Return the points of a run by name, in the order of time and step; rows that are none of Trackio's count."""
+        step, found = "step" if table == "metrics" else "0", defaultdict[str, list[tuple[int, float, int]]](list)
         for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
             time, content = _read_time(at), _read_numbers(text)
             if time is None or content is None or not isinstance(number, int):
                 counts[TORN] += 1
             else:
-                counts["kept"] += len(content)
-                found.append((time, number, content))
-        return sorted(found, key=lambda row: row[:2])
+                for name, value in content.items():
+                    found[name].append((time, value, number))
+        return {name: make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
 
     def config(self, run_id: str) -> dict[str, Any]:
         """Return what a run was configured with; a database of an early version holds nothing of it."""
@@ -131,76 +142,76 @@ class TrackioStore(LocalStore):
 
 
 def _build_devices(
-    rows: Sequence[tuple[int, int, dict[str, float]]], gpus: tuple[int, ...] | None, counts: Counter[str]
-) -> tuple[list[Device], dict[str, pa.Table]]:
+    points: Mapping[str, Series], gpus: tuple[int, ...] | None, counts: Counter[str]
+) -> tuple[list[Device], "dict[str, pa.Table]"]:
     """Return the devices of a run with their rows, GPUs by number before the machine."""
+    ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(own.times for own in points.values())]))
     values: dict[int | None, dict[str, FloatArray]] = defaultdict(
-        lambda: defaultdict(lambda: np.full(len(rows), np.nan))
+        lambda: defaultdict(lambda: np.full(len(ticks), np.nan))
     )
-    for place, (_, _, content) in enumerate(rows):
-        for key, value in content.items():
-            match = _GPU.fullmatch(key)
-            gpu = int(match[1]) if match else None
-            if gpus is not None and gpu not in {None, *gpus}:
-                counts.update({"kept": -1, NOT_SELECTED: 1})
-            elif gpu is None and key.startswith("gpu/"):
-                # sums and means over the GPUs say nothing new
-                counts.update({"kept": -1, "noise": 1})
-            elif abs(value) < MOST:
-                what = match[2] if match else _CORE.sub("busiest/", key)
-                column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
-                values[gpu][column][place] = np.fmax(values[gpu][column][place], value * factor)
+    for key, own in points.items():
+        match = _GPU.fullmatch(key)
+        gpu, fate = int(match[1]) if match else None, "kept"
+        if gpus is not None and gpu not in {None, *gpus}:
+            fate = NOT_SELECTED
+        elif gpu is None and key.startswith("gpu/"):
+            # sums and means over the GPUs say nothing new
+            fate = "noise"
+        else:
+            what = match[2] if match else _CORE.sub("busiest/", key)
+            column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
+            read = np.where(np.abs(own.values) < MOST, own.values, np.nan) * factor
+            np.fmax.at(values[gpu][column], np.searchsorted(ticks, own.times), read)
+        counts[fate] += len(own.times)
     devices, series = [], {}
-    times = np.array([time for time, _, _ in rows], dtype=np.int64)
-    for gpu, own in sorted(values.items(), key=lambda item: (item[0] is None, item[0] or 0)):
+    for gpu, held in sorted(values.items(), key=lambda item: (item[0] is None, item[0] or 0)):
         device = Device(id=HOST if gpu is None else f"gpu:{gpu}", index=gpu)
-        if "gpu_memory_total_bytes" in own:
-            device = replace(device, memory_total_bytes=round(np.nanmax(own["gpu_memory_total_bytes"])))
-        if "gpu_power_limit_requested_watts" in own:
-            device = replace(device, power_limit_watts=float(np.nanmin(own["gpu_power_limit_requested_watts"])))
+        table = build_device_table(device.id, ticks, held)
+        if not len(table):
+            continue
+        if "gpu_memory_total_bytes" in table.column_names:
+            device = replace(device, memory_total_bytes=round(np.nanmax(held["gpu_memory_total_bytes"])))
+        if "gpu_power_limit_requested_watts" in table.column_names:
+            device = replace(device, power_limit_watts=float(np.nanmin(held["gpu_power_limit_requested_watts"])))
         devices.append(device)
-        series[device.id] = build_device_table(device.id, times, own)
+        series[device.id] = table
     return devices, series
 
 
-class Trackio(Mlflow):
-    """The reader of Trackio's databases, whose runs are selected as those of MLflow are."""
+def _open(source: str, _: Selection) -> tuple[TrackioStore, str | None]:
+    path, run = split_locator(source, "trackio:")
+    return TrackioStore(Path(path), path), run
 
-    kind: ClassVar[str] = "trackio"
-    title: ClassVar[str] = "Trackio"
-    recognised_by: ClassVar[str] = "A database of Trackio by its tables, or a locator `trackio:PATH`."
 
-    def claims(self, source: str) -> bool:
-        """Return whether a source is a locator or a database of Trackio."""
-        return source.startswith("trackio:") or holds_tables(Path(source), _TABLES)
+def _record(store: TrackioStore, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
+    counts: Counter[str] = Counter()
+    devices, series = _build_devices(store.points("system_metrics", info.id, counts), options.gpus, counts)
+    metrics, config = store.points("metrics", info.id, counts), store.config(info.id)
+    counts["kept"] += sum(len(own.times) for own in metrics.values())
+    return build_tracked(
+        f"trackio:{store.where}#{info.id}",
+        devices,
+        series,
+        metrics,
+        name=info.name,
+        quality=Quality(
+            lines=counts.total(),
+            rows_kept=counts["kept"],
+            noise=counts["noise"],
+            rejected=list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
+        ),
+        throughput=selection.throughput,
+        state=(counts, sorted(config.items())),
+        params=tuple((key, str(value)) for key, value in config.items() if not key.startswith("_")),
+        tags=tuple(("user", str(value)) for key, value in config.items() if key == "_Username" and value),
+    )
 
-    def _open(self, source: str) -> tuple[TrackioStore, str | None]:
-        path, run = split_locator(source.removeprefix("trackio:"))
-        return TrackioStore(Path(path), path), run
 
-    def _record(self, store: TrackioStore, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
-        counts: Counter[str] = Counter()
-        devices, series = _build_devices(store.rows("system_metrics", info.id, counts), options.gpus, counts)
-        points: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
-        for time, step, content in store.rows("metrics", info.id, counts):
-            for key, value in content.items():
-                points[key].append((time, step, value))
-        metrics = [TrainingMetric(key, *map(np.array, zip(*own, strict=True))) for key, own in points.items()]
-        config, rejected = store.config(info.id), {why: counts[why] for why in (TORN, NOT_SELECTED) if counts[why]}
-        return build_tracked(
-            f"trackio:{store.where}#{info.id}",
-            devices,
-            series,
-            metrics,
-            quality=Quality(
-                lines=counts.total(),
-                rows_kept=counts["kept"],
-                noise=counts["noise"],
-                rejected=tuple(Rejected(reason=why, rows=rows, first_line=None) for why, rows in rejected.items()),
-            ),
-            throughput=selection.throughput,
-            name=info.name,
-            state=repr((counts, sorted(config.items()))),
-            params=tuple((key, str(value)) for key, value in config.items() if not key.startswith("_")),
-            tags=tuple(("user", str(value)) for key, value in config.items() if key == "_Username" and value),
-        )
+TRACKIO = Tracker(
+    kind="trackio",
+    title="Trackio",
+    recognised_by="A database of Trackio by its tables, or a locator `trackio:PATH`.",
+    claims=lambda source: source.startswith("trackio:") or holds_tables(Path(source), _TABLES),
+    open=_open,
+    record=_record,
+)

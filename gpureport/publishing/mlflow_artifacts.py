@@ -10,7 +10,8 @@ from gpureport.importers.mlflow.folder import Folder
 from gpureport.importers.mlflow.recording import ARTIFACT_FOLDER, PUBLISHED_PREFIX
 from gpureport.importers.mlflow.selection import Store
 from gpureport.importers.mlflow.server import Server, SignedServer, call_client
-from gpureport.importers.mlflow.stores import Database, RunInfo, folder_of_uri
+from gpureport.importers.mlflow.stores import Database, folder_of_uri
+from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.publishing import folder_copy
 
 TAG = f"{PUBLISHED_PREFIX}report"

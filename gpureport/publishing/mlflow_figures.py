@@ -11,7 +11,8 @@ from gpureport.importers.mlflow.folder import Folder
 from gpureport.importers.mlflow.recording import PUBLISHED_PREFIX
 from gpureport.importers.mlflow.selection import Store
 from gpureport.importers.mlflow.server import Server, call_client, load_mlflow
-from gpureport.importers.mlflow.stores import Database, RunInfo
+from gpureport.importers.mlflow.stores import Database
+from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
 from gpureport.store import atomic_writes
 
@@ -148,7 +149,7 @@ def _write(store: Store, writer: Writer, run: RunInfo, figures: RunFigures, now:
     """Write what the run does not have yet; return whether there was anything."""
     # what is published stands at step 0, so the latest value counts
     published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
-    latest = {key: float(points["value"][-1]) for key, points in published.items() if len(points)}
+    latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
     metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
     tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
     metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.selection import Store, open_store, select_runs
-from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.mlflow.selection import Store, open_store
+from gpureport.importers.protocol.tracker import Selection, select_runs
 from gpureport.publishing.mlflow_artifacts import prepare_artifact
 from gpureport.publishing.mlflow_figures import KIND, prepare_figures
 from gpureport.publishing.published_figures import is_comparison, read_run_figures

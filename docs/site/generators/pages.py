@@ -17,6 +17,7 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.cli.main import gpureport
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.protocol.importer import DescribedSource
+from gpureport.importers.protocol.tracker import Tracker
 from gpureport.metrics import METRICS, Metric, Scope
 from gpureport.report.explain.step_guide import name_frameworks
 
@@ -71,7 +72,7 @@ def sources_page() -> str:
     return "\n".join(parts)
 
 
-def _source_row(source: DescribedSource) -> tuple[str, ...]:
+def _source_row(source: DescribedSource | Tracker) -> tuple[str, ...]:
     sample = f"[{source.sample}](../../sample_logs/{source.sample})" if source.sample else ""
     return (f"`{source.kind}`", source.title, source.recognised_by, sample)
 

@@ -150,13 +150,12 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
             )
             raise SourceError(source, "not the store of a tracker", hint, code="not_a_tracker")
         held = tracking.listed(source, options.tracker.selection(options.placement.map))
-        skipped_sources.report_deleted_runs(source, [f"{run.name} ({run.id})" for run in held if run.is_deleted])
-        for run in (run for run in held if not run.is_deleted):
+        skipped_sources.report_deleted_runs(source, [f"{run.name} ({run.id})" for run in held if run.deleted])
+        for run in (run for run in held if not run.deleted):
             started = "not recorded" if run.started is None else iso_time(run.started, run.timezone)
-            points = "" if run.points is None else f"  {run.points} points"
             holds = run.holds if run.fault is None else str(run.fault)
             unreadable += run.fault is not None
-            lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {holds}".rstrip())
+            lines.append(f"{run.id}  {run.name}  {run.status}  {started}  {holds}".rstrip())
     return lines, unreadable
 
 

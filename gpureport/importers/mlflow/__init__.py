@@ -5,4 +5,4 @@ what a server says, through MLflow's own client where need be. `recording` makes
 of a run.
 """
 
-from gpureport.importers.mlflow.selection import Mlflow as Mlflow
+from gpureport.importers.mlflow.selection import MLFLOW as MLFLOW

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import POINT, Contents, LocalStore, Points, RunInfo
+from gpureport.importers.mlflow.stores import POINT, Contents, LocalStore, Points
+from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.limits import DEEPEST_FOLDER, MOST_RECORD_BYTES, MOST_SETTINGS_BYTES
 from gpureport.regular_files import read_regular_file
 
@@ -54,25 +55,23 @@ def _read_metric(content: str) -> tuple[Points, int]:
     return points, len(lines) - len(points) + bool(cut.strip())
 
 
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _read_text(path: Path, root: Path, most: int = MOST_SETTINGS_BYTES) -> str:
+    """Return what a file of a store holds, nothing where there is none."""
     try:
-        yield
+        return read_regular_file(path, root=root, most=most).decode(errors="replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
     except OSError as error:
         raise stores.unreadable(error, path) from error
 
 
-def _read_text(path: Path, root: Path, most: int = MOST_SETTINGS_BYTES) -> str:
-    """Return what a file of a store holds, nothing where there is none."""
-    with _explained(path), suppress(FileNotFoundError, NotADirectoryError):
-        return read_regular_file(path, root=root, most=most).decode(errors="replace")
-    return ""
-
-
 def _list_folder(folder: Path) -> list[Path]:
-    with _explained(folder), suppress(FileNotFoundError, NotADirectoryError):
+    try:
         return sorted(folder.iterdir())
-    return []
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise stores.unreadable(error, folder) from error
 
 
 def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
@@ -135,12 +134,11 @@ class Folder(LocalStore):
         experiment = self.path / run.experiment_id
         return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+    def list_runs(self, experiment: str | None) -> list[RunInfo]:
         """Return the runs of an experiment, of all when None, the newest first; deleted ones too.
 
         One damaged run of hundreds does not keep the others out: it has a fault.
         """
-        self.refuse_filter(wanted)
         known = dict(_find_experiments(self.path))
         ids = stores.find_experiments(self.where, {path.name: name for path, name in known.items()}, experiment)
         found = []
@@ -148,7 +146,7 @@ class Folder(LocalStore):
             try:
                 found.append(self._find_run(path))
             except SourceError as error:
-                found.append(RunInfo(id=path.name, experiment_id=path.parent.name, fault=error))
+                found.append(RunInfo(id=path.name, name=path.name, experiment_id=path.parent.name, fault=error))
         return sorted(filter(None, found), key=lambda run: (-(run.started or 0), run.id))
 
     def run(self, run_id: str) -> RunInfo | None:
@@ -171,13 +169,12 @@ class Folder(LocalStore):
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
         """Return params and tags of a run, and the metrics whose names begin so."""
-        home, points, torn = self.home(run), {}, 0
-        params, tags = (
-            {name: _read_text(home / part / name, self.path) for name in _list_names(home / part)}
-            for part in ("params", "tags")
-        )
-        for name in _list_names(home / "metrics"):
-            if name.startswith(beginning):
-                points[name], lost = _read_metric(_read_text(home / "metrics" / name, self.path, MOST_RECORD_BYTES))
-                torn += lost
-        return stores.order_points(points, params, tags, torn)
+
+        def read_all(part: str, start: str = "", most: int = MOST_SETTINGS_BYTES) -> Iterator[tuple[str, str]]:
+            folder = self.home(run) / part
+            for name in (name for name in _list_names(folder) if name.startswith(start)):
+                yield name, _read_text(folder / name, self.path, most)
+
+        found = {name: _read_metric(text) for name, text in read_all("metrics", beginning, MOST_RECORD_BYTES)}
+        points, torn = {name: each for name, (each, _) in found.items()}, sum(lost for _, lost in found.values())
+        return stores.order_points(points, dict(read_all("params")), dict(read_all("tags")), torn)

@@ -10,29 +10,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.data_quality import AbsentCells, Quality, Rejected
+from gpureport.columns import FloatArray, IntArray
+from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.account import list_first
 from gpureport.importers.columns import extra_name
-from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES, Points, RunInfo
-from gpureport.importers.neptune import hardware
-from gpureport.importers.neptune.names import NameMap, find_namespaces
+from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES
+from gpureport.importers.neptune.hardware import Hardware, read_hardware
+from gpureport.importers.neptune.names import Meaning, NameMap, find_namespaces
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
-from gpureport.importers.protocol.tracker import Selection, Tracked
-from gpureport.importers.tracker_series import TrainingMetric, build_device_table, build_tracked
+from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked
+from gpureport.importers.tracker_series import Series, build_device_table, build_tracked, list_absent, list_rejected
 from gpureport.limits import MOST_LABELS
 from gpureport.parsing import MOST
 from gpureport.record_folder import COMPRESSED_SUFFIXES
-from gpureport.recording import HOST, Device, Stage
+from gpureport.recording import HOST, Device
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from gpureport.importers.mlflow.selection import Store
 
 ARTIFACT_FOLDER = "gpureport"
@@ -49,26 +50,24 @@ _HOW_TO_RECORD = (
 _FIRST_VALUE = "first value of a monitor"
 """Why a value that covers the time before a monitor began is left out."""
 _METRICS = {
-    "gpu utilization_percentage": ("gpu_utilization_ratio", 0.01),
-    "gpu memory_usage_megabytes": ("gpu_memory_used_bytes", 1e6),
-    "gpu memory_usage_gigabytes": ("gpu_memory_used_bytes", 1e9),
-    "gpu memory_usage_percentage": ("gpu_memory_used_ratio", 0.01),
-    "gpu memory_busy_time_percent": ("gpu_memory_controller_ratio", 0.01),
-    "gpu power_usage_watts": ("gpu_power_watts", 1.0),
-    "gpu power_usage_percentage": ("gpu_power_ratio", 0.01),
-    "cpu_utilization_percentage": ("cpu_utilization_ratio", 0.01),
-    "system_memory_usage_megabytes": ("host_memory_used_bytes", 1e6),
-    "system_memory_usage_percentage": ("host_memory_used_ratio", 0.01),
-    "disk_usage_megabytes": ("host_disk_used_bytes", 1e6),
-    "disk_usage_percentage": ("host_disk_used_ratio", 0.01),
-    "disk_available_megabytes": ("host_disk_free_bytes", 1e6),
-    "network_receive_megabytes": ("host_network_receive_bytes_per_second", 1e6),
-    "network_transmit_megabytes": ("host_network_transmit_bytes_per_second", 1e6),
+    "gpu utilization_percentage": Meaning("gpu_utilization_ratio", 0.01),
+    "gpu memory_usage_megabytes": Meaning("gpu_memory_used_bytes", 1e6),
+    "gpu memory_usage_gigabytes": Meaning("gpu_memory_used_bytes", 1e9),
+    "gpu memory_usage_percentage": Meaning("gpu_memory_used_ratio", 0.01),
+    "gpu memory_busy_time_percent": Meaning("gpu_memory_controller_ratio", 0.01),
+    "gpu power_usage_watts": Meaning("gpu_power_watts", 1.0),
+    "gpu power_usage_percentage": Meaning("gpu_power_ratio", 0.01),
+    "cpu_utilization_percentage": Meaning("cpu_utilization_ratio", 0.01, primes=True),
+    "system_memory_usage_megabytes": Meaning("host_memory_used_bytes", 1e6),
+    "system_memory_usage_percentage": Meaning("host_memory_used_ratio", 0.01),
+    "disk_usage_megabytes": Meaning("host_disk_used_bytes", 1e6),
+    "disk_usage_percentage": Meaning("host_disk_used_ratio", 0.01),
+    "disk_available_megabytes": Meaning("host_disk_free_bytes", 1e6),
+    "network_receive_megabytes": Meaning("host_network_receive_bytes_per_second", 1e6, counts=True, primes=True),
+    "network_transmit_megabytes": Meaning("host_network_transmit_bytes_per_second", 1e6, counts=True, primes=True),
 }
-"""What is measured: the column it becomes, and what its values are multiplied by."""
+"""What is measured; what counts does so since the monitor began."""
 _NEPTUNE_PREFIXES = ("sys/", "source_code/", "monitoring/")
-_COUNTS = {"network_receive_megabytes", "network_transmit_megabytes"}
-"""They count since the monitor began, and become rates."""
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
 """Between ticks more than this many medians apart, no monitor ran (pragmatic); names that a note lists at most."""
@@ -81,33 +80,34 @@ class Name(NamedTuple):
     node: str | None
     gpu: int | None
     what: str
-
-    @property
-    def target(self) -> tuple[str, float] | None:
-        """The column it becomes and the factor; None for one without a place of its own."""
-        return _METRICS.get(self.what if self.gpu is None else f"gpu {self.what}")
+    meaning: Meaning | None
 
 
-def parse_names(keys: Iterable[str]) -> list[Name]:
+def _parse_names(keys: Iterable[str]) -> list[Name]:
     """Return the parsed names of system metrics; other names are left out.
 
     In an unknown name, the part before the last slash is a node only if a known name has that node.
     """
-    matches = filter(None, map(_NAME.fullmatch, keys))
-    found = [Name(each[0], each["node"], int(each["gpu"]) if each["gpu"] else None, each["what"]) for each in matches]
-    nodes = {None, *(name.node for name in found if name.target)}
-    return [name if name.node in nodes else Name(name.key, None, None, name.key[len("system/") :]) for name in found]
+    found = []
+    for match in filter(None, map(_NAME.fullmatch, keys)):
+        gpu, what = int(match["gpu"]) if match["gpu"] else None, match["what"]
+        found.append(Name(match[0], match["node"], gpu, what, _METRICS.get(what if gpu is None else f"gpu {what}")))
+    nodes = {None, *(name.node for name in found if name.meaning)}
+    return [
+        name if name.node in nodes else Name(name.key, None, None, name.key.removeprefix("system/"), None)
+        for name in found
+    ]
 
 
 class _Found(NamedTuple):
     """What a run is made of, and what became of its points: counted by reason, `absent` by name and reason.
 
-    `late` holds by how much values were logged after they were read, in milliseconds; `shared` names the nodes on which
+    `late` holds by how much values were logged after they were read, in microseconds; `shared` names the nodes on which
     several processes logged under the same names at the same time.
     """
 
     devices: list[Device]
-    tables: dict[str, pa.Table]
+    tables: dict[str, "pa.Table"]
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
     late: list[IntArray]
@@ -115,10 +115,10 @@ class _Found(NamedTuple):
 
 
 def _add_node(
-    found: _Found, names: Sequence[Name], points: Mapping[str, Points], started: int | None, options: ReadOptions
+    found: _Found, names: Sequence[Name], points: Mapping[str, Series], started: int | None, options: ReadOptions
 ) -> None:
     """Add the devices of a node: a value for each tick and name, NaN if there is none."""
-    times, steps = (np.concatenate([points[name.key][part] for name in names]) for part in ("time", "step"))
+    times, _, steps = (np.concatenate(parts) for parts in zip(*(points[name.key] for name in names), strict=True))
     ticks, first = np.unique(times, return_index=True)
     writers = _assign_writers(steps[first])
     order = np.argsort(writers, kind="stable")
@@ -132,24 +132,38 @@ def _add_node(
         found.shared.append(names[0].node or "the machine")
     places, values = np.argsort(order), dict[Name, FloatArray]()
     for name in names:
-        rows = places[np.searchsorted(ticks, points[name.key]["time"])]
+        rows = places[np.searchsorted(ticks, points[name.key].times)]
         values[name] = np.full(len(ticks), np.nan)
-        values[name][rows] = points[name.key]["value"]
+        values[name][rows] = points[name.key].values
         found.rejected[TWICE_AT_ONCE] += len(rows) - len(np.unique(rows))
-        if name.target and name.what in _COUNTS:
+        if name.meaning and name.meaning.counts:
             # a count that falls is that of another process
             begins |= np.diff(values[name], prepend=np.nan) < 0
+    seconds = np.diff(read, prepend=read[0]) / 1e6
+    seconds[seconds <= 0] = np.nan
     for gpu in sorted({name.gpu for name in names}, key=lambda each: (each is None, each or 0)):
         own = {name: each for name, each in values.items() if name.gpu == gpu}
         if gpu is not None and options.gpus is not None and gpu not in options.gpus:
             found.rejected[NOT_SELECTED] += int((~np.isnan([*own.values()])).sum())
             continue
-        columns = _convert(found, own, read, begins)
-        if not all(np.isnan(each).all() for each in columns.values()):
-            device = _describe_device(names[0].node, gpu, columns)
+        columns = {}
+        # gigabytes are AMD's; their monitor takes 500 W for the limit of every GPU
+        amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in own)
+        for (key, _, _, what, meaning), each in own.items():
+            if meaning is None or (amd and what == "power_usage_percentage"):
+                columns[extra_name(what)] = each
+                continue
+            rate = np.diff(each, prepend=np.nan) / seconds if meaning.counts else each
+            if meaning.primes:
+                # it speaks of the time before the monitor began
+                found.absent[key, _FIRST_VALUE] += int((~np.isnan(each[begins])).sum())
+                rate = np.where(begins, np.nan, rate)
+            columns[meaning.metric] = rate * meaning.factor
+        device = _describe_device(names[0].node, gpu, columns)
+        table = build_device_table(device.id, logged if options.as_logged else read, columns)
+        if len(table):
             found.devices.append(device)
-            at = (logged if options.as_logged else read) * 1000
-            found.tables[device.id] = build_device_table(device.id, at, columns)
+            found.tables[device.id] = table
 
 
 def _assign_writers(steps: IntArray) -> IntArray:
@@ -173,32 +187,10 @@ def _assign_writers(steps: IntArray) -> IntArray:
 
 
 def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
-    usual = int(np.median(np.diff(logged))) if len(logged) > 1 else 0
+    # whole milliseconds, in which MLflow counts
+    usual = int(np.median(np.diff(logged)) // 1000) * 1000 if len(logged) > 1 else 0
     before = np.append(logged[0] - usual if started is None else min(started, logged[0]), logged[:-1])
     return np.where(logged - before > _LATE * usual, logged - usual, before) if usual else before
-
-
-def _convert(
-    found: _Found, values: Mapping[Name, FloatArray], read: IntArray, begins: BoolArray
-) -> dict[str, FloatArray]:
-    """Return the values of a device by column, in base units; a count becomes its rise a second."""
-    # gigabytes are AMD's; their monitor takes 500 W for the limit of every GPU
-    amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in values)
-    columns: dict[str, FloatArray] = {}
-    for name, logged in values.items():
-        if name.target is None or (amd and name.what == "power_usage_percentage"):
-            columns[extra_name(name.what)] = logged
-            continue
-        own = logged
-        if name.what in _COUNTS:
-            seconds = np.diff(read, prepend=read[0]) / 1e3
-            own = np.diff(logged, prepend=np.nan) / np.where(seconds > 0, seconds, np.nan)
-        if name.what in {*_COUNTS, "cpu_utilization_percentage"}:
-            # it speaks of the time before the monitor began
-            found.absent[name.key, _FIRST_VALUE] += int((~np.isnan(logged[begins])).sum())
-            own = np.where(begins, np.nan, own)
-        columns[name.target[0]] = own * name.target[1]
-    return columns
 
 
 def _describe_device(node: str | None, gpu: int | None, columns: Mapping[str, FloatArray]) -> Device:
@@ -228,34 +220,21 @@ def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float
 
 
 def _add_neptune(
-    found: _Found, points: Mapping[str, Points], params: Mapping[str, str], gpus: tuple[int, ...] | None
-) -> tuple[set[str], tuple[Stage, ...], int]:
+    found: _Found, points: Mapping[str, Series], params: Mapping[str, str], gpus: tuple[int, ...] | None
+) -> tuple[set[str], Hardware]:
     """Add what Neptune's client recorded, which its exporter loads into MLflow under the names it had.
 
     That client drops zeros, which are put back, and stamps a value when it reads it. Each process becomes a stage. The
-    names of its series, the stages and the number of zeros are returned; they are none for any other run.
+    names of its series, which are none for any other run, and its hardware are returned.
     """
     spaces = [space for space in find_namespaces(points, params, NameMap()) if space.client]
-    paths = {path for space in spaces for path in space.leaves}
-    if not paths:
-        return paths, (), 0
-    series = {
-        key: hardware.Series(points[key]["time"] * 1000, points[key]["value"], points[key]["step"]) for key in paths
-    }
-    samples = [hardware.sample_process(space, series, params.get(f"{space.path}/hostname", "")) for space in spaces]
-    every = hardware.arrange_by_device(rows for sample in samples for rows in sample.blocks)
-    kept, left_out = hardware.select_gpus(every, gpus)
-    for key in kept.blocks:
-        if (device := kept.id(key)) not in found.tables:
-            node = key[0] if kept.several and key[0] else None
-            found.devices.append(Device(id=device, index=key[1], node=node))
-    found.tables.update(hardware.build_tables(kept) | found.tables)
-    found.rejected[NOT_SELECTED] += left_out
-    found.rejected[TWICE_AT_ONCE] += sum(sample.repeated for sample in samples)
-    found.rejected[OTHER_PROCESS] += every.copies
-    found.rejected[FORKED] += sum(sample.crowded for sample in samples)
-    zeros = sum(int(rows.imputed.sum()) for blocks in kept.blocks.values() for rows in blocks)
-    return paths, hardware.list_stages(kept), zeros
+    rows = read_hardware([(space, points, params.get(f"{space.path}/hostname", "")) for space in spaces], gpus)
+    for key in rows.blocks:
+        if (device := rows.id(key)) not in found.tables:
+            found.devices.append(Device(id=device, index=key[1], node=rows.node(key)))
+    found.tables.update(rows.build_tables() | found.tables)
+    found.rejected.update(rows.rejected)
+    return {path for space in spaces for path in space.leaves}, rows
 
 
 def record_run(store: "Store", info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
@@ -266,18 +245,19 @@ def record_run(store: "Store", info: RunInfo, selection: Selection, options: Rea
         what = f"it has more than {MOST_LABELS:,} params or tags"
         raise SourceError(locator, what, "leave the run out", code="too_many_labels")
     # figures that were published on the run are no measurements of it
-    points = {key: one for key, one in held.items() if len(one) and not key.startswith(PUBLISHED_PREFIX)}
+    points = {key: one for key, one in held.items() if len(one.times) and not key.startswith(PUBLISHED_PREFIX)}
     for key, one in points.items():
         if key.startswith(HARDWARE_PREFIXES):
             # no measurement reaches MOST
-            one["value"][~(np.abs(one["value"]) < MOST)] = np.nan
+            one.values[~(np.abs(one.values) < MOST)] = np.nan
     found = _Found([], {}, Counter({TORN: torn}), Counter(), [], [])
-    names = parse_names(points)
+    names = _parse_names(points)
     for node in dict.fromkeys(name.node for name in names):
         _add_node(found, [name for name in names if name.node == node], points, info.started, options)
     # GPUs by number before the machines, each by node
     found.devices.sort(key=lambda device: device.index is None)
-    moved, stages, zeros = _add_neptune(found, points, params, options.gpus)
+    moved, neptune = _add_neptune(found, points, params, options.gpus)
+    zeros = neptune.count("imputed")
     if selection.require_hardware and not found.tables:
         raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
     notes = [f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'}, status {info.status}."]
@@ -288,45 +268,49 @@ def record_run(store: "Store", info: RunInfo, selection: Selection, options: Rea
     except SourceError as error:
         notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
     for key, one in points.items():
-        found.absent[key, "not a number"] += int(np.isnan(one["value"]).sum())
-    lines = sum(map(len, points.values())) + torn
+        found.absent[key, "not a number"] += int(np.isnan(one.values).sum())
+    lines = sum(len(one.times) for one in points.values()) + torn
     first = sum(count for (_, reason), count in found.absent.items() if reason == _FIRST_VALUE)
     quality = Quality(
         lines=lines,
         rows_kept=lines - first - found.rejected.total(),
         noise=first,
-        rejected=tuple(Rejected(reason=why, rows=rows, first_line=None) for why, rows in (+found.rejected).items()),
-        absent_cells=tuple(
-            AbsentCells(column=key, reason=why, cells=n) for (key, why), n in sorted((+found.absent).items())
-        ),
+        rejected=list_rejected(found.rejected),
+        absent_cells=list_absent(dict(sorted(found.absent.items()))),
         imputed_points=zeros,
         notes=tuple(notes),
     )
     user = tags.get("mlflow.user", "root")
-    last = {key: int(one["time"][-1]) for key, one in points.items()}
+    last = {key: int(one.times[-1]) // 1000 for key, one in points.items()}
     left_out = ("mlflow.", PUBLISHED_PREFIX)
     own = {key: text for key, text in tags.items() if key in _KEPT_TAGS or not key.startswith(left_out)}
-    ended = info.ended or max(last.values(), default=0)
+    started, ended = info.started, info.ended or max(last.values(), default=0) * 1000
+    more: dict[str, Any] = {"attachments": tuple(attachments.items())}
+    if started is not None and not moved:
+        # for MLflow, a run that came from Neptune starts when it was loaded
+        more["lasted"] = started, ended
     return build_tracked(
         locator,
         found.devices,
         found.tables,
-        [
-            TrainingMetric(key, one["time"] * 1000, one["step"], one["value"])
-            for key, one in points.items()
-            if not key.startswith("system/") and key not in moved
-        ],
+        {key: one for key, one in points.items() if not key.startswith("system/") and key not in moved},
+        name=info.name or info.id,
         quality=quality,
         throughput=selection.throughput,
-        name=info.name or info.id,
-        state=repr((info.status, info.ended, info.name, {key: len(points[key]) for key in points}, last, params, own)),
-        stages=stages,
+        state=(
+            info.status,
+            info.ended and info.ended // 1000,
+            info.name,
+            {key: len(points[key].times) for key in points},
+            last,
+            params,
+            own,
+        ),
+        stages=neptune.list_stages(),
         params=tuple(pair for pair in params.items() if not (moved and pair[0].startswith(_NEPTUNE_PREFIXES))),
         # root is nobody in particular
         tags=tuple((({} if user == "root" else {"user": user}) | own).items()),
-        # for MLflow, a run that came from Neptune starts when it was loaded
-        lasted=None if info.started is None or moved else (info.started * 1000, ended * 1000),
-        attachments=tuple(attachments.items()),
+        more=more,
     )
 
 
@@ -346,9 +330,8 @@ def _describe_run(info: RunInfo, found: _Found, options: ReadOptions, zeros: int
             f"in local time of the machine that exported it. {zeros} values of 0 that the client drops were put back."
         )
     if found.late:
-        moved = (
-            f"all of them were moved back, by {float(np.median(np.concatenate(found.late))) / 1e3:.2f} s at the median"
-        )
+        late = float(np.median(np.concatenate(found.late))) / 1e6
+        moved = f"all of them were moved back, by {late:.2f} s at the median"
         moved = "as --mlflow-raw-times says, they stay there" if options.as_logged else moved
         yield f"MLflow stamps a system metric when it logs it, one interval after it was read: {moved}."
     if found.shared:

@@ -14,7 +14,7 @@ import re
 import ssl
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -27,7 +27,8 @@ import numpy as np
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
 from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import POINT, Contents, Points, RunInfo
+from gpureport.importers.mlflow.stores import POINT, Contents, Points
+from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
 from gpureport.parsing import parse_json
 from gpureport.redaction import redact_start
@@ -51,6 +52,7 @@ class Server:
     """
 
     kind, version = "server", ""
+    grouped: tuple[str, ...] = ()
 
     def __init__(self, url: str) -> None:
         """Take `http://host:port/prefix`, with name and password where they are nowhere else; nothing is sent yet."""
@@ -66,8 +68,7 @@ class Server:
         limit = _read_number("MLFLOW_HTTP_REQUEST_TIMEOUT", 0.0)
         self._limit, self._later = limit or _FIRST, limit or _LATER
         self._retries = int(_read_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", 1.0))
-        own = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
-        self._headers = _build_headers(own)
+        self._headers = _build_headers(unquote(parts.username or ""), unquote(parts.password or ""))
         self._idle: list[Connection] = []
         weakref.finalize(self, _close, self._idle)
 
@@ -188,12 +189,12 @@ class Server:
     def _info(self, run: dict[str, Any]) -> RunInfo:
         info, data = run["info"], run.get("data", {})
         tags, experiment = _pairs(data, "tags"), self._experiments.get(str(info["experiment_id"]), {})
-        said = info | {
+        said = {
+            "run_name": info.get("run_name") or tags.get("mlflow.runName"),
             "parent": tags.get("mlflow.parentRunId"),
             "deleted": experiment.get("lifecycle_stage") == "deleted",
         }
-        said["run_name"] = info.get("run_name") or tags.get("mlflow.runName")
-        return stores.read_info(said, _pairs(data, "metrics"))
+        return stores.read_info(info | said, _pairs(data, "metrics"))
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None if there is none."""
@@ -257,14 +258,15 @@ def _read_number(name: str, otherwise: float) -> float:
     raise SettingsError(name, f"{text!r} is not a number", "give a number, or unset it", code="not_a_number")
 
 
-def _build_headers(own: tuple[str, str] | None) -> dict[str, str]:
+def _build_headers(user: str, password: str) -> dict[str, str]:
     """Return the headers of requests; a name and a password win over a token, as in MLflow."""
     parser = configparser.ConfigParser(interpolation=None)
     with suppress(configparser.Error, UnicodeDecodeError, OSError):
         parser.read(Path.home() / ".mlflow" / "credentials", encoding="utf-8")
     filed = parser["mlflow"] if parser.has_section("mlflow") else {}
-    names = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
-    user, password = own or [os.environ.get(name) or filed.get(name.lower()) for name in names]
+    if not user:
+        names = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
+        user, password = (os.environ.get(name) or filed.get(name.lower(), "") for name in names)
     headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "gpureport"}
     if user and password:
         headers["Authorization"] = f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
@@ -291,20 +293,18 @@ def load_mlflow(where: str, module: str = "") -> Any:
         raise SourceError(where, "it needs MLflow's own client", hint, code="not_installed") from error
 
 
-@contextmanager
-def _explain(where: str) -> Iterator[None]:
+def call_client(uri: str, where: str, method: str, *arguments: object, **options: object) -> Any:
+    """Return what a method of MLflow's client returns for a store."""
+    return _call(where, lambda: getattr(load_mlflow(where).MlflowClient(uri), method)(*arguments, **options))
+
+
+def _call(where: str, asked: Callable[[], Any]) -> Any:
     exceptions = load_mlflow(where, ".exceptions")
     try:
-        yield
+        return asked()
     except exceptions.MlflowException as error:
         hint = "check the address and the credentials"
         raise SourceError(where, " ".join(str(error).split()), hint, code="request_failed") from error
-
-
-def call_client(uri: str, where: str, method: str, *arguments: object, **options: object) -> Any:
-    """Return what a method of MLflow's client returns for a store."""
-    with _explain(where):
-        return getattr(load_mlflow(where).MlflowClient(uri), method)(*arguments, **options)
 
 
 class SignedServer(Server):
@@ -320,8 +320,7 @@ class SignedServer(Server):
         service = load_mlflow(self.where, ".tracking._tracking_service.utils")
         path, _, query = path.partition("?")
         said = {"json": json.loads(content)} if content else {"params": dict(parse_qsl(query))}
-        with _explain(self.where):
-            answer = send(service._get_store(self.uri).get_host_creds(), path, method, **said)
+        answer = _call(self.where, lambda: send(service._get_store(self.uri).get_host_creds(), path, method, **said))
         return answer.status_code, answer.headers, answer.content
 
     def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:

@@ -1,13 +1,9 @@
-"""What every store of MLflow holds of a run, and its database, which MLflow's own client would migrate.
-
-Times are milliseconds of UTC, as in MLflow.
-"""
+"""What every store of MLflow holds of a run, and its database, which MLflow's own client would migrate."""
 
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -15,8 +11,10 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.tracker import RunInfo, refuse_filter
 from gpureport.importers.read_only_sqlite import is_database, open_read_only
+from gpureport.importers.tracker_series import Series, is_dated
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.regular_files import UnsafeFileError, lies_within
 
@@ -24,44 +22,15 @@ HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
-"""Points of a metric, of the type `POINT` at least."""
+"""Points of a metric as MLflow stores them, of the type `POINT` at least, with times in milliseconds."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _STORED_INFINITY = 1.7976931348623157e308
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInfo:
-    """A run without its metrics; `hardware` names its hardware series, `fault` says why it cannot be read.
-
-    `key` identifies it among the runs of all stores, where its id does not; `lacks` says why it holds no hardware
-    series where its store knows. Times are local where `is_local`.
-    """
-
-    id: str
-    key: str = ""
-    name: str = ""
-    status: str = "cannot be read"
-    started: int | None = None
-    ended: int | None = None
-    experiment_id: str = ""
-    artifact_uri: str = ""
-    deleted: bool = False
-    parent: str | None = None
-    hardware: tuple[str, ...] = ()
-    fault: SourceError | None = None
-    lacks: str = ""
-    is_local: bool = False
-
-    @property
-    def finished(self) -> bool:
-        """Whether it has ended; one whose process was killed has not."""
-        return self.status not in {"RUNNING", "SCHEDULED"}
 
 
 class Contents(NamedTuple):
     """What a store holds of a run, by name, and how many points could not be read."""
 
-    points: dict[str, Points]
+    points: dict[str, Series]
     params: dict[str, str]
     tags: dict[str, str]
     torn: int = 0
@@ -80,8 +49,9 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
         if (np.diff(own["time"]) <= 0).any():
             own = own[np.lexsort((own["value"], own["step"], own["time"]))]
         huge = np.abs(own["value"]) >= _STORED_INFINITY
-        own["value"][huge] = np.copysign(np.inf, own["value"][huge])
-        ordered[name] = own
+        ordered[name] = Series(
+            own["time"] * 1000, np.where(huge, np.copysign(np.inf, own["value"]), own["value"]), own["step"]
+        )
     return Contents(ordered, params, tags, torn)
 
 
@@ -94,8 +64,8 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
     for name in ("start_time", "end_time"):
         # one that has no date is none; MLflow's server writes 0
         text = str(said.get(name))
-        time = int(text) if re.fullmatch(r"[0-9]{1,15}", text) else 0
-        times.append(time if time > 0 and FIRST_MICROSECOND <= time * 1000 < LAST_MICROSECOND else None)
+        time = 1000 * int(text) if re.fullmatch(r"[0-9]{1,15}", text) else 0
+        times.append(time if time > 0 and is_dated(time) else None)
     return RunInfo(
         id=str(said["run_id"]),
         name=str(said.get("run_name") or ""),
@@ -106,7 +76,7 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
         artifact_uri=str(said.get("artifact_uri") or ""),
         deleted=bool(said.get("deleted")) or said.get("lifecycle_stage") == "deleted",
         parent=said.get("parent"),
-        hardware=tuple(sorted(key for key in metrics if key.startswith(HARDWARE_PREFIXES))),
+        hardware=sorted(key for key in metrics if key.startswith(HARDWARE_PREFIXES)),
     )
 
 
@@ -140,9 +110,10 @@ def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
 
 
 class LocalStore:
-    """What stores on this machine have in common; their artifacts lie there as well."""
+    """What stores on this machine have in common: they know no filter, and artifacts lie there as well."""
 
     kind = version = ""
+    grouped: tuple[str, ...] = ()
 
     def __init__(self, path: Path, where: str) -> None:
         """Take a file or folder, and what a person called it."""
@@ -154,19 +125,19 @@ class LocalStore:
         """Its folder, links followed."""
         return self.path.resolve() if self.path.is_dir() else self.path.resolve().parent
 
-    def refuse_filter(self, wanted: str | None) -> None:
-        """Refuse a filter, which nobody but a server understands."""
-        if wanted is not None:
-            hint = f"name runs with --run or --experiment, or start one: mlflow server --backend-store-uri {self.where}"
-            raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
-
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return the runs of an experiment, of all when None, the newest first; deleted ones too."""
+        start = f"mlflow server --backend-store-uri {self.where}"
+        refuse_filter(wanted, f"name runs with --run or --experiment, or start one: {start}")
+        return self.list_runs(experiment)
+
+    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+        """Return what `runs` returns."""
         raise NotImplementedError
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None if there is none, and its fault is raised."""
-        return next((run for run in self.runs() if run.id == run_id), None)
+        return next((run for run in self.list_runs(None) if run.id == run_id), None)
 
     def home(self, run: RunInfo) -> Path:
         """Return the folder of a run, if the store lies where it was made."""
@@ -217,17 +188,17 @@ def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "M
 
     A column of SQLite holds values of any type, and a damaged schema any bytes: what cannot be read is refused here.
     """
-    hint = f"give one that {title} wrote; copy it again while nobody writes to it"
+    hint, code = f"give one that {title} wrote; copy it again while nobody writes to it", "not_an_mlflow_database"
     try:
         with open_read_only(path) as connection:
             held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
             if lacking := {*tables} - held:
                 what = f"not a database of {title} (no table {min(lacking)})"
-                raise SourceError(str(path), what, hint, code="not_an_mlflow_database")
+                raise SourceError(str(path), what, hint, code=code)
             yield connection
     except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
         what = f"locked, damaged, or not a database of {title} ({error})"
-        raise SourceError(str(path), what, hint, code="not_an_mlflow_database") from error
+        raise SourceError(str(path), what, hint, code=code) from error
     except OSError as error:
         raise unreadable(error, path) from error
 
@@ -253,9 +224,8 @@ class Database(LocalStore):
             for (revision,) in connection.execute("select version_num from alembic_version"):
                 self.version = f"schema {revision}"
 
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+    def list_runs(self, experiment: str | None) -> list[RunInfo]:
         """Return the runs of an experiment, of all when None, the newest first; deleted ones too."""
-        self.refuse_filter(wanted)
         with open_database(self.path) as connection:
             rows = connection.execute("select experiment_id, name from experiments")
             ids = find_experiments(self.where, {str(key): str(name) for key, name in rows}, experiment)

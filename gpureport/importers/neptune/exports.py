@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
-from gpureport.importers.neptune.hardware import Series, Stored
+from gpureport.importers.neptune.names import Stored
 from gpureport.importers.protocol.reject_reasons import NO_TIME
+from gpureport.importers.tracker_series import Series, list_rejected
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.redaction import redact_start
 from gpureport.regular_files import check_regular_file, code_system_error
@@ -178,8 +178,7 @@ def _load(run: Stored, root: Path) -> Stored:
     dated = (points.times >= FIRST_MICROSECOND) & (points.times < LAST_MICROSECOND)
     codes, timeless = columns.integers(names.indices), int((~dated).sum())
     series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(names.dictionary.to_pylist())}
-    rejected = [Rejected(reason=NO_TIME, rows=timeless, first_line=None)] if timeless else []
-    return replace(run, load=None, series=series, rejected=rejected)
+    return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: timeless})])
 
 
 def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> Stored:
@@ -203,5 +202,4 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
         if tz:
             why = f"with --tz {tz} as well: the export was made in another zone, or monitoring began that late"
         notes.append(f"the first sample lies {hours} the time at which the run was made, {why}")
-    rejected = [*run.rejected, *([Rejected(reason=NO_TIME, rows=left, first_line=None)] if left else [])]
-    return replace(run, series=series, notes=notes, rejected=rejected)
+    return replace(run, series=series, notes=notes, rejected=[*run.rejected, *list_rejected({NO_TIME: left})])

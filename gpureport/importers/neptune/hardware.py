@@ -3,103 +3,45 @@
 The client reports a value only when it is not 0, so an idle GPU is a missing point. All values of one tick share one
 time, and the memory of host and GPU is never 0: where a tick has the memory of a GPU and not its utilization, the
 utilization was 0. Anything else that is missing stays unknown. Runs that neptune-exporter loaded into MLflow keep
-these names there. `Stored` is what a store holds of a run, whatever its form; all times are in microseconds.
+these names there.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.data_quality import Rejected, gap_seconds
+from gpureport.data_quality import gap_seconds
 from gpureport.errors import SourceError
 from gpureport.importers.neptune.names import MEMORY, UTILIZATION, Namespace
-from gpureport.importers.tracker_series import build_device_table
+from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
+from gpureport.importers.tracker_series import Series, build_device_table
 from gpureport.parsing import MOST
 from gpureport.recording import HOST, Stage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Scalar = str | int | float | bool
 _FORKED = 1_000_000
 """Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s: a process that is forked
 starts it again, which records a tick at once, so a loader with 14 workers makes 14 within a second (measured)."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 _EDGE = 1.5
 """Rows of another process are copies up to so many intervals around those of a process (pragmatic)."""
-
-
-class Series(NamedTuple):
-    """Points of one series in the order they were logged: microseconds, values, and steps, NaN where not recorded."""
-
-    times: IntArray
-    values: FloatArray
-    steps: "FloatArray | IntArray"
-
-    def taken(self, rows: "IntArray | BoolArray") -> "Series":
-        """Return some of the points."""
-        return Series(self.times[rows], self.values[rows], self.steps[rows])
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Stored:
-    """A run in a store: its series and single values by their paths; `load` returns it with its series.
-
-    `points` counts those of each series, None where nobody has looked. Only a log of the client has `highest`, the
-    stated maximum of a series, and `last`, the time of the last operation. Only a run of an export has `files`.
-    """
-
-    key: str
-    id: str
-    load: "Callable[[], Stored] | None" = None
-    series: dict[str, Series] = field(default_factory=dict)
-    points: dict[str, int] | None = field(default_factory=dict)
-    scalars: dict[str, Scalar] = field(default_factory=dict)
-    tags: Sequence[str] = ()
-    highest: dict[str, float] = field(default_factory=dict)
-    project: str = ""
-    started: int | None = None
-    last: int | None = None
-    rejected: list[Rejected] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    size: int = 0
-    files: list[Path] = field(default_factory=list)
-    fault: SourceError | None = None
-
-    @property
-    def name(self) -> str:
-        """What a person calls it."""
-        name = str(self.scalars.get("sys/name", ""))
-        return name if name not in {"", "Untitled"} else self.id
-
-    def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
-        """Return the run with series of points of time, value and step, those without points left out."""
-        for path, found in points.items():
-            if found:
-                times, values, steps = zip(*found, strict=True)
-                self.series[path] = Series(np.array(times, np.int64), np.array(values, float), np.array(steps, float))
-        self.points = {path: len(each.times) for path, each in self.series.items()}
-        return self
-
-
-def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: str) -> Stored:
-    """Return a run that cannot be read, with the reason."""
-    what = str(getattr(error, "strerror", None) or error)
-    hint, code = getattr(error, "hint", hint), getattr(error, "code", code)
-    fault = error if isinstance(error, SourceError) else SourceError(str(path), what, hint, code=code)
-    return Stored(key=f"broken {run_id}", id=run_id, fault=fault)
+Process = tuple[Namespace, Mapping[str, Series], str]
+"""A namespace, the series of its run, and the node it ran on; empty if its name is unknown."""
+DeviceKey = tuple[str, int | None]
+"""A node and a GPU of it, None for the machine."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DeviceRows:
     """Rows of one device as one process recorded them, in base units by metric, NaN where not recorded.
 
-    `gpu` is None for the host, `imputed` marks a zero that was put back, `points` counts those that a row is made of.
+    `imputed` marks a zero that was put back, `points` counts those that a row is made of.
     """
 
     space: Namespace
@@ -117,46 +59,109 @@ class DeviceRows:
         return replace(self, values=values, times=times, imputed=imputed, points=points)
 
 
-class ProcessSamples(NamedTuple):
-    """The samples of one process on a node; empty if its name is unknown.
+@dataclass(slots=True)
+class Hardware:
+    """Rows of a run by device, of which those of one device do not overlap, and what became of its points.
 
-    `repeated` counts points at a time that their series already has, `crowded` those of extra ticks after a fork,
-    `nan` values that are not numbers, by metric. Of the GPUs in `never` the utilization was never reported although
-    their memory was; of those in `unrestored` the memory was not, so their zeros cannot be put back.
+    `rejected` counts points by reason, `nan` values that are not numbers by metric, `gpus` are those recorded. Of those
+    in `never` the utilization was never reported although their memory was; of those in `unrestored` the memory was
+    not, so their zeros cannot be put back.
     """
 
-    space: Namespace
-    node: str
-    blocks: list[DeviceRows]
-    repeated: int
-    crowded: int
-    nan: Counter[str]
-    never: list[int]
-    unrestored: list[int]
+    blocks: dict[DeviceKey, list[DeviceRows]] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)
+    nan: Counter[str] = field(default_factory=Counter)
+    gpus: set[int] = field(default_factory=set)
+    never: set[int] = field(default_factory=set)
+    unrestored: set[int] = field(default_factory=set)
+
+    def node(self, key: DeviceKey) -> str | None:
+        """Return the node of a device where the run has several."""
+        return (key[0] or None) if len({node for node, _ in self.blocks}) > 1 else None
+
+    def id(self, key: DeviceKey) -> str:
+        """Return the id of a device."""
+        own = HOST if key[1] is None else f"gpu:{key[1]}"
+        return f"{node}/{own}" if (node := self.node(key)) else own
+
+    def count(self, part: str) -> int:
+        """Return how many points rows are made of, or how many zeros were put back: `points` or `imputed`."""
+        return sum(int(getattr(block, part).sum()) for blocks in self.blocks.values() for block in blocks)
+
+    def build_tables(self) -> dict[str, "pa.Table"]:
+        """Return the rows of each device as a series table, by device id."""
+        tables = {}
+        for key, blocks in self.blocks.items():
+            values = {
+                name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
+                for name in dict.fromkeys(name for block in blocks for name in block.values)
+            }
+            stages = [block.space.stage or "" for block in blocks for _ in block.times]
+            times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
+            tables[self.id(key)] = build_device_table(self.id(key), times, values, imputed, stages)
+        return tables
+
+    def list_stages(self) -> tuple[Stage, ...]:
+        """Return the named processes of a run, in the order they began; one that resumed has one stage."""
+        found: dict[tuple[str, str | None], list[int]] = {}
+        for key, blocks in self.blocks.items():
+            for block in (block for block in blocks if block.space.stage is not None):
+                found.setdefault((str(block.space.stage), self.node(key)), []).extend(block.times[[0, -1]].tolist())
+        stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items()]
+        return tuple(sorted(stages, key=lambda each: (each.start, each.end, each.name, each.node or "")))
 
 
-def sample_process(space: Namespace, series: Mapping[str, Series], node: str) -> ProcessSamples:
-    """Return what one process recorded: the series of its namespace, among those of the run, on common ticks."""
+def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
+    """Return what processes recorded of machines and of the selected GPUs, all when None.
+
+    Of a device that several processes recorded at the same time, the rows of one are kept. Processes that each saw a
+    single GPU, which then has no number, have a GPU of their own if they ran at the same time: it is numbered as they
+    began. If they ran one after the other they may share it, and share number 0.
+    """
+    found = Hardware()
+    held = [block for process in processes for block in _sample(found, *process) if len(block.times)]
+    held.sort(key=lambda each: (int(each.times[0]), each.space.path))
+    own = [block for block in held if block.space.client and block.gpu is not None]
+    bare = [block for block in own if any(path.endswith(_UNNUMBERED) for path in block.space.leaves)]
+    for place, block in enumerate(bare):
+        block.gpu = sum(each.node == block.node and each.times[-1] >= block.times[0] for each in bare[:place])
+    for block in sorted(held, key=lambda each: (each.gpu is None, each.node, each.gpu or 0)):
+        found.blocks.setdefault((block.node, block.gpu), []).append(block)
+    every = found.count("points")
+    found.blocks = {key: _drop_copies(blocks) for key, blocks in found.blocks.items()}
+    once, found.gpus = found.count("points"), {gpu for _, gpu in found.blocks if gpu is not None}
+    found.blocks = {key: each for key, each in found.blocks.items() if gpus is None or key[1] in {None, *gpus}}
+    found.rejected += Counter({OTHER_PROCESS: every - once, NOT_SELECTED: once - found.count("points")})
+    return found
+
+
+def _sample(found: Hardware, space: Namespace, series: Mapping[str, Series], node: str) -> Iterator[DeviceRows]:
+    """Yield the rows of each device that one process recorded, on common ticks."""
     meanings = {path: meaning for path, meaning in space.leaves.items() if path in series and len(series[path].times)}
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(series[path].times for path in meanings)]))
-    values, nan = np.full((len(meanings), len(ticks)), np.nan), Counter[str]()
+    values, points = np.full((len(meanings), len(ticks)), np.nan), 0
     for cells, (path, meaning) in zip(values, meanings.items(), strict=True):
         # no measurement reaches MOST; of two points at one tick the last counts
         read = np.where(np.abs(series[path].values) < MOST, series[path].values, np.nan)
         cells[np.searchsorted(ticks, series[path].times)] = read
-        nan[meaning.metric] += int(np.isnan(read).sum())
+        found.nan[meaning.metric] += int(np.isnan(read).sum())
+        points += int((~np.isnan(read)).sum())
     known = ~np.isnan(values)
-    repeated = sum(len(series[path].times) for path in meanings) - nan.total() - int(known.sum())
+    found.rejected[TWICE_AT_ONCE] += points - int(known.sum())
     dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
     if space.client:
         kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
         for row, path in enumerate(meanings):
             dropped[row] = _find_dropped_zeros(path, dict(zip(meanings, known, strict=True)), ticks)
+        used, held = (
+            {each.gpu or 0 for each in meanings.values() if each.metric == name} for name in (UTILIZATION, MEMORY)
+        )
+        found.never |= held - used
+        found.unrestored |= used - held
     values[dropped] = 0.0
-    crowded = int(known[:, ~kept].sum())
+    found.rejected[FORKED] += int(known[:, ~kept].sum())
     ticks, values, known, dropped = ticks[kept], values[:, kept], known[:, kept], dropped[:, kept]
     seconds, starts = np.diff(ticks, prepend=ticks[:1] + 1) / 1e6, _mark_starts(ticks)
-    blocks = []
     for gpu in dict.fromkeys(each.gpu for each in meanings.values()):
         rows, base = [], {}
         for row, meaning in enumerate(meanings.values()):
@@ -164,14 +169,9 @@ def sample_process(space: Namespace, series: Mapping[str, Series], node: str) ->
                 rows.append(row)
                 one = values[row] * meaning.factor / (seconds if meaning.counts else 1.0)
                 base[meaning.metric] = np.where(starts, np.nan, one) if meaning.counts or meaning.primes else one
-        points, imputed = known[rows].sum(axis=0), dropped[rows].any(axis=0)
-        block = DeviceRows(space=space, node=node, gpu=gpu, times=ticks, values=base, imputed=imputed, points=points)
-        blocks.append(block.taken((points > 0) | imputed))
-    used, held = (
-        {each.gpu or 0 for each in meanings.values() if each.metric == name} for name in (UTILIZATION, MEMORY)
-    )
-    never, unrestored = (sorted(held - used), sorted(used - held)) if space.client else ([], [])
-    return ProcessSamples(space, node, blocks, repeated, crowded, +nan, never, unrestored)
+        made, imputed = known[rows].sum(axis=0), dropped[rows].any(axis=0)
+        block = DeviceRows(space=space, node=node, gpu=gpu, times=ticks, values=base, imputed=imputed, points=made)
+        yield block.taken((made > 0) | imputed)
 
 
 def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArray) -> BoolArray:
@@ -198,53 +198,6 @@ def _mark_starts(times: IntArray) -> BoolArray:
     return starts
 
 
-DeviceKey = tuple[str, int | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowsByDevice:
-    """Rows of a run by node and GPU (None for the host); those of one device do not overlap.
-
-    `copies` counts points that another process recorded as well.
-    """
-
-    blocks: dict[DeviceKey, list[DeviceRows]]
-    copies: int = 0
-
-    @property
-    def several(self) -> bool:
-        """Whether the run had several nodes."""
-        return len({node for node, _ in self.blocks}) > 1
-
-    def id(self, key: DeviceKey) -> str:
-        """Return the id of a device: with its node where the run has several."""
-        own = HOST if key[1] is None else f"gpu:{key[1]}"
-        return f"{key[0]}/{own}" if self.several and key[0] else own
-
-
-def count_points(blocks: Iterable[DeviceRows]) -> int:
-    """Return the number of points that rows were made of."""
-    return sum(int(block.points.sum()) for block in blocks)
-
-
-def arrange_by_device(blocks: Iterable[DeviceRows]) -> RowsByDevice:
-    """Return the rows of each device; if several processes recorded it at the same time, those of one.
-
-    Processes that each saw a single GPU, which then has no number, have a GPU of their own if they ran at the same
-    time: it is numbered as they began. If they ran one after the other they may share it, and share number 0.
-    """
-    held = sorted((each for each in blocks if len(each.times)), key=lambda each: (int(each.times[0]), each.space.path))
-    own = [block for block in held if block.space.client and block.gpu is not None]
-    bare = [block for block in own if any(path.endswith(_UNNUMBERED) for path in block.space.leaves)]
-    for place, block in enumerate(bare):
-        block.gpu = sum(each.node == block.node and each.times[-1] >= block.times[0] for each in bare[:place])
-    by_key: dict[DeviceKey, list[DeviceRows]] = {}
-    for block in sorted(held, key=lambda each: (each.gpu is None, each.node, each.gpu or 0)):
-        by_key.setdefault((block.node, block.gpu), []).append(block)
-    kept = {key: _drop_copies(found) for key, found in by_key.items()}
-    return RowsByDevice(blocks=kept, copies=count_points(held) - sum(map(count_points, kept.values())))
-
-
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
     """Return the rows of one device; while several processes recorded it, those of the shortest process.
 
@@ -261,37 +214,3 @@ def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
         if not copies.all():
             kept.append(block.taken(~copies))
     return sorted(kept, key=lambda each: int(each.times[0]))
-
-
-def select_gpus(whole: RowsByDevice, gpus: Sequence[int] | None) -> tuple[RowsByDevice, int]:
-    """Return the rows of the selected GPUs and of the hosts, and the number of other points; all GPUs when None."""
-    kept = {key: found for key, found in whole.blocks.items() if gpus is None or key[1] is None or key[1] in gpus}
-    left = sum(count_points(found) for key, found in whole.blocks.items() if key not in kept)
-    return replace(whole, blocks=kept), left
-
-
-def build_tables(rows: RowsByDevice) -> dict[str, "pa.Table"]:
-    """Return the rows of each device as a series table, by device id."""
-    tables = {}
-    for key, blocks in rows.blocks.items():
-        values = {
-            name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
-            for name in dict.fromkeys(name for block in blocks for name in block.values)
-        }
-        own = np.repeat([block.space.stage or "" for block in blocks], [len(block.times) for block in blocks])
-        named = dict.fromkeys(block.space.stage for block in blocks if block.space.stage is not None)
-        times, imputed = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("times", "imputed"))
-        stages = [(name, own == name) for name in named]
-        tables[rows.id(key)] = build_device_table(rows.id(key), times, values, imputed, stages)
-    return tables
-
-
-def list_stages(rows: RowsByDevice) -> tuple[Stage, ...]:
-    """Return the named processes of a run, in the order they began; one that resumed has one stage."""
-    found: dict[tuple[str, str | None], list[int]] = {}
-    for (node, _), blocks in rows.blocks.items():
-        for block in (block for block in blocks if block.space.stage is not None):
-            key = str(block.space.stage), node if rows.several else None
-            found.setdefault(key, []).extend(block.times[[0, -1]].tolist())
-    stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items()]
-    return tuple(sorted(stages, key=lambda each: (each.start, each.end, each.name, each.node or "")))

@@ -17,10 +17,12 @@ from typing import Any
 
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
-from gpureport.importers.neptune.hardware import Scalar, Stored, make_broken_run
+from gpureport.importers.neptune.names import Scalar, Stored, make_broken_run
+from gpureport.importers.protobuf import read_message
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, TORN
 from gpureport.importers.read_only_sqlite import is_database, open_read_only
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_RECORD_BYTES
+from gpureport.importers.tracker_series import is_dated
+from gpureport.limits import MOST_RECORD_BYTES
 from gpureport.parsing import parse_json
 from gpureport.regular_files import check_regular_file, read_regular_file
 
@@ -138,19 +140,15 @@ def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
     elif path == "sys/tags" and kind in {"AddStrings", "RemoveStrings"}:
         given = set(map(str, operation["values"]))
         run.tags = sorted({*run.tags} | given if kind == "AddStrings" else {*run.tags} - given)
-    if isinstance(at, int | float) and _is_dated(at):
+    if isinstance(at, int | float) and is_dated(at * 1_000_000):
         run.last = max(round(at * 1e6), run.last or 0)
         run.started = round(at * 1e6) if run.started is None else run.started
     return version
 
 
-def _is_dated(seconds: float) -> bool:
-    return FIRST_MICROSECOND <= seconds * 1_000_000 < LAST_MICROSECOND
-
-
 def _read_point(logged: Mapping[str, Any]) -> tuple[int, float, float]:
     time, value, step = float(logged["ts"]), float(logged["value"]), logged.get("step")
-    if not _is_dated(time) or not abs(step or 0) < _MOST_COUNT:
+    if not is_dated(time * 1_000_000) or not abs(step or 0) < _MOST_COUNT:
         raise ValueError("a point has no time, or no step")
     return round(time * 1e6), value, float("nan") if step is None else float(step)
 
@@ -178,14 +176,14 @@ def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
     for kind, message in connection.execute(
         "select operation_type, operation from run_operations order by sequence_id"
     ):
-        parts = _read_fields(message)
+        parts = read_message(message)
         if kind == _CREATED:
             run.started = _read_moment(parts[3][-1])
             run.scalars |= {"sys/state": "local", "sys/name": b"".join(parts[5]).decode(errors="replace")}
         elif kind == _SNAPSHOT:
             # 1 is the step, 2 the time, 4 what is assigned, 8 what is appended
             moment, step = _read_moment(parts[2][-1]), float("nan")
-            for each in map(_read_fields, parts[1]):
+            for each in map(read_message, parts[1]):
                 step = sum(each[1]) + sum(each[2]) / 1e6
             run.last = max(run.last or 0, moment)
             run.scalars |= _read_entries(parts[4])
@@ -200,49 +198,24 @@ def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
 def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
     """Return values by path; those of another kind, such as files and histograms, are left out."""
     found: dict[str, Scalar] = {}
-    for entry in map(_read_fields, entries):
-        path, value = entry[1][-1].decode(errors="replace"), _read_fields(entry[2][-1])
-        for double in value[1]:
-            (found[path],) = struct.unpack("<d", double)
-        for number in value[3]:
-            found[path] = number if number < _MOST_INTEGER else number - 2 * _MOST_INTEGER
-        for truth in value[5]:
-            found[path] = truth != 0
-        for text in value[6]:
-            found[path] = text.decode(errors="replace")
+    for entry in map(read_message, entries):
+        path, value = entry[1][-1].decode(errors="replace"), read_message(entry[2][-1])
+        # 1 is a float, 3 an integer with its sign, 5 a truth, 6 a text
+        values = [
+            *(struct.unpack("<d", each)[0] for each in value[1]),
+            *(each - 2 * _MOST_INTEGER * (each >= _MOST_INTEGER) for each in value[3]),
+            *(each != 0 for each in value[5]),
+            *(each.decode(errors="replace") for each in value[6]),
+        ]
+        if values:
+            found[path] = values[-1]
     return found
 
 
 def _read_moment(message: bytes) -> int:
     """Return a time in microseconds: 1 its seconds, 2 nanoseconds."""
-    time = _read_fields(message)
+    time = read_message(message)
     moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
-    if not FIRST_MICROSECOND <= moment < LAST_MICROSECOND:
+    if not is_dated(moment):
         raise ValueError("an operation has a time that is no date")
     return moment
-
-
-def _read_fields(data: bytes) -> defaultdict[int, list[Any]]:
-    """Return the values of each field of a protobuf message by its number, or raise one of `_NO_DATABASE`."""
-    found: defaultdict[int, list[Any]] = defaultdict(list)
-    at = 0
-    while at < len(data):
-        tag, at = _read_number(data, at)
-        kind, size = tag & 7, {1: 8, 5: 4}.get(tag & 7, 0)
-        if not size:
-            size, at = _read_number(data, at)
-        if kind not in {0, 1, 2, 5} or (kind and at + size > len(data)):
-            raise ValueError("a field is cut, or of no kind that is known")
-        found[tag >> 3].append(data[at : at + size] if kind else size)
-        at += size if kind else 0
-    return found
-
-
-def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and where the next byte lies."""
-    value = 0
-    for place, byte in enumerate(data[at : at + 10]):
-        value |= (byte & 0x7F) << (7 * place)
-        if byte < 0x80:  # noqa: PLR2004 - the highest bit says that more follows
-            return value % 2**64, at + place + 1
-    raise ValueError("a number is cut")

@@ -1,23 +1,75 @@
-"""What hardware series of Neptune mean: the names of its client's monitor, of its recipe, and those a person chose."""
+"""What a store of Neptune holds of a run, and what its hardware series mean.
+
+Names are those of the client's monitor, of its recipe, and those a person chose. Times are in microseconds.
+"""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from gpureport.errors import SettingsError
+from gpureport.data_quality import Rejected
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.column_map import check_keys, get_typed, read_column
+from gpureport.importers.tracker_series import Series, make_series
 from gpureport.parsing import UNITS
 from gpureport.settings.toml_files import read_toml
 
+Scalar = str | int | float | bool
 GIB, MIB = 2**30, 2**20
 UTILIZATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts"
 MEMORY_TOTAL = "gpu_memory_total_bytes"
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class Stored:
+    """A run in a store: its series and single values by their paths; `load` returns it with its series.
+
+    `points` counts those of each series, None where nobody has looked. Only a log of the client has `highest`, the
+    stated maximum of a series, and `last`, the time of the last operation. Only a run of an export has `files`.
+    """
+
+    key: str
+    id: str
+    load: "Callable[[], Stored] | None" = None
+    series: dict[str, Series] = field(default_factory=dict)
+    points: dict[str, int] | None = field(default_factory=dict)
+    scalars: dict[str, Scalar] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    highest: dict[str, float] = field(default_factory=dict)
+    project: str = ""
+    started: int | None = None
+    last: int | None = None
+    rejected: list[Rejected] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    size: int = 0
+    files: list[Path] = field(default_factory=list)
+    fault: SourceError | None = None
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        name = str(self.scalars.get("sys/name", ""))
+        return name if name not in {"", "Untitled"} else self.id
+
+    def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
+        """Return the run with series of points of time, value and step, those without points left out."""
+        self.series |= {path: make_series(found) for path, found in points.items() if found}
+        self.points = {path: len(each.times) for path, each in self.series.items()}
+        return self
+
+
+def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: str) -> Stored:
+    """Return a run that cannot be read, with the reason."""
+    what = str(getattr(error, "strerror", None) or error)
+    hint, code = getattr(error, "hint", hint), getattr(error, "code", code)
+    fault = error if isinstance(error, SourceError) else SourceError(str(path), what, hint, code=code)
+    return Stored(key=f"broken {run_id}", id=run_id, fault=fault)
+
+
 class Meaning(NamedTuple):
-    """What a series measures; `counts` says that it becomes a rate, `primes` that its first value is meaningless."""
+    """What a series measures; `counts` says that it becomes a rate, `primes` that a first value speaks of before."""
 
     metric: str
     factor: float

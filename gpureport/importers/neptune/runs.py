@@ -1,24 +1,30 @@
-"""Neptune as a tracker, whose runs are selected as those of MLflow are, and a run, or several, as a recording."""
+"""Neptune as a tracker: a run of a store, or several local recordings of one, as a recording."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gpureport.data_quality import AbsentCells, Quality, Rejected
-from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.mlflow.selection import Mlflow, split_locator
-from gpureport.importers.mlflow.stores import RunInfo
-from gpureport.importers.neptune import exports, hardware, local, names
-from gpureport.importers.neptune.hardware import Stored
+from gpureport.data_quality import Quality
+from gpureport.errors import SourceError
+from gpureport.importers.neptune import exports, local, names
+from gpureport.importers.neptune.hardware import DeviceKey, Hardware, read_hardware
+from gpureport.importers.neptune.names import Namespace, Stored
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
-from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, Tracked
-from gpureport.importers.tracker_series import TrainingMetric, build_tracked, build_training_table
+from gpureport.importers.protocol.tracker import (
+    RunInfo,
+    Selection,
+    SkippedRun,
+    Tracked,
+    Tracker,
+    refuse_filter,
+    split_locator,
+)
+from gpureport.importers.tracker_series import Series, build_tracked, list_absent, list_rejected
 from gpureport.recording import Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
@@ -28,21 +34,26 @@ _RECOGNISERS = (exports.is_export_file, local.is_operation_log, local.is_scale_d
 _FINDERS = (exports.find_exported_runs, local.find_local_runs, local.find_scale_runs)
 _UNSAMPLED_INTERVALS = 3
 """Intervals without samples at the end of a run that are worth a note (pragmatic)."""
-_MOST_STEP = 2**62
 _INTEGRATIONS = "source_code/integrations/"
 """Where Neptune's integrations put their version; their names tell the framework."""
 
-Processes = Sequence[tuple[Stored, hardware.ProcessSamples]]
-"""What each process recorded, with all that its store holds of the run."""
+
+class Process(NamedTuple):
+    """A namespace of a run that is read, and the node it ran on; empty if its name is unknown."""
+
+    run: Stored
+    space: Namespace
+    node: str
 
 
-class _Store(NamedTuple):
+class Recordings(NamedTuple):
     """The runs that a locator names, by id, and what is asked of them; several local recordings may be one run."""
 
     where: str
     held: dict[str, list[Stored]]
-    selection: Selection
+    asked: Selection
     chosen: names.NameMap
+    grouped: tuple[str, ...]
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return the runs whose names fit a pattern, the newest first; a server has applied the filter."""
@@ -56,102 +67,76 @@ class _Store(NamedTuple):
         return self._describe(run_id, self.held[run_id]) if run_id in self.held else None
 
     def _describe(self, run_id: str, runs: Sequence[Stored]) -> RunInfo:
-        first, keys = runs[0], " ".join(sorted(run.key for run in runs))
+        first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
         gpus = {each.gpu for run in runs for space in self.find_spaces(run) for each in space.leaves.values()}
         # by the names of MLflow, which say what it is of; a run that nobody has looked into may hold some
         hardware = ["system/cpu_utilization_percentage" if gpu is None else f"system/gpu_{gpu}_power" for gpu in gpus]
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
-        asked = self.selection
         return RunInfo(
             id=run_id,
             key="\n".join(filter(None, [asked.group, keys, asked.stage, str(self.chosen)])),
             name=asked.group or first.name,
             status=state or "status not recorded",
-            started=None if first.started is None else first.started // 1000,
+            started=first.started,
             deleted=first.scalars.get("sys/trashed") is True,
-            hardware=tuple(hardware) if first.points is not None else ("system",),
+            hardware=["runtime"] if first.points is None else hardware,
+            lacks="not looked into" if first.points is None else "",
         )
 
-    def find_spaces(self, run: Stored) -> list[names.Namespace]:
+    def find_spaces(self, run: Stored) -> list[Namespace]:
         """Return the namespaces of the processes of a run."""
         return names.find_namespaces(run.points or (), run.scalars, self.chosen)
 
 
-class Neptune(Mlflow):
-    """Reads what is left of runs of Neptune."""
+def _claims(source: str) -> bool:
+    """Return whether a locator, file or folder holds runs of Neptune; hidden folders count only if named."""
+    if source.startswith(_PREFIX):
+        return True
+    try:
+        files = _list_files(Path(source), hidden=False)
+        return any(recognise(path) for path in files if path.is_file() for recognise in _RECOGNISERS)
+    except OSError:
+        return False
 
-    kind: ClassVar[str] = "neptune"
-    title: ClassVar[str] = "Neptune"
-    recognised_by: ClassVar[str] = (
-        "An export, or a folder of one of Neptune's clients, by its content, or a locator `neptune:PATH`."
-    )
 
-    def __init__(self, selection: Selection | None = None) -> None:
-        """Take what is asked of the runs of a store."""
-        self._selection = selection or Selection()
+def _refuse_folder(folder: Path) -> None:
+    if (folder / ".neptune").is_dir():
+        what = "the folder holds runs of Neptune's client and no log"
+        raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
 
-    def claims(self, source: str) -> bool:
-        """Return whether a locator, file or folder holds runs of Neptune; hidden folders count only if named."""
-        if source.startswith(_PREFIX):
-            return True
-        try:
-            files = _list_files(Path(source), hidden=False)
-            return any(recognise(path) for path in files if path.is_file() for recognise in _RECOGNISERS)
-        except OSError:
-            return False
 
-    def refuse_folder(self, folder: Path) -> None:
-        """Refuse a folder in which Neptune's client was started."""
-        if (folder / ".neptune").is_dir():
-            what = "the folder holds runs of Neptune's client and no log"
-            raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
+def _refuse_skipped(source: str, selection: Selection, skipped: list[SkippedRun]) -> None:
+    if selection.require_hardware and skipped and selection.group is None:
+        what = f"{len(skipped)} runs hold no hardware series, {skipped[0].name} among them"
+        raise SourceError(source, what, "leave out --require-hardware", code="no_hardware_series")
 
-    def runs(self, source: str, selection: Selection) -> SelectedRuns:
-        """Return the runs that are meant, and those left out; those of a group are one."""
-        reader = Neptune(selection)
-        if selection.group is not None:
-            found = Mlflow.runs(reader, source, replace(selection, runs=(), experiment=None))
-            return replace(found, grouped=tuple(run.id for runs in reader.held.values() for run in runs))
-        found = Mlflow.runs(reader, source, selection)
-        if selection.require_hardware and found.skipped:
-            what = f"{len(found.skipped)} runs hold no hardware series, {found.skipped[0].name} among them"
-            raise SourceError(source, what, "leave out --require-hardware", code="no_hardware_series")
-        return found
 
-    def listed(self, source: str, selection: Selection) -> list[ListedRun]:
-        """Return what a store holds, with the reason of what cannot be read."""
-        found = Mlflow.listed(Neptune(selection), source, selection)
-        return [replace(each, holds="not looked into") for each in found] if source.startswith(_SERVER) else found
+def _open(source: str, selection: Selection) -> tuple[Recordings, str | None]:
+    """Return what holds the runs of a project, and the one that is named."""
+    named = None
+    if source.startswith(_SERVER):
+        from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
 
-    def _open(self, source: str) -> tuple[_Store, str | None]:
-        asked, named = self._selection, None
-        if source.startswith(_SERVER):
-            from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
-
-            runs, store = find_live_runs(source, asked.filter), source.partition("#")[0]
-        else:
-            if asked.filter is not None:
-                hint = "name runs with --run, * is any"
-                raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
-            store, named = split_locator(source.removeprefix(_PREFIX))
-            runs = [run for run in _find_runs(store) if fnmatchcase(run.project, asked.project or "*")]
-        if asked.group is not None and asked.runs:
-            fits = [(f"{pattern}*", pattern) for pattern in asked.runs]
-            runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
-        if not runs:
-            what = "it holds no run of Neptune" + ("" if asked.project is None else f" of project {asked.project}")
-            raise SourceError(store, what, _WANTED, code="no_runs")
-        shared = Counter(run.id for run in runs)
-        self.held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
-        if asked.group is not None:
-            self.held = {asked.group: runs}
-        return _Store(store.removeprefix(_PREFIX), self.held, asked, names.read_name_map(asked.map)), named
-
-    def _record(self, store: _Store, selection: Selection, info: RunInfo, options: ReadOptions) -> Tracked:
-        del selection
-        return _record_run(info.id, store, options)
+        runs, store = find_live_runs(source, selection.filter), source.partition("#")[0]
+    else:
+        refuse_filter(selection.filter, "name runs with --run, * is any")
+        store, named = split_locator(source, _PREFIX)
+        runs = [run for run in _find_runs(store) if fnmatchcase(run.project, selection.project or "*")]
+    if selection.group is not None and selection.runs:
+        fits = [(f"{pattern}*", pattern) for pattern in selection.runs]
+        runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
+    if not runs:
+        project = "" if selection.project is None else f" of project {selection.project}"
+        raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
+    shared = Counter(run.id for run in runs)
+    held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
+    if selection.group is not None:
+        held = {selection.group: runs}
+    grouped = () if selection.group is None else tuple(run.id for run in runs)
+    found = Recordings(store.removeprefix(_PREFIX), held, selection, names.read_name_map(selection.map), grouped)
+    return found, named
 
 
 def _find_runs(store: str) -> list[Stored]:
@@ -175,11 +160,11 @@ def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
         yield from (place / name for name in sorted(files))
 
 
-def _record_run(run_id: str, store: _Store, options: ReadOptions) -> Tracked:
-    asked, locator = store.selection, f"{_PREFIX}{store.where}#{run_id}"
-    runs, processes, stages = list[Stored](), list[tuple[Stored, hardware.ProcessSamples]](), set[str]()
-    metrics, params, given = list[TrainingMetric](), dict[str, str](), asked.gpu_memory_total
-    for run in (each.load() if each.load else each for each in store.held[run_id]):
+def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOptions) -> Tracked:
+    locator = f"{_PREFIX}{store.where}#{info.id}"
+    runs, processes, stages = list[Stored](), list[Process](), set[str]()
+    metrics, params = dict[str, Series](), dict[str, str]()
+    for run in (each.load() if each.load else each for each in store.held[info.id]):
         spaces = store.find_spaces(run)
         # exports of Neptune 3 are in UTC, but what the client of Neptune 2 recorded came there with local times
         if run.files and (any(space.client for space in spaces) or run.scalars.get("sys/id") == run.id):
@@ -191,8 +176,10 @@ def _record_run(run_id: str, store: _Store, options: ReadOptions) -> Tracked:
             if asked.stage in {None, space.stage}:
                 hosts = (f"{space.path}/hostname", f"{space.path}/details/hostname", "sys/hostname")
                 node = next((str(run.scalars[name]) for name in hosts if run.scalars.get(name)), "")
-                processes.append((run, hardware.sample_process(space, run.series, node)))
-        metrics += _list_training(run, spaces)
+                processes.append(Process(run, space, node))
+        for path in sorted({*run.series}.difference(*((*space.leaves, *space.others) for space in spaces))):
+            parts = [metrics[path], run.series[path]] if path in metrics else [run.series[path]]
+            metrics[path] = Series(*map(np.concatenate, zip(*parts, strict=True)))
         params |= _collect_params(run, spaces)
     if not stages:
         what = "the run holds no hardware series"
@@ -200,57 +187,48 @@ def _record_run(run_id: str, store: _Store, options: ReadOptions) -> Tracked:
     if not processes:
         hint = f"it has {', '.join(sorted(stages))}"
         raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
-    whole = hardware.arrange_by_device(block for _, samples in processes for block in samples.blocks)
-    rows, unselected = hardware.select_gpus(whole, options.gpus)
-    if unselected and all(gpu is None for _, gpu in rows.blocks):
-        held = sorted({gpu for _, gpu in whole.blocks if gpu is not None})
-        hint = f"--gpus can name {', '.join(map(str, held))}"
+    found = read_hardware([(each.space, each.run.series, each.node) for each in processes], options.gpus)
+    if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
+        hint = f"--gpus can name {', '.join(map(str, sorted(found.gpus)))}"
         raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
-    if not whole.blocks:
+    if not found.blocks:
         raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
-    sizes = [(run.size, run.last, *(len(each.times) for each in run.series.values())) for run in runs]
+    torn = [entry for run in runs for entry in run.rejected]
     tracked = build_tracked(
         locator,
-        [_describe_device(processes, rows, key, given) for key in rows.blocks],
-        hardware.build_tables(rows),
+        [_describe_device(processes, found, key, asked.gpu_memory_total) for key in found.blocks],
+        found.build_tables(),
         metrics,
-        quality=_account(processes, rows, {NOT_SELECTED: unselected, OTHER_PROCESS: rows.copies}),
-        throughput=asked.throughput,
         name=asked.group or runs[0].name,
-        stages=hardware.list_stages(rows),
+        quality=_account(processes, found),
+        throughput=asked.throughput,
+        state=[(run.size, run.last, *(len(each.times) for each in run.series.values())) for run in runs],
+        stage=asked.stage,
+        stages=found.list_stages(),
         params=tuple(params.items()),
         tags=tuple(_collect_tags(processes).items()),
-        state=repr(sizes),
-        size=sum(run.size for run in runs),
+        more={"size": sum(run.size for run in runs)},
     )
-    training = build_training_table(metrics, tracked.span) if asked.stage else tracked.training
-    quality, torn = tracked.quality, [entry for run in runs for entry in run.rejected]
-    notes = [note for run in runs for note in run.notes] + _describe_rows(processes, rows, given) + [*quality.notes]
-    last = max([run.last or 0 for run in runs] + [int(each.times.max()) for each in metrics if len(each.times)])
-    unseen = (last - tracked.span[1]) / 1e6
-    if unseen > max(_UNSAMPLED_INTERVALS * (tracked.interval or 0.0), 0):
+    quality, trained = tracked.run.quality, len(tracked.training)
+    notes = [note for run in runs for note in run.notes] + _describe_rows(processes, found, asked) + [*quality.notes]
+    last = max(
+        [run.last or 0 for run in runs] + [int(each.times.max()) for each in metrics.values() if len(each.times)]
+    )
+    unseen = (last - tracked.run.ended) / 1e6
+    if unseen > max(_UNSAMPLED_INTERVALS * (tracked.run.interval or 0.0), 0):
         what = "before the run did: nothing is known of that time, its stderr may say why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")
     quality = replace(
         quality,
-        lines=quality.lines + len(training) + sum(entry.rows for entry in torn),
-        rows_kept=quality.rows_kept + len(training),
+        lines=quality.lines + trained + sum(entry.rows for entry in torn),
+        rows_kept=quality.rows_kept + trained,
         rejected=(*torn, *quality.rejected),
         notes=tuple(notes),
     )
-    return replace(tracked, training=training, quality=quality)
+    return replace(tracked, run=replace(tracked.run, quality=quality))
 
 
-def _list_training(run: Stored, spaces: Sequence[names.Namespace]) -> Iterator[TrainingMetric]:
-    """Yield every series of numbers that is no hardware series; a fractional step counts as not recorded."""
-    for path in sorted({*run.series}.difference(*((*space.leaves, *space.others) for space in spaces))):
-        series = run.series[path]
-        known = (np.abs(series.steps) < _MOST_STEP) & (series.steps == np.floor(series.steps))
-        steps = np.where(known, series.steps, 0).astype(np.int64)
-        yield TrainingMetric(path, series.times, steps, series.values, known)
-
-
-def _collect_params(run: Stored, spaces: Sequence[names.Namespace]) -> dict[str, str]:
+def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
     """Return the params of a run: its single values without those of Neptune and of its processes."""
     described = {f"{space.path}/{name}" for space in spaces for name in ("hostname", "pid", "tid", "traceback")}
     inside = ("sys/", "source_code/", "monitoring/", *(f"{space.path}/details/" for space in spaces))
@@ -261,93 +239,92 @@ def _collect_params(run: Stored, spaces: Sequence[names.Namespace]) -> dict[str,
     }
 
 
-def _collect_tags(processes: Processes) -> dict[str, str]:
+def _collect_tags(processes: Sequence[Process]) -> dict[str, str]:
     """Return the tags of a run, whose value is `true`: in Neptune a tag is a word; and its user, project and nodes."""
     labels = {
-        "user": [str(run.scalars.get("sys/owner") or "") for run, _ in processes],
-        "project": [run.project for run, _ in processes],
-        "node": [samples.node for _, samples in processes],
+        "user": [str(each.run.scalars.get("sys/owner") or "") for each in processes],
+        "project": [each.run.project for each in processes],
+        "node": [each.node for each in processes],
     }
     named = {name: ", ".join(dict.fromkeys(filter(None, values))) for name, values in labels.items()}
-    tags = dict.fromkeys((tag for run, _ in processes for tag in run.tags), "true")
+    tags = dict.fromkeys((tag for each in processes for tag in each.run.tags), "true")
     return tags | {name: text for name, text in named.items() if text}
 
 
-def _describe_device(
-    processes: Processes, rows: hardware.RowsByDevice, key: hardware.DeviceKey, given: int | None
-) -> Device:
-    (node, gpu), blocks = key, rows.blocks[key]
-    shown = node if rows.several and node else None
+def _describe_device(processes: Sequence[Process], found: Hardware, key: DeviceKey, given: int | None) -> Device:
+    (node, gpu), blocks = key, found.blocks[key]
+    device = Device(id=found.id(key), index=gpu, node=found.node(key))
     if gpu is None:
-        return Device(id=rows.id(key), node=shown)
+        return device
     totals = [block.values[names.MEMORY_TOTAL][0] for block in blocks if names.MEMORY_TOTAL in block.values]
     total = totals[0] if totals else _find_highest(processes, node, names.MEMORY) * names.GIB
     # only the recipe records the model
     places = dict.fromkeys(f"{block.space.path}/details/gpu/{gpu}/name" for block in blocks)
-    models = (run.scalars.get(place) for run, _ in processes for place in places)
-    return Device(
-        id=rows.id(key),
-        index=gpu,
-        node=shown,
+    models = (each.run.scalars.get(place) for each in processes for place in places)
+    return replace(
+        device,
         model=next((model for model in models if isinstance(model, str)), None),
         memory_total_bytes=given or round(total) or None,
         power_limit_watts=_find_highest(processes, node, names.POWER) or None,
     )
 
 
-def _find_highest(processes: Processes, node: str, metric: str) -> float:
+def _find_highest(processes: Sequence[Process], node: str, metric: str) -> float:
     """Return the maximum that the client stated for a gauge, that of the largest GPU of the machine; 0 if none."""
     found = (
-        run.highest.get(path, 0.0)
-        for run, samples in processes
-        for path, meaning in samples.space.leaves.items()
-        if samples.node == node and meaning.metric == metric
+        each.run.highest.get(path, 0.0)
+        for each in processes
+        for path, meaning in each.space.leaves.items()
+        if each.node == node and meaning.metric == metric
     )
     return max(found, default=0.0)
 
 
-def _describe_rows(processes: Processes, rows: hardware.RowsByDevice, given: int | None) -> list[str]:
-    samples = [each for _, each in processes]
-    zeros = sum(int(block.imputed.sum()) for blocks in rows.blocks.values() for block in blocks)
-    never, unrestored = (
-        ", ".join(f"gpu:{gpu}" for gpu in sorted({gpu for each in samples for gpu in getattr(each, name)}))
-        for name in ("never", "unrestored")
-    )
-    nodes = {node for node, gpu in rows.blocks if gpu is not None}
+def _describe_rows(processes: Sequence[Process], found: Hardware, asked: Selection) -> list[str]:
+    zeros, nodes = found.count("imputed"), {node for node, gpu in found.blocks if gpu is not None}
+    never, unrestored = (", ".join(f"gpu:{gpu}" for gpu in sorted(gpus)) for gpus in (found.never, found.unrestored))
     said = {
         f"Neptune's client drops zeros: {zeros} samples with a utilization of 0 are put back": zeros,
         f"utilization of {never} was never reported: it is unknown, always 0 or not supported": never,
         f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing": unrestored,
         "GPU memory in use holds what the driver reserves (NVML's first interface), "
         "a few hundred MiB that nvidia-smi leaves out": any(
-            meaning.metric == names.MEMORY for each in samples for meaning in each.space.leaves.values()
+            meaning.metric == names.MEMORY for each in processes for meaning in each.space.leaves.values()
         ),
-        "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded": not (
-            given or not any(_find_highest(processes, node, names.MEMORY) for node in nodes)
+        "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded": (
+            asked.gpu_memory_total is None and any(_find_highest(processes, node, names.MEMORY) for node in nodes)
         ),
     }
     return [text for text, holds in said.items() if holds]
 
 
-def _account(processes: Processes, rows: hardware.RowsByDevice, left: Mapping[str, int]) -> Quality:
+def _account(processes: Sequence[Process], found: Hardware) -> Quality:
     """Return what became of every point of hardware; points are counted as the lines of a log are.
 
     Of a row of several points, the first counts as kept and the others as continued. Points that are not numbers, and
     points of series without a metric here, count as noise.
     """
-    samples, blocks = [each for _, each in processes], [block for found in rows.blocks.values() for block in found]
-    kept, points = sum(len(each.times) for each in blocks), hardware.count_points(blocks)
-    absent = sum((each.nan for each in samples), Counter[str]())
-    others = [(run, path) for run, each in processes for path in each.space.others if not path.endswith(names.DERIVED)]
-    noise = absent.total() + sum(len(run.series[path].times) for run, path in others)
-    repeated, forked = sum(each.repeated for each in samples), sum(each.crowded for each in samples)
-    counted = +Counter({**left, TWICE_AT_ONCE: repeated, FORKED: forked})
+    kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
+    others = [(each.run, path) for each in processes for path in each.space.others if not path.endswith(names.DERIVED)]
+    noise = found.nan.total() + sum(len(run.series[path].times) for run, path in others)
     return Quality(
-        lines=points + noise + counted.total(),
+        lines=points + noise + found.rejected.total(),
         rows_kept=kept,
-        rejected=tuple(Rejected(reason=reason, rows=count, first_line=None) for reason, count in counted.items()),
+        rejected=list_rejected(found.rejected),
         noise=noise,
         continued=points - kept,
-        absent_cells=tuple(AbsentCells(column=name, reason="NaN", cells=count) for name, count in absent.items()),
-        imputed_points=sum(int(each.imputed.sum()) for each in blocks),
+        absent_cells=list_absent({(name, "NaN"): count for name, count in found.nan.items()}),
+        imputed_points=found.count("imputed"),
     )
+
+
+NEPTUNE = Tracker(
+    kind="neptune",
+    title="Neptune",
+    recognised_by="An export, or a folder of one of Neptune's clients, by its content, or a locator `neptune:PATH`.",
+    claims=_claims,
+    open=_open,
+    record=_record,
+    refuse_folder=_refuse_folder,
+    refuse_skipped=_refuse_skipped,
+)

@@ -1,18 +1,35 @@
-"""What an experiment tracker is asked for, and what it answers. Times are microseconds of UTC."""
+"""Trackers of experiments: what is asked of one, what it answers, and which of its runs are meant.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `claims` recognises a store,
+`open` gives it with what a `Store` has, and `record` makes a `Tracked` of a run with `build_tracked` of
+`tracker_series`. `"acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind also
+stands in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gpureport.data_quality import Quality
-from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import DescribedSource, ReadOptions
-from gpureport.recording import Device, Source, Stage, Work
+from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.account import list_first
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.parsing import split_numbers
+from gpureport.recording import Run, Source
+from gpureport.regular_files import path_exists
 from gpureport.series_table import empty_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_SHORTEST, _SHOWN = 6, 5
+"""Letters of an id that name a run at least, and runs of one name that are listed at most."""
+_AT_ONCE = 5_000_000
+"""Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
+_OF_GPU = re.compile(r"system/(?:.+/)?gpu_[0-9]+(?=_)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +57,46 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedRun:
-    """A run as a listing shows it; `status` is the tracker's word, `holds` what else tells runs apart.
+class RunInfo:
+    """A run of a store that is not read yet; `status` is the tracker's word.
 
-    `points` are None where counting them would mean reading them; `fault` says why the run cannot be read; a run that
-    `is_deleted` is read by its id alone. `timezone` is None where the start is local time.
+    `key` identifies it among the runs of all stores, where its id does not. `hardware` names its hardware series as
+    MLflow does, which says what they are of; `lacks` says why there are none where the store knows, `fault` why the run
+    cannot be read. One that is `deleted` is read by its id alone. `timezone` is None where the start is local time.
     """
 
     id: str
-    name: str
-    status: str
-    started: int | None
-    points: int | None = None
-    holds: str = ""
+    key: str = ""
+    name: str = ""
+    status: str = "cannot be read"
+    started: int | None = None
+    ended: int | None = None
+    experiment_id: str = ""
+    artifact_uri: str = ""
+    deleted: bool = False
+    parent: str | None = None
+    hardware: Sequence[str] = ()
     fault: SourceError | None = None
-    is_deleted: bool = False
+    lacks: str = ""
     timezone: str | None = "UTC"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended; one whose process was killed has not."""
+        return self.status not in {"RUNNING", "SCHEDULED"}
+
+    @property
+    def holds(self) -> str:
+        """What it recorded, and what else tells runs apart in a listing."""
+        gpus = {match[0] for match in map(_OF_GPU.match, self.hardware) if match}
+        named = [name for name in self.hardware if name.startswith("system/")]
+        parts = {
+            f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}": gpus,
+            "host": any(not _OF_GPU.match(name) for name in named),
+            f"{len(self.hardware)} hardware series": self.hardware and not named,
+            f"nested in {self.parent}": self.parent,
+        }
+        return self.lacks or ", ".join(part for part, held in parts.items() if held) or "no hardware series"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,79 +109,125 @@ class SkippedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedRuns:
-    """The selected runs of a store, those left out unnamed, and the recordings that a group makes one run."""
-
-    runs: "tuple[TrackerRun, ...]"
-    skipped: tuple[SkippedRun, ...] = ()
-    grouped: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """What a tracker holds of one run; fields without a word here are as those of `Run`.
+    """What a tracker holds of one run, whose id is not known yet, and whose account counts points as lines.
 
-    `series` holds the rows of each device in the order of time, with columns as in `series_table.SCHEMA`; the `lines`
-    of `quality` count points. `state` is another whenever the tracker holds more of the run. `attachments` are files
-    kept with the run that may be logs of its hardware, by name; `sources` are those that were used. `lasted` is when
-    the tracker says it started and ended, where that is not its span.
+    `series` holds the rows of each device in the order of time, with columns as in `series_table.SCHEMA`. `state` is
+    another whenever the tracker holds more of the run. `attachments` are files kept with the run that may be logs of
+    its hardware, by name; `sources` are those that were used. `lasted` is when the tracker says it started and ended,
+    where that is not the span of its samples.
     """
 
-    name: str
-    span: tuple[int, int]
-    devices: tuple[Device, ...]
+    run: Run
     series: dict[str, "pa.Table"]
-    quality: Quality
     state: str
     training: "pa.Table" = field(default_factory=empty_training)
-    interval: float | None = None
-    stages: tuple[Stage, ...] = ()
-    params: tuple[tuple[str, str], ...] = ()
-    tags: tuple[tuple[str, str], ...] = ()
-    work: Work | None = None
     size: int | None = None
     attachments: tuple[tuple[str, Path], ...] = ()
     sources: tuple[Source, ...] = ()
     lasted: tuple[int, int] | None = None
-    timezone: str | None = "UTC"
 
 
-class TrackerRun(Protocol):
-    """One run of a tracker, not read yet."""
+class TrackerRun(NamedTuple):
+    """One run of a tracker, not read yet.
 
-    @property
-    def key(self) -> str:
-        """What identifies it among all runs of all trackers of its kind."""
+    `key` identifies it among all runs of all trackers of its kind, `locator` is as a person can name it. One with a
+    `fault` is skipped where nobody named it.
+    """
 
-    @property
-    def locator(self) -> str:
-        """`mlflow:STORE#RUN`, as a person can name it."""
-
-    @property
-    def fault(self) -> SourceError | None:
-        """Why the run is skipped: it is known to be unreadable, and nobody named it. None where it can be read."""
+    key: str
+    locator: str
+    fault: SourceError | None
+    record: Callable[[ReadOptions], Tracked]
 
     def read(self, options: ReadOptions) -> Tracked:
         """Read the run, or raise a `SourceError`."""
+        if self.fault is not None:
+            raise self.fault
+        return self.record(options)
 
 
-class Tracker(DescribedSource, Protocol):
-    """Reads the stores of one kind of tracker; its kind stands before the colon of a locator."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedRuns:
+    """The selected runs of a store, those left out unnamed, and the recordings that a group makes one run."""
 
-    def claims(self, source: str) -> bool:
-        """Return whether a locator, file or folder is a store of this kind, judged by its content."""
+    runs: tuple[TrackerRun, ...]
+    skipped: tuple[SkippedRun, ...] = ()
+    grouped: tuple[str, ...] = ()
 
-    def keeps_files(self, folder: Path) -> bool:
-        """Return whether a folder is one in which the tracker keeps the files of one run, which are read with it."""
 
-    def refuse_folder(self, folder: Path) -> None:
-        """Raise a `SourceError` for a folder that is no store, in which the tracker keeps something of its runs."""
+class Store(Protocol):
+    """What holds runs, what a person called it, and the recordings in it that a group makes one run."""
+
+    where: str
+    grouped: tuple[str, ...]
+
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return the runs of an experiment, of all when None, that fit a filter; the newest first, deleted ones too."""
+
+    def run(self, run_id: str) -> RunInfo | None:
+        """Return the run of an id, deleted or not; None if there is none. Its fault is raised."""
+
+
+def _nothing(*_: object) -> None:
+    """Return nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracker:
+    """Reads the stores of one kind of tracker; its kind stands before the colon of a locator.
+
+    `claims` says whether a locator, file or folder is a store, by its content; `open` returns the store and the run
+    that it names. `keeps_files` says whether a folder is one in which the tracker keeps files of one run, which are
+    read with it; `refuse_folder` raises for one that is no store and in which it keeps something of its runs,
+    `refuse_skipped` for runs that must not be left out.
+    """
+
+    kind: str
+    title: str
+    recognised_by: str
+    claims: Callable[[str], bool]
+    open: Callable[[str, Selection], tuple[Any, str | None]]
+    record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
+    keeps_files: Callable[[Path], Any] = _nothing
+    refuse_folder: Callable[[Path], None] = _nothing
+    refuse_skipped: Callable[[str, Selection, list[SkippedRun]], None] = _nothing
+    sample: str = ""
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out, or raise a `SourceError`."""
+        store, named = self.open(source, selection)
+        if grouped := store.grouped:
+            selection = replace(selection, runs=(), experiment=None)
+        found, skipped = select_runs(store, named, selection)
+        self.refuse_skipped(source, selection, skipped)
+        start, record = f"{self.kind}:{store.where}#", partial(self.record, store)
+        runs = [
+            TrackerRun(info.key or info.id, start + info.id, info.fault, partial(record, info, selection))
+            for info in found
+        ]
+        return SelectedRuns(runs=tuple(runs), skipped=tuple(skipped), grouped=grouped)
 
-    def listed(self, source: str, selection: Selection) -> list[ListedRun]:
-        """Return what a store holds, without reading series."""
+    def listed(self, source: str, selection: Selection) -> list[RunInfo]:
+        """Return what a store holds, the newest first, then what is deleted where all are wanted; reads no series."""
+        runs = self.open(source, selection)[0].runs(selection.experiment, selection.filter)
+        deleted = [run for run in runs if run.deleted and selection.latest is None]
+        return [*[run for run in runs if not run.deleted][: selection.latest], *deleted]
+
+
+def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
+    """Return the store and the run that a locator names; the run is None if it names none."""
+    store = source.removeprefix(prefix)
+    if "#" not in store or path_exists(store):
+        return store, None
+    store, _, run = store.rpartition("#")
+    return store, run or None
+
+
+def refuse_filter(wanted: str | None, hint: str) -> None:
+    """Refuse a filter, which nobody but a server understands."""
+    if wanted is not None:
+        raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
 
 
 def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
@@ -150,3 +237,89 @@ def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[S
     if faults and not kept:
         raise faults[0]
     return kept, faults
+
+
+def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
+    """Return the runs that are meant, the earliest first, and those left out though nobody said so.
+
+    Runs named one by one come in the order they are named, and leave out none. Where none is named, or many at once,
+    those that cannot be read come last, however few are wanted.
+    """
+    wanted = (*(() if named is None else (named,)), *selection.runs)
+    if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
+        # whole ids, for which nobody needs to know all runs of the store
+        direct = [run for name in dict.fromkeys(wanted) if (run := store.run(name)) is not None]
+        if len(direct) == len({*wanted}):
+            return _take_newest(direct, selection.latest), []
+    runs = _sort_by_start(store.runs(selection.experiment, selection.filter))
+    waiting = [run for name in wanted for run in _find_named(store.where, runs, name)]
+    waiting = waiting or _find_finished(store.where, runs, selection)
+    found: dict[str, RunInfo] = {}
+    while waiting:
+        run = waiting.pop(0)
+        if run.id not in found and selection.children:
+            waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
+        found.setdefault(run.id, run)
+    skipped = []
+    for run in (each for each in runs if not (wanted or each.id in found or each.deleted)):
+        reason = "nested in another" if run.parent in found else run.lacks or "without hardware series"
+        reason = reason if run.finished else f"still {run.status}"
+        skipped.append(SkippedRun(name=run.name or run.id, reason=reason, is_readable=not run.lacks))
+    return _take_newest([*found.values()], selection.latest), skipped
+
+
+def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
+    """Return runs by start; those that started at once by name, numbers as numbers; last those without a start."""
+    together: list[list[tuple[int, RunInfo]]] = []
+    for begin, run in sorted(((run.started, run) for run in runs if run.started), key=lambda pair: pair[0]):
+        if not together or begin - together[-1][0][0] > _AT_ONCE:
+            together.append([])
+        together[-1].append((begin, run))
+    ordered = [sorted((run for _, run in each), key=lambda run: split_numbers(run.name)) for each in together]
+    return [*(run for each in ordered for run in each), *(run for run in runs if not run.started)]
+
+
+def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
+    """Return the newest of the runs in their order, and those with a fault."""
+    sound = sorted((run for run in runs if run.fault is None), key=lambda run: run.started or 0, reverse=True)
+    newest = {run.id for run in sound[:latest]}
+    return [run for run in runs if run.fault is not None or run.id in newest]
+
+
+def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+    """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
+    active = [run for run in runs if not run.deleted]
+    found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
+    if not found and "*" in name:
+        # only `*` stands for anything
+        pattern = name.replace("[", "[[]").replace("?", "[?]")
+        if fitting := [run for run in active if fnmatchcase(run.name, pattern) or fnmatchcase(run.id, pattern)]:
+            return fitting
+    if not found and len(name) >= _SHORTEST:
+        found = [run for run in runs if run.id.startswith(name)]
+    if not found:
+        raise SourceError(where, f"no run {name!r}", "--list shows the runs", code="unknown_run")
+    if len(found) > 1:
+        hint = f"name one by its id: {list_first([f'{run.id} ({run.name}, {run.status})' for run in found], _SHOWN)}"
+        raise SourceError(where, f"{len(found)} runs are called {name!r}", hint, code="several_runs")
+    if found[0].fault is not None:
+        raise found[0].fault
+    return found
+
+
+def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+    """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
+
+    Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
+    """
+    ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
+    found = [run for run in ended if run.hardware or run.fault is not None]
+    if not runs:
+        raise SourceError(where, "it holds no run", "name another store or experiment", code="no_finished_run")
+    if not found:
+        lacking = "; ".join(dict.fromkeys(run.lacks for run in runs if run.lacks))
+        what = f"none of {len(runs)} runs has ended and holds hardware series{lacking and f': {lacking}'}"
+        hint = f"--list shows the runs{'' if lacking else '; --run reads one whatever it holds'}"
+        raise SourceError(where, what, hint, code="no_finished_run")
+    ids = {run.id for run in found}
+    return [run for run in found if run.parent not in ids]

@@ -45,12 +45,15 @@ def test_a_table_is_no_log(gpureport: Program) -> None:
     assert (refused.code, refused.out, f"give {SAMPLES / 'emissions.csv'}" in refused.err) == (3, "", True)
 
 
-def test_packed_and_in_utf_16(tmp_path: Path) -> None:
+def test_packed_in_utf_16_and_through_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (SAMPLES / "sacct.txt").read_bytes()
     (tmp_path / "jobs.gz").write_bytes(gzip.compress(text))
     (tmp_path / "jobs.txt").write_bytes(text.decode().encode("utf-16"))
     for name in ("jobs.gz", "jobs.txt"):
         assert len(gpureport.read(tmp_path / name)) == len(gpureport.read(SAMPLES / "sacct.txt"))
+    with (SAMPLES / "sacct.txt").open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert [run.run.sources[0].locator for run in gpureport.read("-")][:1] == ["accounting:-#18194943"]
 
 
 def test_a_job_that_is_not_read_says_why(gpureport: Program, tmp_path: Path) -> None:
