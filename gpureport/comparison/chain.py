@@ -14,7 +14,7 @@ from gpureport.comparison.changes import (
     compare_findings,
     measure_remaining_loss,
 )
-from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording
+from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording, read_property
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, gather_evidence
 from gpureport.comparison.folders import share_a_clock
@@ -359,7 +359,8 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     interval = find_coarsest_interval(runs)
     clocks = [run.steady_mean(clock, interval) for clock in (SM_CLOCK, GRAPHICS_CLOCK) for run in runs]
     hertz = next((each for each in (clocks[: len(runs)], clocks[len(runs) :]) if min(each) > 0), None)
-    if hertz is None or not _are_apart(base, step):
+    other = any(read_property(base, each) != read_property(step, each) for each in ("gpu_models", "power_limit"))
+    if hertz is None or other or not _are_apart(base, step):
         return None
     split = len(base.runs)
     drift = Drift(*((mean(each[:split]), mean(each[split:])) for each in (celsius, hertz)))
