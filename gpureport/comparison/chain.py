@@ -65,7 +65,7 @@ class Comparison:
         return tuple(delta for delta in self.deltas if (delta.base, delta.step) == (base, step))
 
     def judged(self, base: str, step: str) -> Delta | None:
-        """Return the difference of the primary figure between two steps, None where they were not set side by side."""
+        """Return the difference of the primary figure between two steps."""
         return next((delta for delta in self.between(base, step) if delta.primary), None)
 
     def judged_training(self, base: str, step: str) -> Delta | None:
@@ -276,16 +276,13 @@ def average(step: Step, metric: str) -> Mean | None:
 
 
 def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
-    """Return the mean of a figure of two or more runs, its interval no narrower than `least` to either side."""
+    """Return the mean of two or more runs, its interval at least `least` to either side."""
     value, ends = estimate_mean_of_runs(values, least=least)
     return Mean(value=value, interval=ends, basis=Basis.REPLICATES)
 
 
 def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
-    """Return a figure of every run of a step: a mean once it had settled, or a figure of its whole recording.
-
-    Of means, runs too short for an interval count where all are.
-    """
+    """Return a figure of every run of a step: a mean once it had settled, or a figure of its whole recording."""
     figure, interval = figures.BY_METRIC[metric], find_coarsest_interval(step.runs)
     if figure.role is figures.FigureRole.MEAN:
         counted = figures.count_runs(step.runs, metric, interval).counted or step.runs
@@ -308,10 +305,7 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
 
 
 def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
-    """Yield neighbours of which all runs of one were over before the first of the other began, the earlier one first.
-
-    Single runs have no turns to take, and where times do not compare nothing is known.
-    """
+    """Yield repeated neighbours of which all runs of one were over before the other began, the earlier first."""
     for pair in pairwise(steps):
         earlier, later = sorted(pair, key=_find_start)
         if min(len(step.runs) for step in pair) > 1 and _are_apart(earlier, later):
