@@ -14,7 +14,7 @@ from gpureport.comparison.changes import (
     compare_findings,
     measure_remaining_loss,
 )
-from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording
+from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording, read_property
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, gather_evidence
 from gpureport.comparison.folders import share_a_clock
@@ -65,7 +65,7 @@ class Comparison:
         return tuple(delta for delta in self.deltas if (delta.base, delta.step) == (base, step))
 
     def judged(self, base: str, step: str) -> Delta | None:
-        """Return the difference of the primary figure between two steps, None where they were not set side by side."""
+        """Return the difference of the primary figure between two steps."""
         return next((delta for delta in self.between(base, step) if delta.primary), None)
 
     def judged_training(self, base: str, step: str) -> Delta | None:
@@ -276,16 +276,13 @@ def average(step: Step, metric: str) -> Mean | None:
 
 
 def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
-    """Return the mean of a figure of two or more runs, its interval no narrower than `least` to either side."""
+    """Return the mean of two or more runs, its interval at least `least` to either side."""
     value, ends = estimate_mean_of_runs(values, least=least)
     return Mean(value=value, interval=ends, basis=Basis.REPLICATES)
 
 
 def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
-    """Return a figure of every run of a step: a mean once it had settled, or a figure of its whole recording.
-
-    Of means, runs too short for an interval count where all are.
-    """
+    """Return a figure of every run of a step: a mean once it had settled, or a figure of its whole recording."""
     figure, interval = figures.BY_METRIC[metric], find_coarsest_interval(step.runs)
     if figure.role is figures.FigureRole.MEAN:
         counted = figures.count_runs(step.runs, metric, interval).counted or step.runs
@@ -308,10 +305,7 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
 
 
 def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
-    """Yield neighbours of which all runs of one were over before the first of the other began, the earlier one first.
-
-    Single runs have no turns to take, and where times do not compare nothing is known.
-    """
+    """Yield repeated neighbours of which all runs of one were over before the other began, the earlier first."""
     for pair in pairwise(steps):
         earlier, later = sorted(pair, key=_find_start)
         if min(len(step.runs) for step in pair) > 1 and _are_apart(earlier, later):
@@ -359,7 +353,8 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     interval = find_coarsest_interval(runs)
     clocks = [run.steady_mean(clock, interval) for clock in (SM_CLOCK, GRAPHICS_CLOCK) for run in runs]
     hertz = next((each for each in (clocks[: len(runs)], clocks[len(runs) :]) if min(each) > 0), None)
-    if hertz is None or not _are_apart(base, step):
+    other = any(read_property(base, each) != read_property(step, each) for each in ("gpu_models", "power_limit"))
+    if hertz is None or other or not _are_apart(base, step):
         return None
     split = len(base.runs)
     drift = Drift(*((mean(each[:split]), mean(each[split:])) for each in (celsius, hertz)))

@@ -148,10 +148,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return what became of each kind and cause over all devices, in the order given.
-
-    A finding that went on some devices and came on others is still there. One that is unknown on a device is unknown.
-    """
+    """Return what became of each kind and cause over all devices: one that came and went is still there."""
     found: dict[tuple[str, str | None], set[ChangeKind]] = {}
     for each in changes:
         found.setdefault((each.kind, each.cause), set()).add(each.change)

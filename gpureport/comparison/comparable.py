@@ -59,7 +59,7 @@ class Comparability:
 
 
 def _join(values: Iterable[str | None]) -> str | None:
-    """Return different values as one text; None when there is none, or one of them was not recorded."""
+    """Return different values as one text; None when one was not recorded."""
     different = set(values)
     return ", ".join(sorted(map(str, different))) if different and None not in different else None
 
@@ -88,7 +88,7 @@ def _name_recorders(run: Run) -> str | None:
 
 
 def _list_powers(analysis: Analysis) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the fields of power that a run holds with the windows they average over, the averaged one first."""
+    """Return the fields of power of a run with their windows, the averaged one first."""
     recorded = {each.metric for device in analysis.statistics for each in device.metrics}
     windows = tuple(sorted({gpu.power_window for gpu in analysis.run.gpus}))
     return [(BY_NAME[name].recorded_by, windows if name == POWER else ()) for name in _POWER_FIELDS if name in recorded]
@@ -130,7 +130,7 @@ def _same(_base: Step, _step: Step, before: Value, after: Value) -> bool | None:
 
 
 def _both_known(_base: Step, _step: Step, before: Value, after: Value) -> bool | None:
-    """Return whether both zones are known; where they are, times are UTC, so that other zones do not matter."""
+    """Return whether both zones are known: times are UTC then, whatever the zones."""
     return None if before is None or after is None else True
 
 
@@ -162,7 +162,7 @@ def _covered(_base: Step, _step: Step, *values: Value) -> bool | None:
 
 
 def has_same_memory(base: Step, step: Step, _before: Value = None, _after: Value = None) -> bool | None:
-    """Return whether GPUs of as much memory ran both; None when that was not recorded."""
+    """Return whether GPUs of as much memory ran both."""
     sides = [{gpu.memory_total_bytes for run in side.runs for gpu in run.info.gpus} for side in (base, step)]
     if not all(sides) or any(None in side for side in sides):
         return None
@@ -171,7 +171,7 @@ def has_same_memory(base: Step, step: Step, _before: Value = None, _after: Value
 
 
 def _same_power(base: Step, step: Step, _before: Value, _after: Value) -> bool | None:
-    """Return whether figures of power rest on the same reading; an unknown averaging window leaves that open."""
+    """Return whether power is the same reading; an unknown window leaves that open."""
     sides = [[_list_powers(analysis)[:1] for analysis in side.analyses] for side in (base, step)]
     if not all(map(all, sides)):
         return None
@@ -263,7 +263,7 @@ def _check(base: Step, step: Step, check: _Check) -> Comparability:
 
 
 def find_barrier(checks: Sequence[Comparability], metric: str) -> Comparability | None:
-    """Return the first check that fails and forbids comparing a figure; None where none does."""
+    """Return the first check that forbids comparing a figure."""
     return next((check for check in checks if check.comparable is False and metric in check.touches), None)
 
 

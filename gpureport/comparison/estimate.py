@@ -29,7 +29,7 @@ Ends = tuple[float, float]
 
 @cache
 def student(share: float, degrees: float) -> float:
-    """Return the value that a Student t of so many degrees of freedom does not exceed with a probability."""
+    """Return the quantile of Student's t."""
     from scipy import special  # noqa: PLC0415 - most commands need none
 
     return float(special.stdtrit(degrees, share))
@@ -57,7 +57,7 @@ class MeanEstimate:
     seen: int = 0
 
     def interval(self, level: float) -> Ends:
-        """Return the ends of the interval that holds the mean at a level; both parts are joined by MOVER."""
+        """Return the interval that holds the mean; both parts are joined by MOVER."""
         half = two_sided(level, self.degrees) * self.error if self.degrees else inf
         less = more = 0.0
         if self.gaps:
@@ -67,7 +67,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples in the order of time, none of them NaN; `finest` is the step of their rounding."""
+    """Return the mean of samples in order, none of them NaN; `finest` is the step of their rounding."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -104,7 +104,7 @@ def count_gap_samples(idle: BoolArray) -> FloatArray:
 
 
 def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
-    """Return the interval of the share of time lost to a few gaps of given shares (M. Fay and E. Feuer, 1997)."""
+    """Return the interval of the share of time lost to a few gaps (M. Fay and E. Feuer, 1997)."""
     from scipy import special  # noqa: PLC0415 - as above
 
     tail, total, squares = (1 - level) / 2, fsum(gaps), fsum(gap**2 for gap in gaps)
@@ -366,12 +366,12 @@ def estimate_between_runs(
 
 
 def find_rounding_error(finest: float, counts: Sequence[int]) -> float:
-    """Return the standard error that rounding alone gives a mean of so many values, or the difference of two."""
+    """Return the standard error that rounding gives a mean, or the difference of two."""
     return finest / sqrt(12) * sqrt(fsum(1 / count for count in counts))
 
 
 def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: float = 0.0) -> tuple[float, Ends]:
-    """Return the mean of a figure of two or more runs and its interval; the rest as in `estimate_between_runs`."""
+    """Return the mean of two or more runs and its interval."""
     mean, count = fsum(values) / len(values), len(values)
     error = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
     half = max(two_sided(LEVEL, count - 1) * max(error, find_rounding_error(finest, [count])), least)

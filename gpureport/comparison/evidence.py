@@ -155,7 +155,7 @@ class Evidence:
 
 
 def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
-    """Return whole recordings side by side, with the reason why nothing more is known of their difference."""
+    """Return whole recordings side by side, with the reason why no more is known."""
     reason = reason if isinstance(reason, Reason) else Reason(kind=reason)
     before, after = (side.value(figure.metric) for side in (base, step))
     whole = WholeRecordingFigure(before=before, after=after, comparable=reason.kind is not ReasonKind.OTHER_WORK_UNIT)
@@ -227,7 +227,7 @@ def _compare_pair(found: Evidence, pair: tuple[SampledRun, SampledRun], interval
 def _measure_length(
     run: SampledRun, recorded: float, steady: float, width: float, few: ReasonKind
 ) -> tuple[float, Reason | None]:
-    """Return the time that a run counts with, and why slow changes may hide in it; None where it is long enough."""
+    """Return the time that a run counts with, and why slow changes may hide in it."""
     name, bins, reason = run.info.name, round(recorded / width), None
     if recorded < LONG_SECONDS - width / 2:
         # cells reach past the first and the last sample, the recording does not
@@ -259,7 +259,7 @@ def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKind | None:
-    """Return why the work of two steps keeps a figure from being set side by side; None where it does not."""
+    """Return why the work of two steps keeps a figure from being compared."""
     runs = (*base.runs, *step.runs)
     works = [run.info.work for run in runs]
     if figure.role is FigureRole.TOTAL:
@@ -283,7 +283,7 @@ def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKin
 def compare_ratios(
     base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: Resolution
 ) -> Evidence:
-    """Return figures, one per run of each side, compared by their logarithms; the values are geometric means."""
+    """Return figures of runs compared by their logarithms; the values are geometric means."""
     logs = [[log(value) for value in side] for side in sides]
     mean = exp(fsum(logs[0]) / len(logs[0]))
     contrast = estimate_between_runs(logs[0], logs[1], resolution.finest, resolution.least, ratio_of=mean)
@@ -314,7 +314,7 @@ def _compare_figures(
 
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return the rates that training metrics of one run on each side tell; they scatter within the runs."""
+    """Return the logged rates of one run on each side, which scatter within the runs."""
     pair = base.runs[0], step.runs[0]
     means = [_estimate_log_rate(run) for run in pair]
     lengths = []

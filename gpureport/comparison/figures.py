@@ -111,14 +111,14 @@ def _list_gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
 
 
 def mean_over_time(analyses: Sequence[Analysis], metric: str) -> float | None:
-    """Return the mean of a metric over all GPUs, each weighted with the time its figure rests on."""
+    """Return the mean of a metric over all GPUs, weighted with time."""
     found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(metric)) is not None and each.seconds > 0]
     seconds = fsum(each.seconds for each in found)
     return fsum(each.mean * each.seconds for each in found) / seconds if seconds else None
 
 
 def below_ratios(analyses: Sequence[Analysis]) -> dict[float, float]:
-    """Return the share of the time that GPUs spent below each reported level of utilisation, lowest level first."""
+    """Return the share of the time below each reported level of utilisation."""
     found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(UTILISATION)) is not None]
     observed = fsum(each.seconds for each in found)
     seconds: dict[float, list[float]] = {}
@@ -129,7 +129,7 @@ def below_ratios(analyses: Sequence[Analysis]) -> dict[float, float]:
 
 
 def observed_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the time that samples of the best covered GPU stand for, within the length of its run."""
+    """Return the time that samples of the best covered GPU stand for."""
     return max(
         (
             min(gpu.observed_seconds, (analysis.run.ended - analysis.run.started) / 1e6)
@@ -141,7 +141,7 @@ def observed_seconds(analyses: Sequence[Analysis]) -> float:
 
 
 def recorded_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the time that is known of a step: that of its run, or of its repetitions together."""
+    """Return the time that is known of a step, over its repetitions."""
     each = [observed_seconds([analysis]) for analysis in analyses]
     return max(fsum(one for one in each if one >= SHORTEST_REPETITION_SECONDS), *each, 0.0)
 
@@ -166,7 +166,7 @@ def _memory(runs: Sequence[SampledRun]) -> float | None:
 
 
 def _energy(runs: Sequence[SampledRun]) -> float | None:
-    """Return the energy of all GPUs in joules, a mean over the runs; None unless every GPU logged its power."""
+    """Return the mean energy of a run; None unless every GPU logged its power."""
     used = [gpu.energy_joules for gpu in _list_gpus(run.analysis for run in runs)]
     known = [joules for joules in used if joules is not None]
     return fsum(known) / len(runs) if known and len(known) == len(used) else None
@@ -202,7 +202,7 @@ def _work_rate(runs: Sequence[SampledRun]) -> float | None:
 
 
 def mean_of_ratios(values: Sequence[float]) -> float:
-    """Return the geometric mean, by which ratios are compared; the plain one where one of them is zero."""
+    """Return the geometric mean; the plain one where a value is zero."""
     if len(values) > 1 and min(values) > 0:
         return exp(fsum(map(log, values)) / len(values))
     return fsum(values) / len(values)
@@ -237,7 +237,7 @@ BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 
 def read_run(run: SampledRun) -> dict[str, float | None]:
-    """Return every figure of one run over its whole recording but the training rate, which needs the other runs."""
+    """Return every figure of one run but the training rate, which needs the others."""
     return {figure.metric: figure.read([run]) for figure in LISTED if figure.metric != TRAINING_RATE}
 
 
@@ -319,5 +319,5 @@ def find_sampling_step(runs: Sequence[SampledRun]) -> float:
 
 
 def find_interval(run: SampledRun) -> float:
-    """Return the seconds between samples; where that is not known, as of a single sample, those of most logs."""
+    """Return the seconds between samples, those of most logs where that is not known."""
     return 1.0 if run.info.interval is None else run.info.interval

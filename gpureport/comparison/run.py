@@ -95,7 +95,7 @@ class RunSeries:
 
 
 def build_run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries | None:
-    """Return a run on bins as wide as its interval and at least 1 s, from its GPUs; None when none has samples."""
+    """Return a run on bins as wide as its interval and at least 1 s; None without samples."""
     if not any(one.observed_seconds > 0 for one in cells):
         return None
     start = min(int(one.start[0]) - one.shift for one in cells)
@@ -213,7 +213,7 @@ class SampledRun:
         return len(self.rates) * self.throughput.width if self.throughput else 0.0
 
     def at(self, interval: float) -> RunSeries | None:
-        """Return its series as a log would hold them that was sampled at an interval, where that is coarser."""
+        """Return its series as a log of a coarser interval would hold them."""
         series = self.series
         if series is None or interval <= _THINNED * max(series.interval, series.width):
             return series
@@ -222,7 +222,7 @@ class SampledRun:
         return self._thinned[interval]
 
     def settled(self, metric: str, interval: float) -> tuple[FloatArray, BoolArray]:
-        """Return the known values of a metric once the run had settled, and which of them lie in a gap."""
+        """Return the settled values of a metric, and which of them lie in a gap."""
         series = self.at(interval)
         if series is None or metric not in series.columns:
             return np.zeros(0), np.zeros(0, dtype=np.bool_)
@@ -231,12 +231,12 @@ class SampledRun:
         return values[known], gap[known]
 
     def steady_seconds(self, metric: str, interval: float) -> float:
-        """Return the time that holds values of a metric once the run had settled."""
+        """Return the settled time that holds values of a metric."""
         series = self.at(interval)
         return len(self.settled(metric, interval)[0]) * series.width if series else 0.0
 
     def recorded_seconds(self, metric: str, interval: float) -> float:
-        """Return the time that holds values of a metric, before anything is left out."""
+        """Return all the time that holds values of a metric."""
         series = self.at(interval)
         values = series.columns.get(metric) if series else None
         return 0.0 if series is None or values is None else float((~np.isnan(values)).sum()) * series.width
@@ -285,7 +285,7 @@ def _first_celsius(cells: DeviceSeries) -> list[float]:
 
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
-    """Return a run with its throughput alone, and with the work it counts in the recording unless work was stated."""
+    """Return a run with its throughput alone, and the work it counts unless that was stated."""
     run = analysis.run
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     began = None

@@ -78,7 +78,7 @@ class SetupChange:
 
 
 def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
-    """Return everything recorded that is not the same in two steps, what bears on the GPU's time first."""
+    """Return everything that is not the same in two steps, what bears on GPU time first."""
     found = [*_compare_labels(base, step, "param"), *_compare_labels(base, step, "tag"), *_compare_gpus(base, step)]
     tags = (tag for side in (base, step) for run in side.runs for tag in run.info.tags)
     words = (word for key, value in tags if key == _COMMAND for word in _split(value))
@@ -100,26 +100,26 @@ def _rank(change: SetupChange, options: Collection[str]) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes without what describes single runs, and without a command line that only repeats params."""
+    """Return the changes without what describes single runs, or only repeats params."""
     names = {_normalize(change.key) for change in changes if change.kind == "param"}
     return tuple(change for change in changes if not change.of_one_run and not _repeats_params(change, names))
 
 
 def list_changes_of_job(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the distinct changes that can make a job faster or slower: not those of how long it runs."""
+    """Return the distinct changes but those of how long the job is."""
     found = list_distinct_changes(changes)
     return tuple(change for change in found if change.kind != "param" or not _is_length_of_job(change.key))
 
 
 def _is_length_of_job(key: str) -> bool:
-    """Return whether a param says how long the job is, as `max_steps` and `epochs` do, which makes it no faster."""
+    """Return whether a param says how long the job is, as `max_steps` does."""
     *parents, last = (_normalize(part) for part in re.split(r"[./:]", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)))
     is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
     return is_of_job and _JOB_LENGTH.fullmatch(last) is not None
 
 
 def has_params(base: Step, step: Step) -> bool:
-    """Return whether params or tags were recorded of a run of each of two steps, so that a change shows."""
+    """Return whether params or tags were recorded of both steps, so that a change shows."""
     return all(any(run.info.states_setup for run in side.runs) for side in (base, step))
 
 
@@ -154,7 +154,7 @@ def _find_shares(values: Sequence[SettingValue]) -> dict[str | None, float]:
 
 
 def _hides_both(before: Sequence[SettingValue], after: Sequence[SettingValue]) -> bool:
-    """Return whether a redacted value is compared with another: nobody knows whether the two differ."""
+    """Return whether a redacted value is compared: nobody knows whether the two differ."""
     texts = [value.text or "" for value in (*before, *after)]
     return all(any(value.text for value in side) for side in (before, after)) and any(HIDDEN in each for each in texts)
 

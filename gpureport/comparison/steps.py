@@ -123,7 +123,7 @@ def _read_figures(group: Sequence[SampledRun], source: TrainingSource | None) ->
 
 
 def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
-    """Return how finely the logarithm of a figure per unit of work is known in both of two steps."""
+    """Return how finely the logarithm of a figure per unit of work is known."""
     runs = (*base.runs, *step.runs)
     if metric != figures.TRAINING_RATE:
         return figures.Resolution(
@@ -136,7 +136,7 @@ def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
 
 
 def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
-    """Return the half-width of an interval between steps that no number of runs narrows, in the unit of the figure."""
+    """Return the half-width that no number of runs narrows, in the unit of the figure."""
     if figures.BY_METRIC[metric].role is not figures.FigureRole.WORK:
         return 0.0
     return before * (exp(find_resolution(base, step, metric).least) - 1)

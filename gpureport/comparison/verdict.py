@@ -114,7 +114,7 @@ class Delta:
 
 
 def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
-    """Return the verdict on a figure that must not be compared, as of the same recordings; None where it may be."""
+    """Return the verdict on a figure that must not be compared, if so."""
     failed = find_barrier(checks, metric)
     # what is too short to compare is so with itself, too
     if same and (failed is None or not failed.bars_itself):
@@ -125,7 +125,7 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
 
 
 def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
-    """Return the verdict on a figure that may be compared, at the level that its family of comparisons leaves it."""
+    """Return the verdict on a figure, at the level that its family of comparisons leaves it."""
     contrast = found.contrast
     if contrast is None:
         # a mean without its scatter is not judged at all
@@ -193,7 +193,7 @@ MOST_RUNS, _MOST_NEEDED = 20, 1000
 
 
 def estimate_needed_data(found: Evidence) -> Needed | None:
-    """Return what would narrow the interval to two points, or two per cent; None without one, or where runs do so."""
+    """Return what would narrow the interval to two points, or two per cent."""
     contrast = found.contrast
     half_width = POINTS if found.figure.is_share else POINTS * abs(found.before or 0.0)
     if contrast is None or half_width == 0:
@@ -209,13 +209,13 @@ def estimate_needed_data(found: Evidence) -> Needed | None:
 
 
 def estimate_seconds_needed(found: DifferenceEstimate, seconds: float, half_width: float) -> float:
-    """Return how long each run must be for an interval of plus and minus `half_width`: it shrinks with the root."""
+    """Return how long each run must be for an interval: it shrinks with the root."""
     needed = seconds * (found.own_half_width / half_width) ** 2
     return max(LONG_SECONDS, needed) if found.is_short else needed
 
 
 def estimate_runs_needed(before: Sequence[float], after: Sequence[float], half_width: float) -> int | None:
-    """Return how many runs a side give an interval of plus and minus `half_width`; None above a thousand."""
+    """Return how many runs a side give an interval; None above a thousand."""
     squares = 0.0
     for side in (before, after):
         mean = fsum(side) / len(side)
@@ -241,13 +241,13 @@ class RunInterval(NamedTuple):
 
 
 def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *, repeat_base: bool) -> RunInterval:
-    """Return the interval of a judged change between runs; of the two steps the base or the later can get more."""
+    """Return the interval of a change; of the two steps the base or the later can get more runs."""
     least = find_least_half_width(base, step, delta.metric, delta.before or 0.0)
     return RunInterval(delta.runs if repeat_base else delta.runs[::-1], (interval[1] - interval[0]) / 2, least)
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return how many runs the first side needs, or both where both can get more; None above `MOST_RUNS`."""
+    """Return how many runs the first side needs, or both; None above `MOST_RUNS`."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts
@@ -257,7 +257,7 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
-    """Return the half-width of the interval by which one more run would be compared with several."""
+    """Return the half-width by which one more run would be compared with several."""
     found = estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 

@@ -77,7 +77,7 @@ def _simplify(name: str) -> str:
 
 
 def parse_work_unit(name: str) -> tuple[str, bool] | None:
-    """Return the unit of work a metric's name speaks of, and whether it is time for each; None when it is neither."""
+    """Return the unit of work in a metric's name, and whether it is time for each."""
     plain = _simplify(name)
     for form, is_time in ((_PER_SECOND, False), (_SECONDS_EACH, True)):
         for unit, names in _UNITS.items():

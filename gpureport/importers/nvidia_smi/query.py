@@ -41,6 +41,8 @@ _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
 """Cells that cannot be the beginning of a longer one."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
+_STAMPED = len("2026/03/14 09:26:53")
+"""Letters that begin a row; it is one where damage leaves more than half of them digits."""
 _ODD = ("\0", "\ufffd", TIME)
 """What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
 _LONGEST = 4096
@@ -374,7 +376,11 @@ class QueryLines:
             self.account.sort_out(number, text, reason)
         if NOISE.fullmatch(text) and (self.layout is None or self.layout.stamp is None):
             self.dates[number] = text
-        elif "," in text and (text[:1].isdigit() or reason == reasons.NUL_BYTES):
+        elif (
+            (text[:1].isdigit() and "," in text)
+            or sum(map(str.isdigit, text[:_STAMPED])) > _STAMPED // 2
+            or (reason == reasons.NUL_BYTES and not find_message_kind(text))
+        ):
             # it has a place in its tick
             self.damaged.append(number)
 

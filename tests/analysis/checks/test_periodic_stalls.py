@@ -36,7 +36,9 @@ def test_stalls() -> None:
         "eight": want(
             RUN, period=120, lost=96, near=5, severity="warning", cause=None, confidence="medium", length=96, within=5
         ),
-        "of two GPUs": want(rec(util=[stalling(6)] * 2), gpus="0,1", lost=144, near=7),
+        "of two GPUs": want(
+            rec(util=[stalling(6)] * 2), gpus="0,1", lost=144, near=7, evidence={"idle time": [12.0, 0.083]}
+        ),
         "one missed": want(rec(util=missed), period=120),
         "another gap between": want(rec(util=other), period=120),
         "three distances of four, ten gaps": want(apart(few, 3), period=120),
