@@ -166,8 +166,7 @@ def test_hardware_lowers_the_clock() -> None:
         "no thermal bits": want(
             rec(**BUSY, **low, temperature=60.0),
             **unknown,
-            summary="The hardware slowed GPU 0 for 1 min; its clock fell 50%; "
-            "whether from heat or a power brake is not known.",
+            summary="The hardware slowed GPU 0 for 1 min; its clock fell 50%; heat or power brake: not known.",
         ),
         "hot": want(rec(**BUSY, **low, temperature=84.0, sw_thermal_slowdown=OFF), **unknown),
         "cool": want(
