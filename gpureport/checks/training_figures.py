@@ -19,7 +19,8 @@ from gpureport.comparison.quality import (
 from gpureport.comparison.run import SampledRun, count_work, mean_gpu_hour_price
 from gpureport.comparison.steps import TrainingBasis, training_rate
 from gpureport.comparison.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
-from gpureport.comparison.training import TrainingGoals, build_training_curves
+from gpureport.comparison.training import TrainingGoals
+from gpureport.comparison.work import build_training_curves
 from gpureport.recording import Recording
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import describe_no_work

@@ -18,8 +18,9 @@ from gpureport.comparison.quality_at_work import (
 )
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
-from gpureport.comparison.training import TrainingCurve, TrainingGoals
+from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict
+from gpureport.comparison.work import TrainingCurve
 from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 _LEVEL = 0.99

@@ -15,8 +15,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.training import TrainingCurve
-from gpureport.comparison.work import batch_size
+from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
 

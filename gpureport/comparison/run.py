@@ -17,8 +17,15 @@ from gpureport.analysis.series.device_series import DeviceSeries, build_device_s
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.comparison.estimate import MeanEstimate, count_unsettled, estimate_mean
-from gpureport.comparison.training import TrainingCurve, build_training_curves
-from gpureport.comparison.work import SAMPLES, STEPS, Throughput, batch_size, measure_throughput
+from gpureport.comparison.work import (
+    SAMPLES,
+    STEPS,
+    Throughput,
+    TrainingCurve,
+    batch_size,
+    build_training_curves,
+    measure_throughput,
+)
 from gpureport.findings import Interval
 from gpureport.recording import Device, Recording, Run, Work
 from gpureport.training_names import normalise_work_unit

@@ -1,7 +1,8 @@
-"""How fast a run got its work done, over time, as its training metrics show, and how many samples a step takes."""
+"""What training metrics of a run show: how fast it worked, and their curves; and how many samples a step takes."""
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.recording import Run
+from gpureport.redaction import HIDDEN
 from gpureport.work_counting import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
 
 if TYPE_CHECKING:
@@ -155,7 +157,57 @@ def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throug
     return Throughput(name=name, unit=unit, width=width, start=int(times[0]), rates=rates, work=work)
 
 
-# --- samples of a step
+@dataclass(frozen=True, kw_only=True)
+class TrainingCurve:
+    """One training metric of a run: its values in the order of time, NaN and infinities as they were logged.
+
+    `times` are in microseconds since 1970, empty where one value has none; `steps` are as the step column counts them,
+    NaN where it says nothing.
+    """
+
+    name: str
+    times: IntArray
+    values: FloatArray
+    steps: FloatArray
+
+    @cached_property
+    def known(self) -> FloatArray:
+        """The values that are numbers."""
+        return self.values[np.isfinite(self.values)]
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether its last value is not a number, as a loss that overflowed."""
+        return len(self.values) > 0 and not bool(np.isfinite(self.values[-1]))
+
+
+def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
+    """Return the curve of every training metric, by name; a value that is missing was logged as no number.
+
+    A metric with a secret in its name has none: names that differ look alike without it, so that a curve of one run
+    could be taken for another one of the next.
+
+    Args:
+        training: in `series_table.TRAINING_SCHEMA`.
+    """
+    column: Any = training.column("name").unify_dictionaries()
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if not chunks:
+        return ()
+    codes = np.concatenate([columns.integers(chunk.indices, null=-1) for chunk in chunks])
+    values, steps = columns.floats(training.column("value")), columns.floats(training.column("step"))
+    times, timed = columns.integers(training.column("timestamp")), columns.valid(training.column("timestamp"))
+    order = np.lexsort((times, codes))
+    curves = []
+    for code in columns.present(codes):
+        first, stop = np.searchsorted(codes[order], [code, code + 1])
+        rows = order[first:stop]
+        stamps = times[rows] if timed[rows].all() else np.zeros(0, dtype=np.int64)
+        name = chunks[0].dictionary[code].as_py()
+        if HIDDEN not in name:
+            curves.append(TrainingCurve(name=name, times=stamps, values=values[rows], steps=steps[rows]))
+    return tuple(sorted(curves, key=lambda curve: curve.name))
+
 
 _BATCH_SIZES = (
     r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$",
