@@ -155,7 +155,7 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "startup_idle.share": ("45 60 0.08 info", lambda x: rec(util=steps((0, round(x)), (97, 1000)))),
     "startup_idle.light": ("30 10 0.05 low", lambda x: rec(util=steps((8, round(x)), (0, 100 - round(x)), (97, 900)))),
     "startup_idle.unused": (
-        "25 5 0.99 batch",
+        "25 5 0.99 use",
         lambda x: rec(util=np.where(np.arange(900) % 100 < x, np.arange(900) % 2 * 40, 0)),
     ),
     "throttling.merge thermal_throttle": ("14 8 5 2", lambda x: bits((1, 10), (0, round(x)), (1, 10))),
@@ -361,7 +361,13 @@ def outcome(label: str, run: Recording, expected: str, value: float | None = Non
     if expected == "0" or len(findings) != 1:
         return str(len(findings))
     (one,) = findings
-    said = {str(len(one.intervals)), str(one.severity), str(one.confidence), *one.recommendation.split()}
+    said = {
+        str(len(one.intervals)),
+        str(one.severity),
+        str(one.confidence),
+        *one.recommendation.split(),
+        *one.summary.split(),
+    }
     return expected if expected in said else "another"
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gpureport import columns
 from gpureport.analysis.results import StageStatistics
@@ -69,8 +68,13 @@ class Evaluations:
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return where a column holds a text."""
-    return np.asarray(pc.equal(column, pa.scalar(text)).fill_null(False), dtype=np.bool_)
+    """Return where a column of categories holds a text; pyarrow's own comparison loads pandas."""
+    found = [np.zeros(0, dtype=np.bool_)]
+    chunks: list[Any] = column.chunks
+    for chunk in chunks:
+        texts = chunk.dictionary.to_pylist()
+        found.append(columns.integers(chunk.indices, null=-1) == (texts.index(text) if text in texts else -2))
+    return np.concatenate(found)
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
@@ -173,7 +177,7 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(_find_text(recording.series.column("stage"), name))
-        own = series_by_device(recording.with_series(recording.series.take(rows)))
+        own = series_by_device(recording.with_series(recording.series.take(columns.to_arrow(rows, pa.int64()))))
         for device, one in own.items():
             for metric in implausible_power.POWER_METRICS:
                 doubt = whole[device].explain_implausibility(metric)

@@ -177,7 +177,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     rest = IDLE_RATIO + 1e-6
     trained = events.count_steps(context.recording, whole)
     bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
-    cause = LITTLE_WORK if is_used or trained or bursts or share < limits.unused else NO_WORK
+    cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
     yield KINDS[_START].finding(
         Severity.WARNING,
         certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
@@ -202,6 +202,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
         bursts=phrases.duration(bursts[0].observed) if bursts else "",
         cpu=phrases.percent(cpu[0].observed) if cpu else "",
         whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
+        uses="does use" if share < limits.unused else "",
     )
 
 

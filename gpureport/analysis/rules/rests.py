@@ -77,7 +77,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
     if not own_jobs:
         return []
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
-    first, stop = _find_low_runs(one, limits)
+    first, stop = _find_low_runs(one, own_jobs, limits)
     busy = one.used[one.used > limits.still + 1e-6]
     level = float(np.median(busy)) / 2 if len(busy) else _HALF
     seen = intervals.rows_to_spans(*series.averaging_windows(whole), series.known_rows(UTILISATION))
@@ -144,13 +144,16 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     )
 
 
-def _find_low_runs(one: _Readings, limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return the runs of low readings that reach the utilisation of rest.
+def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
+    """Return the runs of low readings that reach the utilisation of rest, or lie before the first work of the GPU.
 
     Those parted by little work are one: for a moment, or by one stray reading between longer runs.
     """
-    still, interval = limits.still + 1e-6, one.series.interval
-    first, stop = intervals.find_hysteresis_runs(one.used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
+    still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
+    leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
+    is_before = intervals.contains(intervals.to_spans(leads), one.times - one.series.shift) & (one.used <= still)
+    used = np.where(is_before, 0.0, one.used)
+    first, stop = intervals.find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
     work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
     between, busy = first[1:] - stop[:-1], work[first[1:]] - work[stop[:-1]]
     brief = (busy * interval <= _STRAY_SECONDS) & (between * interval <= _BRIDGE)
