@@ -50,7 +50,9 @@ def test_rate_falls() -> None:
         "seconds of a step": want(rated(64 / STEP, "step_time"), cause="not shown"),
         "seconds per iteration": want(rated(64 / STEP, "sec_per_iter"), cause="not shown"),
         "tokens": want(rated(80 * STEP, "tokens_per_sec"), cause="not shown"),
-        "the step alone": want(steps_alone(), cause="not shown", confidence="medium"),
+        "the step alone": want(
+            steps_alone(), confidence="medium", evidence={"usual level": 1.0, "lowest level": 0.5}, cause="not shown"
+        ),
         "the clock": want(
             rated(STEP, **GPU, clock=steps((1410, 1020), (900, 1000))),
             cause="clock",
