@@ -65,10 +65,7 @@ class LabelOptions:
     is_common: bool = field(default=False, metadata=NO_OPTION)
 
     def labels(self, table: "LabelTable | None" = None) -> "Labels":
-        """Return them as importers take them.
-
-        Args:
-            table: the table, once it is read; `cli.runs.label_tables` reads it once a command.
+        """Return them as importers take them, with the table that `cli.sources.label_tables` reads once per command.
 
         Raises:
             SettingsError: when a key is given twice, or one run gets several step labels or amounts of work.
