@@ -70,7 +70,7 @@ def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
 
 def test_a_run_is_named_by_id_beginning_or_name(meant: Meant) -> None:
     for name, number in {
-        "baseline": 1, run_id(2): 2, run_id(2)[:8]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
+        "baseline": 1, run_id(2): 2, run_id(2)[:6]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
     }.items():  # fmt: skip
         assert meant(name) == meant(runs=name) == [number], name
 
