@@ -114,10 +114,8 @@ def test_a_listing_shows_what_distinguishes_runs(gpureport: Program, source: Pat
         lines, (f"nested in {PARENT}", "1 GPU, host, nested", "1 GPU, host", "no hardware series"), strict=False
     ):
         assert holds in line
-    assert (
-        run_id(7) in done.err,
-        len(gpureport("ingest", "--list", str(source), "--latest", "3").out.split("\n")),
-    ) == (
-        True,
-        4,
-    )
+    newest = gpureport("ingest", "--list", str(source), "--latest", "3").out
+    assert (run_id(7) in done.err, newest.count("\n")) == (True, 3)
+    skipped = gpureport("ingest", str(source)).err
+    for reason in ("1 still RUNNING", "2 nested in another", "1 without hardware series", "--run NAME reads one"):
+        assert reason in skipped, reason
