@@ -67,10 +67,8 @@ class FolderWriter:
         try:
             yield
         except OSError as error:
-            what = error.strerror or "cannot be written"
-            raise SourceError(
-                str(self._store.home(run)), what, "check permissions and space", code="cannot_write"
-            ) from error
+            what, hint = error.strerror or "cannot be written", "check permissions and space"
+            raise SourceError(str(self._store.home(run)), what, hint, code="cannot_write") from error
 
 
 class DatabaseWriter:

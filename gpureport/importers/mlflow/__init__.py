@@ -4,5 +4,3 @@
 what a server says, through MLflow's own client where need be. `recording` makes a `Tracked` of all that a store holds
 of a run.
 """
-
-from gpureport.importers.mlflow.selection import MLFLOW as MLFLOW

@@ -48,9 +48,8 @@ def database(path: Path, *, earlier: bool = False, names: tuple[str, ...] = ("ba
                 connection.execute("insert into system_metrics values (?, ?, ?, ?)", (key, at, name, content))
                 logged = json.dumps({"loss": 1 / (row + 1), "image": {"_type": "trackio.image"}}).encode()
                 connection.execute("insert into metrics values (?, ?, ?, ?, ?)", (key, at, name, row, logged))
-            # a row of sums alone, with which a run is listed all the same
-            at, content = (_START + timedelta(days=1)).isoformat(), json.dumps({"gpu/mean_utilization": 50}).encode()
-            connection.execute("insert into system_metrics values (?, ?, ?, ?)", (key, at, name, content))
+            at, sums = (_START + timedelta(days=1)).isoformat(), json.dumps({"gpu/mean_utilization": 50}).encode()
+            connection.execute("insert into system_metrics values (?, ?, ?, ?)", (key, at, name, sums))
             config = json.dumps({"lr": 0.1, "_Username": "ada", "_Group": None})
             connection.execute("insert into configs values (?, ?, ?)", (key, name, config))
         if earlier:

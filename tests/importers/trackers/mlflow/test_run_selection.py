@@ -70,7 +70,7 @@ def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
 
 def test_a_run_is_named_by_id_beginning_or_name(meant: Meant) -> None:
     for name, number in {
-        "baseline": 1, run_id(2): 2, run_id(2)[:8]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
+        "baseline": 1, run_id(2): 2, run_id(2)[:6]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
     }.items():  # fmt: skip
         assert meant(name) == meant(runs=name) == [number], name
 
@@ -114,10 +114,8 @@ def test_a_listing_shows_what_distinguishes_runs(gpureport: Program, source: Pat
         lines, (f"nested in {PARENT}", "1 GPU, host, nested", "1 GPU, host", "no hardware series"), strict=False
     ):
         assert holds in line
-    assert (
-        run_id(7) in done.err,
-        len(gpureport("ingest", "--list", str(source), "--latest", "3").out.split("\n")),
-    ) == (
-        True,
-        4,
-    )
+    newest = gpureport("ingest", "--list", str(source), "--latest", "3").out
+    assert (run_id(7) in done.err, newest.count("\n")) == (True, 3)
+    skipped = gpureport("ingest", str(source)).err
+    for reason in ("1 still RUNNING", "2 nested in another", "1 without hardware series", "--run NAME reads one"):
+        assert reason in skipped, reason
