@@ -28,6 +28,7 @@ _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
 _CHANCE = 0.05  # the usual level of significance, over all places a run could be
 _AROUND = 30  # rows; enough to know how the GPU works around a run
 _DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
+_HOLE = 6.0  # rows; so few lost readings of a rest do not hide work
 _STARTS = 4  # of a period
 _LOOSE, _MANY = 0.10, 7  # of the period, with so many events
 _TRIED = 200  # distances tried as period at most; more gaps only repeat them
@@ -123,6 +124,10 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     breaks = distances > max(_NULL + interval, 3.5 * interval) * 1e6
     behind = np.searchsorted(rows, series.gap_rows)
     breaks[behind[behind < len(rows)]] = True
+    # a hole of a few readings does not split a rest
+    breaks &= (np.maximum(used, np.roll(used, 1)) > idle) | (distances > _HOLE * interval * 1e6)
+    if interval > POINT_SAMPLE_SECONDS:
+        breaks |= np.diff(inside, prepend=inside[:1])  # a run that began before the job must prove itself within it
     power, clock = (series.values(metric)[rows] for metric in (_POWER, _CLOCK))
     known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
     if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:

@@ -13,7 +13,7 @@ from tests.cli.program import Outcome, Program
 
 UTILISATION = "gpu_utilization_ratio"
 OPEN = ("--fail-on", f"{UTILISATION} >= 100%")
-KEPT = ("--fail-on", "idle_ratio <= 100%")
+KEPT = ("--fail-on", "idle_ratio <= 99%")
 
 
 @pytest.fixture
