@@ -84,7 +84,7 @@ class Comparison(ComparisonResult):
         return frames.gains(self)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row for each training metric of a step and the one before: final values and the verdict."""
+        """Return one row for each training metric of a step and the one before: values at equal work and the verdict."""
         return frames.quality(self)
 
     def findings_frame(self) -> "pd.DataFrame":
