@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class Analysis(AnalysisResult):
     """All that was found out about one run, with the run itself.
 
-    A notebook shows its headline, where the GPU time went, and its findings. The kinds are those of findings that were
-    looked for.
+    A notebook shows its headline, where the GPU time went, and its findings.
     """
 
     recording: Recording = field(compare=False)
@@ -84,7 +83,7 @@ class Comparison(ComparisonResult):
         return frames.gains(self)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row for each training metric of a step and the one before: values at equal work and the verdict."""
+        """Return one row for each training metric of a step: values at equal work, before and after, and the verdict."""
         return frames.quality(self)
 
     def findings_frame(self) -> "pd.DataFrame":
