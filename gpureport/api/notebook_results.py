@@ -83,7 +83,7 @@ class Comparison(ComparisonResult):
         return frames.gains(self)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row for each training metric of a step: values at equal work, before and after, and the verdict."""
+        """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
         return frames.quality(self)
 
     def findings_frame(self) -> "pd.DataFrame":
