@@ -139,7 +139,7 @@ class Comparison(ComparisonResult):
         return _make_frame(_read_gains(self), _GAIN)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row for each training metric of a step and the one before: final values and the verdict."""
+        """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
         changes = [change for pair in pair_steps(self) for change in pair.quality]
         rows = []
         for change in changes:

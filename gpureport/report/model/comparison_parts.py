@@ -8,7 +8,14 @@ from gpureport.report.model.shapes import EMPTY, HEADING, Fact, ReportSection, T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDot:
-    """One figure of a run, in the unit shown; the text says of a run that the mean does not count its name and why."""
+    """One figure of a run.
+
+    Attributes:
+        run: name of the run.
+        value: in the unit shown.
+        counted: whether the mean of its step counts it; a run that is too short may be left out.
+        text: value in words, and of a run that is left out its name and why.
+    """
 
     run: str
     value: float
@@ -18,9 +25,15 @@ class RunDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
-    """One figure of a step, a mean over its runs in the unit shown; None when not recorded.
+    """One figure of a step.
 
-    The interval is cut where the figure cannot be; `each_run` is empty where `text` says the same of a single run.
+    Attributes:
+        label: the step.
+        value: a mean over its runs in the unit shown; None when not recorded.
+        interval: ends of its 95% interval, cut where the figure cannot be; None where none can be told.
+        text: value and interval in words.
+        runs: the figure of each run that has one.
+        each_run: all of them in words; empty where `text` says the same of a single run.
     """
 
     label: str
@@ -38,9 +51,14 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalChart:
-    """One figure of every step, as `dots`, or as `bars` from zero.
+    """One figure of every step.
 
-    The largest value of the axis is shared by panels beside each other; None where the rows set it.
+    Attributes:
+        title: the figure.
+        form: `dots`, or `bars` from zero.
+        share: whether it is a share, shown in per cent.
+        rows: one a step.
+        end: largest value of the axis, shared by panels beside each other; None where the rows set it.
     """
 
     title: str
@@ -54,7 +72,18 @@ class IntervalChart:
 class StepPairView:
     """One step against the step before it. Text formats show every field with a heading.
 
-    The effects are the figures with verdicts, and since the first step where that is another one.
+    Attributes:
+        label: both labels.
+        changes: what was recorded not to be the same, beside what makes the comparison doubtful.
+        figures: before, after, difference and interval of every figure.
+        effects: the same with verdicts, and since the first step where that is another one.
+        whole: the same over whole recordings; None where the figures are of those.
+        verdicts: what may be said of each figure.
+        training: loss and accuracy at the end of both.
+        findings: what became of findings, named by what became of each.
+        checks: both values of everything that must agree.
+        doubts: what makes the comparison doubtful.
+        unknown: what may make it so, but was not recorded; empty when nothing.
     """
 
     label: str
@@ -74,9 +103,20 @@ class StepPairView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPart:
-    """What a report on several steps says beside their table. Text formats show every field with a heading.
+    """What a report on several steps says beside their table.
 
-    Of groups, which are no chain, it names the settings that make them, holds the study, and has no table of gains.
+    Text formats show every field with a heading.
+
+    Attributes:
+        grouped: names of the settings whose values make the groups; empty where the steps are a chain.
+        charts: figures of every step with their intervals.
+        legend: what the marks of the charts stand for; empty without charts.
+        study: the best group and what each setting did; nothing where the steps are a chain.
+        estimates: the same in figures.
+        links: every step against the one before.
+        remaining: what the last step still loses, of groups the best one, and the largest finding left.
+        across: what all steps together say.
+        gains: the table of gains; None of groups, which are no chain.
     """
 
     grouped: str
@@ -92,7 +132,13 @@ class ComparisonPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierComparison:
-    """Runs against earlier ones: a baseline, or a night of last week; without a table the notes say why."""
+    """Runs against earlier ones: a baseline, or a night of last week.
+
+    Attributes:
+        title: what the earlier runs are.
+        table: the change of every figure; None where nothing is compared.
+        notes: why not, or what may be doubted.
+    """
 
     title: str
     table: Table | None = None

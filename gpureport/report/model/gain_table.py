@@ -28,7 +28,13 @@ class GainCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GainRow:
-    """A step, or at the end all steps together: a cell for each column after the first, and what is said below."""
+    """A step, or at the end all steps together.
+
+    Attributes:
+        head: the step, and how many runs it has; of the last row which steps it is about.
+        cells: one a column after the first.
+        facts: gains since the first step, what changed, quality, findings, and whether the change had been advised.
+    """
 
     head: Cell
     cells: tuple[GainCell, ...]
@@ -37,9 +43,13 @@ class GainRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GainTable:
-    """The table of gains: a row for each step, and of more than two steps a last one for all of them.
+    """The table of gains.
 
-    The notes say how to read it, and which figures are missing for what reason.
+    Attributes:
+        columns: titles, of the steps first.
+        rows: one a step, and of more than two steps a last one for all of them.
+        potential: what the last step could gain at most, in a sentence or two; empty where nothing is known.
+        notes: how to read the table, and which figures are missing for what reason.
     """
 
     columns: tuple[str, ...]
