@@ -20,9 +20,9 @@ _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledged:
-    """What is acknowledged of a limit: the limit itself, or findings that do not count.
+    """What is acknowledged of a limit: the limit itself, or findings.
 
-    The acknowledgements that apply, and those that no longer do, are in words; false without any.
+    The acknowledgements that apply and those that no longer do are in words; false without any.
     """
 
     findings: tuple[Finding, ...]

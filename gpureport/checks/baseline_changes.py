@@ -49,7 +49,7 @@ class BaselineComparison:
 def compare_with_baseline(
     baseline: Sequence[SampledRun], step: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS
 ) -> BaselineComparison:
-    """Compare the runs of one step, whatever its label, with those of a baseline, of which it is no part itself."""
+    """Compare the runs of one step with those of a baseline."""
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
     sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
@@ -65,7 +65,7 @@ def compare_with_baseline(
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
-    """Return the change of a figure: after minus before, in points, as a share of before, or in its unit."""
+    """Return the change of a figure: in points, as a share of before, or in its unit."""
     if limit.statistic:
         return training_figures.observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
@@ -101,7 +101,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
 
 
 def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineComparison) -> Why:
-    """Return on which side a figure is missing and what to do about it; false if both sides have it."""
+    """Return on which side a figure is missing and what to do; else false."""
     sides = [side for side, value in ((_BASELINE, delta.before), (_CHECKED, delta.after)) if value is None]
     if not sides or delta.reason is None or delta.reason.kind is not ReasonKind.NOT_RECORDED:
         return NO_REASON
@@ -118,7 +118,7 @@ def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineCompariso
 
 
 def _widen_interval(delta: Delta) -> tuple[float, float]:
-    """Return the interval of a difference; with one run a side, no narrower than what repeating changes."""
+    """Return the interval of a difference; with one run per side at least what repeating changes."""
     difference = delta.difference or 0.0
     low, high = delta.interval or (difference, difference)
     if delta.interval is not None and delta.basis == Basis.REPLICATES.value:
@@ -140,7 +140,7 @@ def _describe_basis(delta: Delta) -> Why:
 
 
 def _describe_setup(found: BaselineComparison) -> Why:
-    """Return what changed in the set-up since the baseline, as far as it was recorded; false where nothing did."""
+    """Return what is known to have changed in the set-up since the baseline; else false."""
     changes = list_changes_of_job(compare_setups(found.base, found.step))
     if not changes:
         return NO_REASON
@@ -148,7 +148,7 @@ def _describe_setup(found: BaselineComparison) -> Why:
 
 
 def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
-    """Return to what share of its width an interval must shrink, so that it is known whether a change keeps its limit.
+    """Return to what share of its width an interval must shrink to decide whether a change keeps its limit.
 
     It is known where the interval no longer reaches the limit, and where a change that keeps the limit is known to
     better than the limit's size.
@@ -162,7 +162,7 @@ def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
 
 
 def _is_near(limit: Limit, value: float, aim: float) -> bool:
-    """Return whether a change is beyond its limit by little of both the limit and the interval."""
+    """Return whether a change exceeds its limit by little of limit and interval."""
     distance = abs(limit.threshold.value - value)
     return not limit.holds(value) and aim < _NEAR and distance < _NEAR * abs(limit.threshold.value)
 
@@ -190,7 +190,7 @@ def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
 
 
 def find_possibly_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
-    """Return the fingerprints of findings of which it is not known whether the baseline had them."""
+    """Return the fingerprints of findings that the baseline may have had."""
     return frozenset(each.fingerprint for each in _list_possibly_new(found))
 
 

@@ -1,4 +1,4 @@
-"""What a baseline of several runs can hold: how far its runs differ, and the smallest change a rule may be on."""
+"""What a baseline of several runs can hold: how far they differ, and the smallest change a rule may be on."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -76,7 +76,7 @@ def list_statements(runs: Sequence[SampledRun]) -> Iterator[str]:
 
 
 def _list_unassessed_use(comparison: Comparison) -> Iterator[str]:
-    """Yield that no rule on a change of use can be assessed, as against runs that train for too short a time."""
+    """Yield that no rule on a change of use can be assessed, as runs train for too short a time."""
     deltas = {delta.metric: delta for delta in comparison.between(_BASELINE, _ANOTHER)}
     use = deltas.get(UTILISATION)
     if use is not None and not use.primary and use.verdict is Verdict.NOT_ENOUGH_DATA:
@@ -87,7 +87,7 @@ def _list_unassessed_use(comparison: Comparison) -> Iterator[str]:
 
 
 def _make_another(runs: Sequence[SampledRun]) -> SampledRun:
-    """Return the longest of runs as if it were one more, that is checked against all of them."""
+    """Return the longest of runs as if it were checked against all of them."""
     longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
     return replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_ANOTHER)))
 
@@ -114,12 +114,12 @@ def _describe_size(found: RunFigures) -> str:
 
 
 def advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
-    """Return what leaves the size of a change against several runs open, and what would settle it, by the numbers.
+    """Return what leaves the size of a change against several runs open, and what would settle it.
 
     Args:
         now: the interval of the change, with the runs of the baseline first.
         aim: half-width of the interval that would settle it, as a share of the present one.
-        is_near_limit: whether the change breaks the limit by next to nothing, though not for certain.
+        is_near_limit: whether the change breaks the limit by very little, and not for certain.
     """
     wanted = now.half_width * aim * _ROOM
     cause = "this short" if now.least > wanted else "that differ this much"
@@ -130,6 +130,6 @@ def advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> st
 
 
 def find_smallest_size(half_width: float) -> float:
-    """Return the smallest size of a rule that one more run keeps, in whole per cent; from 100% on infinite."""
+    """Return the smallest size of a rule that one more run keeps, in per cent; from 100% on infinite."""
     size = find_smallest_ratio(half_width)
     return ceil(size * 100 - 1e-9) / 100 if size < _LARGEST else inf

@@ -33,7 +33,7 @@ _COUNTED = {TargetKind.FINDING, TargetKind.NEW}
 
 
 def describe_failures(checks: Sequence[Check]) -> Iterator[str]:
-    """Yield a clause for each rule that is broken: one for all runs in which a finding breaks it, else one a run."""
+    """Yield a clause per broken rule: one for all runs where a finding breaks it, else one per run."""
     broken = [check for check in checks if check.outcome is CheckOutcome.BROKEN]
     several = len({check.run for check in checks if check.run}) > 1
     for words in dict.fromkeys(check.limit for check in broken):
@@ -48,7 +48,7 @@ def describe_failures(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def name_failure(checks: Sequence[Check]) -> str:
-    """Return what broke a rule in a few words: the change of a figure first, else a finding; empty of other rules."""
+    """Return in few words the change or finding that broke a rule; empty of other rules."""
     broken = [(check, _parse(check.limit)) for check in checks if check.outcome is CheckOutcome.BROKEN]
     for check, limit in broken:
         if limit is not None and limit.subject is TargetKind.CHANGE and check.value is not None:
@@ -64,7 +64,7 @@ def _format_signed_change(value: float, limit: Limit) -> str:
 
 
 def describe_unassessed(checks: Sequence[Check]) -> Iterator[str]:
-    """Yield a clause for each rule and reason that could not be assessed, with how large a change is."""
+    """Yield a clause per rule and reason that could not be assessed."""
     unknown = [check for check in checks if check.outcome is CheckOutcome.CANNOT_JUDGE]
     for words, why in dict.fromkeys((check.limit, _explain(check)) for check in unknown):
         named = _name_runs([check.run for check in unknown if (check.limit, _explain(check)) == (words, why)])
@@ -80,7 +80,7 @@ def _explain(check: Check) -> str:
 
 
 def describe_passed(checks: Sequence[Check]) -> str:
-    """Return the rules that hold, in one line, as they can be written again, with what was observed of a single run."""
+    """Return the rules that hold, in one line, with what was observed of a single run."""
     passed = [check for check in checks if check.outcome is CheckOutcome.PASSED]
     held = []
     for words in dict.fromkeys(check.limit for check in passed):
@@ -126,7 +126,7 @@ def _format_size(limit: Limit, value: float) -> str:
 
 
 def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float], why: str) -> str:
-    """Return that it is not known whether a change keeps its limit; empty where it is known.
+    """Return that a change may or may not keep its limit; empty where that is known.
 
     It is known where the whole interval keeps or breaks the limit, and where the change itself keeps it and the
     interval reaches no further from it to the side of the limit than the limit is large.
@@ -154,7 +154,7 @@ def demands_change(limit: Limit) -> bool:
 
 
 def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
-    """Yield a note for each limit on a change that a run just like the baseline breaks: few people mean that."""
+    """Yield a note per limit on a change that a run equal to the baseline breaks."""
     for limit in limits:
         if limit.subject is not TargetKind.CHANGE or not demands_change(limit):
             continue
@@ -165,7 +165,7 @@ def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
 
 
 def describe_allowed_change(limit: Limit) -> str:
-    """Return what a limit on a change allows or requires, such as `allowed: a fall of 5 points`."""
+    """Return what a limit on a change allows, such as `allowed: a fall of 5 points`."""
     direction = "fall" if limit.threshold.value < 0 else "rise"
     demanded, less = demands_change(limit), "" if limit.relation.endswith("=") else "less than "
     if demanded:
@@ -178,13 +178,13 @@ def _threshold_size(limit: Limit) -> str:
 
 
 def count_compared_runs(before: int, after: int) -> str:
-    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`, and how a single one counts."""
+    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`."""
     assumed = f"; {SINGLE_RUN_SCATTER}" if min(before, after) == 1 < max(before, after) else ""
     return f"{display.plural(before, 'baseline run')}, {after} checked{assumed}"
 
 
 def _parse(words: str) -> Limit | None:
-    """Return the limit of a rule without where it applies; None where it is none, as of a source that is missing."""
+    """Return the limit of a rule without where it applies; None of a missing source."""
     try:
         return parse_limit(_SCOPE.split(words, maxsplit=1)[0])
     except LimitError:
@@ -203,7 +203,7 @@ def _describe_findings(checks: Sequence[Check], limit: Limit, words: str) -> str
 
 
 def _format_scope(words: str) -> str:
-    """Return where a rule applies, and where not, as it ends a clause; empty where it always does."""
+    """Return where a rule applies, and where not, as a clause; empty for everywhere."""
     scope = words.removeprefix(_SCOPE.split(words, maxsplit=1)[0])
     return f" {display.clean(scope)}" if scope else ""
 
@@ -234,7 +234,7 @@ def _noun(limit: Limit) -> str:
 
 
 def name_figure_for_one(metric: str) -> str:
-    """Return a figure within a sentence, per one unit of work: its change in per cent is that of a thousand."""
+    """Return a figure within a sentence, per one unit of work."""
     return figure_names.name_for_one(terms.column_title(metric))
 
 

@@ -49,7 +49,7 @@ def select_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> 
 
 
 def observe_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> ObservedValue:
-    """Return the findings in the unit of the limit: their number, GPU time, its share, or money."""
+    """Return the findings in the unit of the limit."""
     kinds = finding_kinds(limit.name)
     asked = kinds & set(sought.selected_kinds)
     if not asked:
@@ -87,7 +87,7 @@ def _list_kinds(found: Sequence[Finding]) -> str:
 
 
 def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> ObservedValue:
-    """Return what findings lost; the loss of a consequence is part of that of its root."""
+    """Return what findings lost; a root includes its consequences."""
     unit, prints = limit.threshold.unit, {finding.fingerprint for finding in found}
     roots = [finding for finding in found if finding.root not in prints]
     if unit == MONEY and (analysis.cost is None or analysis.cost.currency != limit.threshold.currency):

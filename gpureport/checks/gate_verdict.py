@@ -1,4 +1,4 @@
-"""The verdict of a gate: what the checks of a run or a night amount to, for exit codes, pages and files alike."""
+"""The verdict of a gate: what the checks of a run or night amount to, the same in every format."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        """The verdict in one line of plain text, short enough for a chat: the word, and which rules led to it."""
+        """The verdict in one short line of plain text: the word, and which rules led to it."""
         named = [*check_wording.describe_failures(self.checks), *check_wording.describe_unassessed(self.checks)]
         more = f"; and {len(named) - _LISTED} more" if len(named) > _LISTED else ""
         said = f": {'; '.join(named[:_LISTED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
@@ -82,7 +82,7 @@ def build_missing_check(source: str, reason: str, code: str = "") -> Check:
 
 
 def build_unused_baseline_check(baseline: str) -> Check:
-    """Return the check that says that a baseline is named and no rule compares with it; it changes no verdict.
+    """Return the check that says that no rule uses the named baseline; it changes no verdict.
 
     Args:
         baseline: the baseline, as named.

@@ -80,7 +80,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitTarget:
-    """What a name in a limit stands for, and the units its threshold may have, the usual one first."""
+    """What a name in a limit stands for, and the units of its threshold, the usual one first."""
 
     subject: TargetKind
     units: tuple[str, ...]
@@ -118,7 +118,7 @@ def find_target(word: str) -> LimitTarget | None:
 
 
 def find_training_target(name: str, *, change: bool, named: bool) -> LimitTarget | None:
-    """Return what a training metric of this name stands for; None if it cannot be told to be one.
+    """Return what a training metric of this name stands for, if it can be one.
 
     Args:
         name: of the metric.
@@ -134,7 +134,7 @@ def find_training_target(name: str, *, change: bool, named: bool) -> LimitTarget
 
 
 def find_change_target(word: str) -> LimitTarget | None:
-    """Return what the change of a figure stands for; None if steps are not compared by that figure."""
+    """Return what the change of a figure stands for, if steps are compared by it."""
     figure = BY_METRIC.get(word)
     if figure is None:
         return None
@@ -177,7 +177,7 @@ _SCALED = {"W", "By", "By/s", "Hz", "J", "Cel", "s"}
 
 
 class LimitError(ValueError):
-    """A text does not state a limit: what is wrong with it, what to write instead, and the code of the mistake."""
+    """A text states no limit: what is wrong, what to write instead, and the code of the mistake."""
 
     def __init__(self, what: str, hint: str, *, code: str) -> None:
         super().__init__(what)
@@ -247,7 +247,7 @@ def parse_limit(text: str) -> Limit:
 
 
 def _parse_training_limit(text: str) -> Limit | None:
-    """Return the limit on a training metric that a text states; None if it is on something else."""
+    """Return the limit on a training metric that a text states, if any."""
     match = _TRAINING.fullmatch(text)
     if match is None:
         return None
@@ -319,7 +319,7 @@ def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
 
 
 def _refuse_idle_limit(name: str, found: LimitTarget, relation: str, threshold: Quantity) -> None:
-    """Refuse a limit that every run keeps, most often a change that is written as a level."""
+    """Refuse a limit that every run keeps, most often a change written as a level."""
     metric = recognise_metric(name) if found.subject is TargetKind.TRAINING else None
     value, share = threshold.value, threshold.unit == SHARE
     is_rate = metric is not None and metric.role not in QUALITY_ROLES

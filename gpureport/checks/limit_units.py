@@ -112,7 +112,7 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity in words that never reads as the limit unless it equals the limit.
+    """Return a quantity in words that reads as the limit only where it equals it.
 
     Args:
         value: in the unit of the limit.
@@ -139,7 +139,7 @@ def _join(number: str, unit: str, gap: str = " ") -> str:
 
 
 def _format_distinct(value: float, other: float) -> str:
-    """Return a number with the fewest decimals that show on which side of another it lies."""
+    """Return a number with the fewest decimals that show on which side of another it is."""
     texts = (f"{value:.{decimals}f}" for decimals in range(_DECIMALS))
     return next((text for text in texts if _is_on_same_side(float(text), other, value)), str(value))
 

@@ -9,7 +9,7 @@ from gpureport.checks.limit import Limit
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """A reason: its code, which programs and tests go by, and a sentence for people. False where there is none."""
+    """A reason: its code, for programs, and a sentence for people. False without any."""
 
     code: str = ""
     text: str = ""
@@ -40,7 +40,7 @@ class ObservedValue:
         missing: why the value is not known; false if it is.
         doubt: why the limit cannot pass, although it can be broken; false without doubt.
         note: what else a reader must know.
-        unknown_part: what makes the difference between the lowest and the highest possible value.
+        unknown_part: what separates the lowest from the highest possible value.
         is_lower_bound: whether it is only known that the value is larger.
     """
 
@@ -84,7 +84,7 @@ def not_observed(code: str, text: str) -> ObservedValue:
 
 
 def select_worst_device(limit: Limit, found: Sequence[ObservedValue]) -> ObservedValue:
-    """Return the value of the device that is worst by a limit; if one device is in doubt, so is the result."""
+    """Return the value of the device worst by a limit; doubt about one is doubt about the result."""
     known = [each for each in found if each.value is not None]
     if not known:
         return found[0]

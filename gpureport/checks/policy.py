@@ -91,7 +91,7 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A known finding or broken limit that does not fail the gate up to a given day, with why it is accepted.
+    """A known finding or broken limit that does not fail the gate up to a given day, and why.
 
     It is of kinds, of one finding by its fingerprint, or of a limit in its words; the others are empty.
     """

@@ -44,7 +44,7 @@ class CheckInput:
         analyses: one a run.
         selected_kinds: kinds that were looked for.
         today: the day that decides which acknowledgements apply.
-        comparisons: comparison of each step with the baseline, by step label; by run id for runs without a label.
+        comparisons: of each step with the baseline, by step label; without labels by run id.
         why_no_baseline: why there is no baseline to compare with.
         training: the training metrics of each run, by run id.
     """
@@ -58,12 +58,12 @@ class CheckInput:
 
 
 def step_name(analysis: Analysis) -> str:
-    """Return the name under which a run is compared with the baseline: its step label, else its id."""
+    """Return the name by which a run is compared with the baseline: its step label, else its id."""
     return analysis.run.step or analysis.run.id
 
 
 def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
-    """Return a check for each limit and run, in the order of the limits; for a change, one for each limit and step."""
+    """Return a check per limit and run, in the order of the limits; for a change, per limit and step."""
     return tuple(check for entry in policy.entries for check in _evaluate_entry(entry, policy, given))
 
 
@@ -119,7 +119,7 @@ def _check_run(entry: PolicyEntry, analysis: Analysis, policy: Policy, given: Ch
 
 
 def _check_without_gpus(entry: PolicyEntry, run: str, analysis: Analysis, given: CheckInput) -> Check:
-    """Return the check of a run without any of the GPUs in scope; an exemption by the run as a whole still applies."""
+    """Return the check of a run without any GPU in scope; an exemption of the whole run applies."""
     unless = entry.unless
     whole = unless is not None and (unless.limit is None or unless.limit.subject is TargetKind.RUN)
     excused, _ = _evaluate_exemption(unless, analysis, entry.confidence, given) if whole else (NO_REASON, NO_REASON)
@@ -135,7 +135,7 @@ def _name_missing_gpus(where: LimitScope, analysis: Analysis) -> Why:
 
 
 def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis | None:
-    """Return the analysis of the GPUs in scope, with all hosts; None if the run has none of them."""
+    """Return the analysis of the GPUs in scope, with all hosts; None if there are none."""
     if where.gpus is None:
         return analysis
     run = analysis.run
@@ -157,7 +157,7 @@ def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis | None:
 def _evaluate_exemption(
     unless: Exemption | None, analysis: Analysis, confidence: Confidence, given: CheckInput
 ) -> tuple[Why, Why]:
-    """Return why a limit does not apply, or why that cannot be told; both are false if it applies."""
+    """Return why a limit does not apply, or why that is unknown; else both are false."""
     if unless is None:
         return NO_REASON, NO_REASON
     if unless.label is not None:
@@ -200,7 +200,7 @@ def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without:
             return not_observed("no_gpu_scope", "changes are of all GPUs together: leave gpu out of for")
         return baseline_changes.observe_change(limit, found)
     meant = frozenset(finding.fingerprint for finding in finding_counts.select_findings(limit, analysis, sought))
-    # a finding too unsure to count is reported as not counted, whether it is new or only may be
+    # a finding too unsure to count is reported as not counted, whether it is or may be new
     unsure = baseline_changes.find_possibly_new_fingerprints(found) - meant
     new = baseline_changes.find_new_fingerprints(found) | unsure
     seen = finding_counts.observe_findings(limit, analysis, replace(sought, only=new))

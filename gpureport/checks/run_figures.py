@@ -1,4 +1,4 @@
-"""The values of a run that limits are checked against: statistics, figures, GPU time, cost."""
+"""The values of a run that limits are checked against."""
 
 from collections.abc import Callable, Iterator
 from math import fsum
@@ -97,7 +97,7 @@ def _read_figure(limit: Limit, held: DeviceStatistics) -> tuple[float | None, fl
 
 
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
-    """Return why too little of a device was recorded to speak for the run; false if it is enough."""
+    """Return why too little of a device was recorded to speak for the run; else false."""
     if seconds < SHORTEST_SECONDS:
         return _explain_short_time(seconds, name)
     share = min(seconds / whole, 1.0) if whole else 0.0
@@ -128,7 +128,7 @@ def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why a cost cannot be compared with a limit in another currency, and what to do."""
+    """Return why a cost does not compare with a limit in another currency, and what to do."""
     asked = limit.threshold.currency
     if currency:
         return Why("other_currency", f"prices are stated in {currency}, not in {asked}")
@@ -145,11 +145,11 @@ def _explain_missing_figure(name: str) -> Why:
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
-    """Return why too little of all GPUs was recorded to speak for the run; false if it is enough.
+    """Return why too little of all GPUs was recorded to speak for the run; else false.
 
     Args:
         analysis: the run.
-        name: the figure. Energy is based on the time its integral covers, others on the time with a utilisation.
+        name: the figure. Energy rests on the time its integral covers, others on that with a utilisation.
     """
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return _explain_short_run(analysis)
@@ -180,9 +180,9 @@ def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
 
 
 def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
-    """Return the GPU time of a class, as a share or in hours; time without samples may belong to any class.
+    """Return the GPU time of a class, as a share or in hours; unsampled time may be of any class.
 
-    Low use of unknown cause may be waits for input, and so may short pauses that take more than 30% of the time.
+    Low use of unknown cause may be waits for input. So may short pauses over 30% of the time.
     Shares are of the time in which a job held a GPU; the share without a job is of all time.
     """
     whole = analysis.job_gpu_seconds

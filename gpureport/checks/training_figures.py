@@ -1,4 +1,4 @@
-"""What a run shows of limits on training metrics, on the time to a target, and on their change since a baseline."""
+"""What a run shows of limits on training metrics, the time to a target, and their changes."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -40,7 +40,7 @@ class TrainedRun:
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
-    """Return a run with its work, training metrics and price alone, without the series that comparisons need.
+    """Return a run with its work, training metrics and price, without the series of comparisons.
 
     Args:
         recording: the run and its series.
@@ -55,7 +55,7 @@ def read_training(recording: Recording, analysis: Analysis, throughput: str | No
 
 
 def observe_training_rate(limit: Limit, trained: TrainedRun) -> ObservedValue:
-    """Return how fast training alone went: by what the training loop logged, else over the steady phase."""
+    """Return how fast training alone went, as its loop logged, else over the steady phase."""
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(trained.run, basis)) is not None), None)
     if value is None:
@@ -83,7 +83,7 @@ def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
 
 
 def _observe_divergence(limit: Limit, why: str) -> ObservedValue:
-    """Return a value that breaks every limit: training that diverged is worse than any bound."""
+    """Return a value that breaks every limit, for training that diverged."""
     return ObservedValue(value=inf if limit.is_upper else -inf, unit=_unit(limit), text=f"diverged: {why}")
 
 
@@ -126,7 +126,7 @@ def _read_spent(limit: Limit, found: RunTimeToTarget) -> float | None:
 
 
 def _explain_price(limit: Limit, trained: TrainedRun, found: RunTimeToTarget) -> Why:
-    """Return why a cost cannot be compared with a limit; false where it can, or the limit is on no cost."""
+    """Return why a cost cannot be compared with a limit; else false."""
     if limit.threshold.unit != MONEY:
         return NO_REASON
     if found.cost is None:
@@ -137,7 +137,7 @@ def _explain_price(limit: Limit, trained: TrainedRun, found: RunTimeToTarget) ->
 
 
 def _observe_missed_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
-    """Return the time for which a run trained without reaching the target: it would have taken longer."""
+    """Return the time for which a run trained without reaching the target."""
     target = trained.goals.target
     curve = next(each for each in trained.run.training if target is not None and each.name == target.name)
     seconds = seconds_since_job_start(trained.run, curve, int(curve.times[-1]))
@@ -153,7 +153,7 @@ def _observe_missed_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
 
 
 def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> ObservedValue:
-    """Return the change of a training metric since the baseline: in its unit, in points, or as a share of before."""
+    """Return the change of a training metric since the baseline, in the unit of its limit."""
     change = next((each for each in changes if each.name == limit.name), None)
     if change is None:
         return not_observed("not_recorded", f"{limit.name} was not recorded")

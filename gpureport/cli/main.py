@@ -1,4 +1,4 @@
-"""The program's entry: finds the command, runs it, and turns errors into one line and an exit code."""
+"""The program's entry: finds the command, runs it, and turns errors into a line and an exit code."""
 
 import atexit
 import gc
@@ -116,7 +116,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged, 5 a fault of gpureport.
+    The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 not assessed, 5 a fault of gpureport.
     """
     _replace_closed_streams()
     arguments = sys.argv[1:] if args is None else args
@@ -165,12 +165,12 @@ def main(args: list[str] | None = None) -> None:
             _fail(f"{command}: {'; '.join(shortage)}", _SOURCE)
         _internal(InternalError(command, error), debug=debug)
     code = result if isinstance(result, int) else 0
-    # a limit that one run breaks stays broken, whatever became of a run left out because of a bug
+    # a limit that one run breaks stays broken, whatever became of other runs
     sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
 
 
 def _called(arguments: list[str]) -> str:
-    """Return the command that the arguments call. click does not say which command an incomplete option belongs to."""
+    """Return the command that the arguments call, also where an option of it is incomplete."""
     command: click.Command = gpureport
     names = ["gpureport"]
     for argument in arguments:
@@ -182,7 +182,7 @@ def _called(arguments: list[str]) -> str:
 
 
 def _replace_closed_streams() -> None:
-    """Put something in the place of standard streams that are closed, so that no file is opened in their place.
+    """Replace closed standard streams, so that no file is opened in their place.
 
     Reading such an input and writing such an output is the same error as on a closed one; what would be said on a
     closed standard error is lost.
@@ -199,22 +199,22 @@ def _replace_closed_streams() -> None:
 
 
 def _open_unbuffered(number: int) -> io.TextIOWrapper:
-    """Return a stream of a descriptor in which nothing is left that cannot be written when Python ends."""
+    """Return a stream of a descriptor without anything that Python cannot write at its end."""
     raw: Any = io.FileIO(number, "w", closefd=False)
     return io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
 
 
 def _prepare() -> None:
-    """Handle SIGTERM like Ctrl-C, so that no file is left half-written, and replace what a terminal cannot print.
+    """Handle SIGTERM like Ctrl-C, so that no file is left half-written, and replace what cannot be printed.
 
     Garbage is collected less often: most objects of a command are modules, which stay, and looking through them again
     and again takes a tenth of a short command.
     """
     gc.set_threshold(_RUBBISH)
     atexit.register(gc.freeze)
-    # NumPy multiplies only small matrices here: more threads would take cores away from parsing
+    # NumPy multiplies only small matrices here, and parsing needs the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # with huge pages Arrow's allocator clears 2 MB at a time: 3% of the time of an ingest, and 30 MB of memory
+    # with huge pages Arrow clears 2 MB at once: 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     # a closed terminal; nohup has the signal ignored
@@ -233,7 +233,7 @@ def _trace(*, debug: bool) -> None:
 
 
 def _say_code(code: str, *, debug: bool) -> None:
-    """Print the code of an error on standard error with `--debug`: it stays when the sentence changes."""
+    """Print the code of an error, which stays when its sentence changes, with `--debug`."""
     if debug and code:
         click.echo(f"code: {code}", err=True)
 

@@ -1,6 +1,6 @@
 """The report on many runs, as values: every format renders these, and words are made last.
 
-GPU time is in seconds, money in the currency of the report, shares from 0 to 1. None is not recorded or not known.
+GPU time is in seconds, money in the report's currency, shares from 0 to 1. None is not known.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunName:
-    """A run by its id and its name, and by the locator of what it was read from, None where that is not known."""
+    """A run by its id and name, and by the locator of its source, if known."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class TimeUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassTime:
-    """GPU time of one class (of `GPU_TIME_CLASSES`), and what it cost; None where a GPU has no price."""
+    """GPU time of one class (of `GPU_TIME_CLASSES`), and its cost; None where a GPU has no price."""
 
     name: str
     gpu_seconds: float
@@ -76,7 +76,7 @@ class Grouping:
 
     Attributes:
         label: `user`, `project`, `job`, `node`, `model`, `step`, or any other tag or param.
-        groups: the groups that lost most GPU time, the worst first; runs without the label are always one of them.
+        groups: those that lost most GPU time, the worst first; always with the runs without the label.
         rest: all other groups as one; None where there are none.
     """
 
@@ -151,7 +151,7 @@ class SymptomCount:
         symptom: what was seen.
         runs: the runs that show it, in the order of time.
         assessed: how many runs of the GPU could show it.
-        amount: seconds slowed, errors counted in all, rows remapped at last; None where the symptom has no amount.
+        amount: seconds slowed, errors in all, rows remapped at last; None without an amount.
     """
 
     symptom: Symptom
@@ -220,7 +220,7 @@ class Week:
 
     Attributes:
         monday: its first day, as ISO 8601.
-        use: what runs did in it; the time of a run that crosses a border is divided evenly over its length.
+        use: what runs did in it; a run across a border is divided evenly over its length.
         is_partial: whether the runs begin after its start or end before its end.
     """
 
@@ -285,7 +285,7 @@ class FleetReport:
         selection: how the runs were selected, in words; empty for all.
         started: first sample of any run, in microseconds; None without a run that holds a GPU.
         ended: last sample of any run.
-        is_zoned: whether every run names its time zone, so that times are UTC; else they are local times.
+        is_zoned: whether every run names its time zone, so that times are UTC; else local.
         use: all runs together.
         gpus: how many different GPUs; None where one of several runs has neither a uuid nor a node.
         nodes: how many different nodes are named.
@@ -293,7 +293,7 @@ class FleetReport:
         energy_gpu_seconds: GPU time of jobs that this energy is of.
         classes: GPU time by class, in the order of `GPU_TIME_CLASSES`; those without time are left out.
         prices: what it was priced with.
-        half_lost_in: the fewest runs that together hold half of the time lost; 0 where nothing was lost.
+        half_lost_in: the fewest runs that hold half of the time lost; 0 without loss.
         half_lost_class: the class with most of what these runs lost; None where nothing was lost.
         worst_runs: the runs that lost most, the worst first.
         pausing_runs: runs of which more may be lost than is known, since short pauses took more than 30% of the time;
@@ -302,11 +302,11 @@ class FleetReport:
         savings: what would save most, the most first.
         health: which GPU is sick.
         weeks: the trend, oldest first, weeks without a run included.
-        undated_gpu_seconds: GPU time of jobs of runs whose logs have no dates, which are part of no week.
+        undated_gpu_seconds: GPU time of jobs whose logs have no dates, in no week.
         failed: runs that could not be summarised.
         without_gpu: runs that hold no GPU.
         overlaps: runs that overlap on one GPU, the longest first, at most twenty.
-        overlapping_gpu_seconds: GPU time by which runs that overlap on one GPU exceed the time that passed.
+        overlapping_gpu_seconds: GPU time of overlapping runs on one GPU beyond the time that passed.
         unassessed: kinds that could not be judged, on most GPU time first.
     """
 

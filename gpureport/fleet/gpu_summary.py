@@ -72,9 +72,9 @@ class GpuHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuSummary:
-    """What one run did on one GPU; a run without a GPU, or one that failed, is one summary without a device.
+    """What one run did on one GPU; without a GPU, or failed, it is a summary without a device.
 
-    Prices are not part of it: they are applied to it. Times are microseconds as in `Run`; None is not recorded.
+    Prices are applied to it later. Times are microseconds as in `Run`; None is not recorded.
 
     Attributes:
         key: what it was made from: hash of the series, the rules and their settings.
@@ -95,7 +95,7 @@ class GpuSummary:
         utilisation: time-weighted mean of the GPU utilisation, 0 to 1, over the time of jobs.
         memory_peak_bytes: highest memory in use.
         memory_total_bytes: memory installed.
-        findings: what was found, the gravest first; findings on the whole job are found on each of its GPUs.
+        findings: the gravest first; findings on the whole job are on each of its GPUs.
         not_judged: kinds that could not be judged.
         health: signs of a sick GPU.
         work_amount: what the whole run accomplished, in `work_unit`.

@@ -13,7 +13,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 def parse_folder(target: str) -> Place:
     """Return the folder that a target names.
 
-    A word and a colon are what a tracker or a bucket begins with, and never silently the name of a new folder.
+    A word and a colon begin a tracker or bucket, and never silently name a new folder.
 
     Raises:
         SettingsError: when it begins with a scheme that is not known.

@@ -1,4 +1,4 @@
-"""A report among the artifacts of a run of MLflow: sent to its server, or copied beside its database."""
+"""A report as an artifact of a run of MLflow, sent to its server or copied beside its database."""
 
 from collections.abc import Callable
 from functools import partial
@@ -51,7 +51,7 @@ def _build_outside_error(where: str, folder: Path) -> SourceError:
 
 
 def _explain_moved(run: RunInfo, folder: Path) -> str:
-    """Return where MLflow looks for the artifacts of a run of a store that was moved; empty where it looks here."""
+    """Return where MLflow looks for the artifacts of a moved store; empty where it looks here."""
     stated = folder_of_uri(run.artifact_uri)
     if stated is None or stated.resolve() == folder.resolve():
         return ""

@@ -102,7 +102,7 @@ def prepare_figures(store: Store, comparison: Path, *, skip_missing: bool) -> tu
     Args:
         store: the store.
         comparison: the JSON of the comparison.
-        skip_missing: whether runs that the store lacks are left out; else one that is missing is an error.
+        skip_missing: whether runs that the store lacks are left out; else they are errors.
 
     Raises:
         SourceError: when the comparison cannot be read, a run is missing, or the store cannot be written to.
@@ -161,7 +161,7 @@ def _write(store: Store, writer: Writer, run: RunInfo, figures: RunFigures, now:
 
 
 def _open_writer(store: Store) -> Writer:
-    """Return what writes to a store: its server, MLflow's own client for a database, or for a folder what is here."""
+    """Return what writes to a store: its server, MLflow's client for a database, else our own."""
     if isinstance(store, Server):
         return store
     if isinstance(store, Folder):

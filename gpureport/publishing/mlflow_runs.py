@@ -49,7 +49,7 @@ def _put(put: Callable[[], str], file: Path, target: str) -> str:
 
 
 def _explain_unwritten(file: Path, target: str) -> str:
-    """Return that figures of a comparison are not written to the run it is put on, and what would; else nothing."""
+    """Return that figures of a comparison are not written to its run, and what would; else nothing."""
     if not is_comparison(file):
         return ""
     try:

@@ -58,7 +58,7 @@ def read_run_figures(file: Path) -> tuple[RunFigures, ...]:
         file: the JSON of `gpureport compare`.
 
     Raises:
-        SourceError: when it is not the whole JSON of a comparison, or was written before runs had `sources`.
+        SourceError: when it is no whole comparison in JSON, or older than `sources` of runs.
     """
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -88,7 +88,7 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
 
 
 def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
-    """Return the tags that compare a step, the last of the labels, with the one before and the first."""
+    """Return the tags that compare a step with the one before and the first."""
     tags = {"compared_with": labels[-2]}
     for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
         before, first = (_find_change(document, metric, base, labels[-1]) for base in (labels[-2], labels[0]))
@@ -108,7 +108,7 @@ def _matches(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _format_quality(change: Mapping[str, Any]) -> str:
-    """Return a training metric of both steps at equal work with the verdict; empty where one did not record it."""
+    """Return a training metric of both steps at equal work, if recorded, with the verdict."""
     values = [_format_value(change[side]) for side in ("before", "after")]
     # a document may be of a version that compared at the end
     work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"

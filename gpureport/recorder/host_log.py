@@ -74,7 +74,7 @@ class HostLog:
         )
 
     def sample(self) -> str | None:
-        """Return what happened since the last sample, or since the log began; None where no time has passed."""
+        """Return what happened since the last sample or the begin; None where no time has passed."""
         last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None
@@ -129,7 +129,7 @@ def _read(function: Callable[..., Any], **options: bool) -> Any:
 
 @lru_cache(1024)
 def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
-    """Return whether a block device is a disk: no partition, and not made of others, whose bytes would count twice."""
+    """Return whether a block device is a disk: no partition, and not made of others."""
     if not block_devices.is_dir():
         return True
     device = block_devices / name.replace("/", "!")

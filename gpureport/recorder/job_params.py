@@ -1,4 +1,4 @@
-"""What a run was configured with, as far as it can be seen from outside: nothing of the job is imported."""
+"""What a run was configured with, as seen from outside: nothing of the job is imported."""
 
 import getpass
 import os
@@ -72,7 +72,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return params by name: settings of the command line, versions, variables, the commit, cores and memory."""
+    """Return params by name: of the command line, versions, variables, commit, cores and memory."""
     found = [
         *read_settings(command),
         *_read_versions(command),
@@ -85,7 +85,7 @@ def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def read_settings(command: Sequence[str]) -> Params:
-    """Yield the settings of a command line: `--batch-size 64` and `batch_size=64` are batch_size; no secrets."""
+    """Yield the settings of a command line, such as `--batch-size 64` or `batch_size=64`; no secrets."""
     words = hide_secrets(command)
     for place, word in enumerate(words):
         if assigned := _ASSIGNED.fullmatch(word):
@@ -95,7 +95,7 @@ def read_settings(command: Sequence[str]) -> Params:
 
 
 def _value_after(words: Sequence[str]) -> str:
-    """Return the value of an option: the next word, and further numbers; `true` where no value follows."""
+    """Return the value of an option: the next word and further numbers; else `true`."""
     first = words[0] if words else ""
     is_value = _NUMBER.fullmatch(first) or not first.startswith("-")
     if not first or not is_value or first.endswith((".py", ".sh")) or _ASSIGNED.fullmatch(first):
@@ -134,7 +134,7 @@ def _read_versions(command: Sequence[str]) -> Params:
 
 
 def _read_driver() -> Params:
-    """Yield versions as the heading of nvidia-smi states them: CUDA's is the newest that the driver can run."""
+    """Yield the versions that nvidia-smi states: CUDA's is the newest for the driver."""
     program = shutil.which("nvidia-smi")
     text = _ask([program]) if program else ""
     for name, pattern in (("driver_version", _DRIVER), ("driver_cuda_version", _CUDA)):
@@ -181,7 +181,7 @@ def _read_machine() -> Params:
 
 
 def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
-    """Return the cores that processes started here may use: those of the machine, less what a container withholds."""
+    """Return the cores that processes started here may use, less what a container withholds."""
     try:
         allowed = len(psutil.Process().cpu_affinity())
     except (AttributeError, psutil.Error):
@@ -192,7 +192,7 @@ def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
 
 
 def read_quota(cgroup: Path) -> float | None:
-    """Return the cores of a container by its quota, in either version of control groups; None without one."""
+    """Return the cores of a container by its quota, if it has one, in either cgroup version."""
     try:
         quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A log that takes whole lines only, each in the file at once, so that nothing killed leaves half a line."""
+"""A log of whole lines, each in the file at once, so that nothing killed leaves half a line."""
 
 import os
 from pathlib import Path

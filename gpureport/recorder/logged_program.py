@@ -1,4 +1,4 @@
-"""A program that prints a line at a time for ever, such as nvidia-smi, with its lines copied into a log."""
+"""A program that prints a line at a time, such as nvidia-smi, copied into a log."""
 
 import contextlib
 import ctypes
@@ -99,7 +99,7 @@ class LoggedProgram:
         return True
 
     def describe_silence(self) -> str:
-        """Return a sentence on how long it has printed nothing; empty where it runs, and that is not long."""
+        """Return a sentence on how long it printed nothing; empty where that is short."""
         silent = time.monotonic() - self._last_text
         if self.descriptor is None:
             return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi ended by itself."
@@ -125,7 +125,7 @@ class LoggedProgram:
 
     def _kill(self) -> None:
         self._process.kill()
-        # what hangs in a driver that lost its GPU cannot be killed, and the job's exit code must not wait for it
+        # what hangs in a driver cannot be killed, and the job's exit code must not wait for it
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
 

@@ -1,4 +1,4 @@
-"""What the installed nvidia-smi can record: the fields its driver knows, and whether dmon counts what a GPU does."""
+"""What the installed nvidia-smi can record: its driver's fields, and the activity in dmon."""
 
 import re
 import shutil
@@ -62,7 +62,7 @@ def build_query_command(program: str, fields: Sequence[str], interval: float) ->
 
 
 def build_dmon_command(program: str, interval: float) -> list[str] | None:
-    """Return the command that prints PCIe traffic, and GPU activity where the driver counts it; None without dmon."""
+    """Return the command that prints PCIe traffic, and GPU activity if counted; None without dmon."""
     usage = _run([program, "dmon", "-h"])
     if "dmon" not in usage:
         return None

@@ -1,4 +1,4 @@
-"""The processes of a job: a process and all that it starts, with the processor time and the memory they use."""
+"""The processes of a job, all that one starts, with the processor time and memory they use."""
 
 import os
 import time
@@ -39,7 +39,7 @@ class Load(NamedTuple):
     """What the processes of a job use.
 
     Attributes:
-        cores: cores that all of them kept busy since the last snapshot; None at the first and without a process.
+        cores: cores kept busy since the last snapshot; None at the first or without a process.
         busiest: cores that the busiest of them kept busy; None as before.
         memory: resident memory of the largest of them; None without a process.
     """
@@ -129,7 +129,7 @@ def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: f
 
 
 def parse_stat(text: str, tick: int, page: int) -> Usage:
-    """Return what a line of /proc/PID/stat says; the name of the program in it may hold blanks and brackets."""
+    """Return what a line of /proc/PID/stat says; a name in it may hold blanks and brackets."""
     fields = text[text.rindex(")") + 2 :].split()
     return Usage(
         parent=int(fields[_PARENT]),

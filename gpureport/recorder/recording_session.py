@@ -1,4 +1,4 @@
-"""One recording from its first line to its last: the logs, the job between them, and what the run file says of both."""
+"""One recording: the logs, the job between them, and what the run file says of both."""
 
 import contextlib
 import os
@@ -178,7 +178,7 @@ class RecordingSession:
 
 
 def name_local_zone() -> str:
-    """Return the zone of local time: an IANA name where the system tells one, else the offset from UTC."""
+    """Return the zone of local time: an IANA name if the system tells one, else an offset."""
     named = os.environ.get("TZ", "").removeprefix(":")
     if "/" in named or named == "UTC":
         return named

@@ -22,7 +22,7 @@ class SignalPipe:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Receive ENDING and SIGCHLD instead of what they do else; a signal that is ignored stays ignored."""
+        """Receive ENDING and SIGCHLD; a signal that is ignored stays ignored."""
         # a shell's background job ignores Ctrl-C, and must still end when it is asked to
         wanted = [each for each in ENDING if each == signal.SIGINT or signal.getsignal(each) != signal.SIG_IGN]
         before = {each: signal.signal(each, _do_nothing) for each in (*wanted, signal.SIGCHLD)}
@@ -44,7 +44,7 @@ class SignalPipe:
 
 
 def reaches_whole_group(number: int) -> bool:
-    """Return whether a signal came from the terminal, which sends it to every process in the foreground."""
+    """Return whether a signal came from the terminal, for every process in the foreground."""
     if number == signal.SIGTERM:
         return False
     try:

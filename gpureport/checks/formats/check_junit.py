@@ -1,4 +1,4 @@
-"""Checks as JUnit XML: one test case each, a failure if its limit is broken, an error if it cannot be judged.
+"""Checks as JUnit XML: one test case each, a failure if its limit is broken, else an error if not assessed.
 
 Servers follow a case by its class and name, so both are the same every night: a run is named only where several are
 held to one rule.
@@ -43,7 +43,7 @@ class _Case:
 
     @property
     def element(self) -> str:
-        """Name of the element that says what became of the case, the gravest that applies; empty where it passed."""
+        """The element for the gravest outcome of the case; empty where it passed."""
         return next((name for name in ("failure", "error", "skipped") if getattr(self, name)), "")
 
     @property
@@ -60,7 +60,7 @@ def render(checks: Sequence[Check], command: str = "check", rules: Sequence[Poli
     Args:
         checks: the checks.
         command: the command, which the suite is named after.
-        rules: what runs are held to; a rule without a check is an error, since there is no run.
+        rules: what runs are held to; a rule without a check is an error.
     """
     times = Counter(check.limit for check in checks)
     unchecked = [_build_unchecked(entry) for entry in rules if entry.words not in times]

@@ -49,7 +49,7 @@ def _cell(text: str) -> str:
 
 
 def render_text(checks: Sequence[Check]) -> str:
-    """Return the checks for people: a line for each rule that is broken or not assessed, one for those that hold."""
+    """Return the checks as text: a line per rule broken or not assessed, one for those that hold."""
     return "\n".join(display.plain(line) for line in _text_lines(checks)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Bugs of gpureport itself: each is reported on one line with its run, and the other runs go on."""
+"""Bugs of gpureport itself: each is one line with its run, and the other runs go on."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ _EXPECTED = (GpureportError, OSError)
 
 @contextmanager
 def internal_errors(where: str) -> Iterator[None]:
-    """Turn an exception that nobody expected into an internal error of a log or run; let the others through.
+    """Turn an unexpected exception into an internal error of a log or run.
 
     Raises:
         InternalError: in place of such an exception.
@@ -36,7 +36,7 @@ def internal_errors(where: str) -> Iterator[None]:
 
 
 def report_internal_error(error: InternalError) -> None:
-    """Say on standard error which run is left out, and have the program end with its code."""
+    """Name the run left out on standard error, and have the program end with its code."""
     session = current_session()
     session.failed = True
     if session.debug:

@@ -22,12 +22,12 @@ def summarise_run(run: "Run") -> list[str]:
 
 
 def describe_stored(run: "Run", done: str, columns: Iterable[tuple[str, str]] | None) -> list[str]:
-    """Return what the store holds now, in a sentence with the id of the run, and below it what was wrong with the data.
+    """Return what the store holds now, in a sentence with the id of the run, then what was wrong with the data.
 
     Args:
         run: the run as stored.
         done: begin of the sentence: what was done with the run.
-        columns: headings with the metrics they became, to account for every line; None for what was wrong only.
+        columns: headings with the metrics they became, to account for every line; else only what was wrong.
     """
     account = account_lines(run.quality, run.started, tracked=run.tracked, examples=columns is not None)
     usual = {_equation(run.quality, tracked=run.tracked), *_absent_values(run.quality)}
@@ -118,7 +118,7 @@ def line_equation(quality: "Quality") -> str:
 
 
 def point_equation(quality: "Quality") -> str:
-    """Return the sum that every point of a tracker, and every line of the logs kept with its run, is part of."""
+    """Return the sum of all points of a tracker and all lines of the logs."""
     rejected = sum(entry.rows for entry in quality.rejected)
     beside = quality.headers + quality.events + quality.continued + quality.noise
     return (

@@ -23,7 +23,7 @@ _CLEAR = "\r\x1b[K"
 
 @contextmanager
 def show_progress(reading: "RunReading") -> Iterator[None]:
-    """Show how far a run has been read while it is read, when that takes over a second on a terminal."""
+    """Show how far a run has been read, when that takes over a second on a terminal."""
     if not _is_watched():
         yield
         return
@@ -50,7 +50,7 @@ def _meter(length: int, label: str, stack: ExitStack) -> Callable[[int], None]:
 
 
 class Stage:
-    """What is being done, as a line that is shown after a second and replaced by the next."""
+    """What is being done, as a line shown after a second and replaced by the next."""
 
     def __init__(self) -> None:
         self._label = ""

@@ -16,20 +16,20 @@ _NARROW = 40
 
 
 def make_printable(text: str) -> str:
-    """Return text on one line, copies named by their URLs, without secrets or characters that steer a terminal."""
+    """Return text on one line, without secrets and control characters, with URLs for copies."""
     spaced = (" " if character.isspace() else character for character in redact_text(name_by_url(text)))
     return "".join(character for character in spaced if character.isprintable())
 
 
 def print_error(message: str, aside: str = "") -> None:
-    """Say on standard error what went wrong, on one line, and on standard output lines to save where there are any."""
+    """Say what went wrong on one line of standard error, and lines to save on standard output."""
     click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
     for line in aside.splitlines():
         click.echo(make_printable(line))
 
 
 def wrap_for_terminal(line: str) -> str:
-    """Return a line as it is printed: on a terminal in several, those after the first indented by two more.
+    """Return a line as printed: on a terminal in several, with the later ones indented by two more.
 
     What goes to a file or another program, and a line of a table, stays one line.
     """

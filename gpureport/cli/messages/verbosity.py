@@ -1,4 +1,4 @@
-"""How much is printed besides the answer: what `-q`, `-v` and `--debug` mean to every command."""
+"""How much is printed besides the answer: `-q`, `-v` and `--debug`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from gpureport.cli.messages.styled_text import make_printable
 
 
 class Verbosity(IntEnum):
-    """What goes to standard error: errors alone, what was done, or also what became of every line read."""
+    """What goes to standard error: errors, what was done, or also the lines read."""
 
     QUIET = -1
     NORMAL = 0
@@ -60,7 +60,7 @@ def print_note(text: str) -> None:
 
 
 def print_details(lines: Iterable[str]) -> None:
-    """Say on standard error how something was done, where that is wanted; the lines are not made otherwise."""
+    """Say on standard error how something was done; the lines are made only where wanted."""
     if current_verbosity() >= Verbosity.VERBOSE:
         for line in lines:
             click.echo(make_printable(line), err=True)

@@ -59,7 +59,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisOptions:
-    """What to look for, prices, goals of training metrics, and the settings file; None for the one of this folder."""
+    """What to look for, prices, goals of training metrics, and the settings file, if not of this folder."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()

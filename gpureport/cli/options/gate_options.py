@@ -1,4 +1,4 @@
-"""The rules that runs are held to, what they are compared with, and the files that say what became of them."""
+"""The rules of runs, what they are compared with, and the files of results."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOptions:
-    """Rules, baseline and result files of a gate; None is what the settings say, or no file."""
+    """Rules, baseline and result files of a gate; None is as in the settings, or no file."""
 
     baseline: str | None = None
     policy: Path | None = None

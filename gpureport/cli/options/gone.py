@@ -1,4 +1,4 @@
-"""Options that went, and what to use instead: each is refused with one line for a release."""
+"""Options that went, and what to use instead, refused with a line for a release."""
 
 GONE: dict[str, str] = {
     "--explain": "use gpureport -v ingest, which prints what each column and line became",

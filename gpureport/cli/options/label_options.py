@@ -49,9 +49,9 @@ LABEL_OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """What a person says about the runs; `step` and `work` hold one value for all sources, or one for each.
+    """What a person says about the runs; `step` and `work` hold one value, or one per source.
 
-    `label_table` is the file that tells whose they are; None without one. `is_common` says that these are the options
+    `label_table` is the file that tells whose they are, if any. `is_common` says that these are the options
     of one of several sources, and that `work` was given once for all of them.
     """
 
@@ -65,7 +65,7 @@ class LabelOptions:
     is_common: bool = field(default=False, metadata=NO_OPTION)
 
     def labels(self, table: "LabelTable | None" = None) -> "Labels":
-        """Return them as importers take them, with the table that `cli.sources.label_tables` reads once per command.
+        """Return them for importers, with the table that is read once per command.
 
         Raises:
             SettingsError: when a key is given twice, or one run gets several step labels or amounts of work.

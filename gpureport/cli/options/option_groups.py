@@ -1,4 +1,4 @@
-"""Groups of options: each group is declared beside the dataclass that a command gets its values in."""
+"""Groups of options, each declared beside the dataclass of its values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -39,13 +39,13 @@ def add_options(
 
 
 def take_values(group: type[Values], values: dict[str, Any]) -> Values:
-    """Take the values of a group's options, named as its fields without `NO_OPTION`, out of a dictionary."""
+    """Take the values of a group's options, the fields without `NO_OPTION`, out of a dictionary."""
     names = (each.name for each in fields(group) if each.metadata != NO_OPTION)  # type: ignore[arg-type]  # every group is a dataclass
     return group(**{name: values.pop(name) for name in names})
 
 
 def refuse_repetition(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:
-    """Return the value of an option, and refuse a second one, which click would let win in silence."""
+    """Return the value of an option; refuse a second one, which click would let win."""
     if len(values) > 1:
         msg = (
             "this option may be given only once, as it applies to all sources. To use different values, run "

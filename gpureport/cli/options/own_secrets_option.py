@@ -13,7 +13,7 @@ _HELP = {"-h", "--help", "--version"}
 
 
 def use_secrets_of_settings(arguments: Sequence[str]) -> None:
-    """Replace the secrets that `[secrets]` of the settings names: of the file of --config, else of this folder.
+    """Replace the secrets that `[secrets]` of the settings names, from --config or this folder.
 
     A command that cannot read them does not begin, as it could show one; help and completions read none. The other
     sections are read, and refused, by the commands that use them.

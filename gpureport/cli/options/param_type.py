@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 else:
 
     class ParamType(click.ParamType):  # noqa: TID251 - as above
-        """The base of the types of options; what stands in brackets is for type checkers alone."""
+        """The base of the types of options; the brackets are for type checkers alone."""
 
         def __class_getitem__(cls, _values: type) -> type:
             return cls

@@ -13,12 +13,12 @@ from gpureport.places.transfer import fetch
 
 
 class PlaceType(ParamType[Place]):
-    """A path of this machine, or the URL of something in a bucket. Whoever reads or writes it says what is wrong."""
+    """A path of this machine, or a URL in a bucket. Whoever uses it says what is wrong."""
 
     name = "path"
 
     def __init__(self, *, local: str = "") -> None:
-        """Take why only a path of this machine will do; empty where a bucket does as well."""
+        """Take why only a path of this machine will do; empty where a bucket does too."""
         self._local = local
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:

@@ -1,4 +1,4 @@
-"""Which stored runs a command takes: `--where` and `--since`, and `--tag` where it does not label what is read."""
+"""Which stored runs a command takes: `--where`, `--since`, and `--tag` where it is no label."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def selection_options(command: Command) -> Command:
 
 
 def tag_selection_options(command: Command) -> Command:
-    """Add `--tag` as well, for a command that reads no logs: elsewhere `--tag` labels what is read."""
+    """Add `--tag` as well, for a command that reads no logs."""
     return add_options(command, (_TAG, _WHERE, _SINCE), "selection", _build_with_tags)
 
 

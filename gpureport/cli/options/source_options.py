@@ -1,4 +1,4 @@
-"""What to read of a source, how its rows get their times and devices, and what its runs are called."""
+"""What to read of a source, its times and devices, and what its runs are called."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -146,7 +146,7 @@ _WINDOW = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowOptions:
-    """Which part of a run to keep; `job` is a number, 0 for each job as a run of its own."""
+    """Which part of a run to keep; `job` is a number, 0 for each job on its own."""
 
     start: str | None = None
     end: str | None = None
@@ -191,7 +191,7 @@ class SourceOptions:
 
     @property
     def reading_option(self) -> str | None:
-        """The first option given that matters only while a log is read; None when there is none."""
+        """The first given option that matters only while a log is read, if any."""
         values = {
             name: getattr(part, name)
             for part, names in (
@@ -206,7 +206,7 @@ class SourceOptions:
         return next((f"--{name.replace('_', '-')}" for name, value in values.items() if value), None)
 
     def for_each(self, sources: Sequence[str]) -> "list[tuple[str, SourceOptions]]":
-        """Return every source with the options for it: of several step labels or amounts of work its own.
+        """Return every source with its options: of several step labels or amounts of work its own.
 
         Of several sources each has a training log of its own, for a log says nothing of another run.
 
@@ -231,7 +231,7 @@ class SourceOptions:
 
 
 def _one_for_each(option: str, values: tuple[T, ...], noun: str, sources: int) -> list[tuple[T, ...]]:
-    """Return for every source the value of an option that holds one for all sources, or one for each.
+    """Return for every source the value of an option that holds one for all, or one for each.
 
     Raises:
         SettingsError: when there are several, and not as many as sources.

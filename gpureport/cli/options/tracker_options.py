@@ -1,4 +1,4 @@
-"""Which runs of an experiment tracker to read, and what the tracker does not know of them."""
+"""Which runs of an experiment tracker to read, and what it does not know of them."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -49,7 +49,7 @@ class TrackerOptions:
     require_hardware: bool = False
 
     def selection(self, column_map: Path | None) -> "Selection":
-        """Return which runs to read, with the file that says what series with names of a person's own mean."""
+        """Return which runs to read, with the file on the meaning of a person's own series."""
         from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - importers load pyarrow
 
         values = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -1,4 +1,4 @@
-"""What is wrong with the words of a command line, each with a code that stays when its sentence changes."""
+"""What is wrong with a command line, each with a code that stays when its sentence changes."""
 
 from typing import NoReturn
 

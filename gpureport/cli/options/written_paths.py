@@ -1,4 +1,4 @@
-"""Options that name what a command writes, held against all that it reads before it does anything."""
+"""Options that name what a command writes, checked against what it reads before it begins."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ class Export(ParamType[tuple[str, Place]]):
 
 
 class WritingCommand(click.Command):
-    """A command that writes files: it refuses to write what it reads, and what is not its own, before it begins."""
+    """A command that writes files: it refuses to write what it reads, and what is not its own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, and check every path to write.
@@ -99,7 +99,7 @@ class WritingCommand(click.Command):
 
 
 def _list_values(ctx: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
-    """Yield each value of an option or argument that was given; each of a repeatable one."""
+    """Yield each value of an option or argument that was given."""
     for param in ctx.command.params:
         value = ctx.params.get(str(param.name))
         is_several = param.multiple if isinstance(param, click.Option) else param.nargs != 1
@@ -132,7 +132,7 @@ def _list_read(ctx: click.Context) -> Iterator[ReadPath]:
 
 
 def _list_option(param: click.Parameter, place: Place) -> Iterator[ReadPath]:
-    """Yield what an option makes a command read; of a store what it keeps in its folder."""
+    """Yield what an option makes a command read, also within a store."""
     if param.name == _STORE:
         yield from (ReadPath(place=place / part, name="the store of --store", is_closed=True) for part in STORE_PARTS)
         return
@@ -145,7 +145,7 @@ def _parse_copy(value: Path | Place) -> Place:
 
 
 def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
-    """Yield the file or folder of a source; none where it is a name, or lies on a server.
+    """Yield the file or folder of a source; none of a name or server.
 
     Args:
         text: as it was typed.

@@ -1,4 +1,4 @@
-"""What the sources of a night gave: the runs, and why there is none where one is missing."""
+"""What the sources of a night gave: the runs, and why one is missing."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -67,7 +67,7 @@ class CapturedNight:
 def read_night(
     store: "Store", earlier: "Sequence[NightlyRecord]", named: tuple[str, ...], options: SourceOptions, date: str
 ) -> CapturedNight:
-    """Return the runs of every source, and a part without data for each that gives none."""
+    """Return the runs of every source, or a part without data."""
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
     tonight = CapturedNight()
@@ -110,7 +110,7 @@ def _store_and_read(store: "Store", reading: "RunReading") -> "Recording":
 def measure_runs(
     tonight: CapturedNight, fresh: analyses.AnalysedRuns, throughput: str | None
 ) -> "Iterator[NightlyRun]":
-    """Yield every run as the history keeps it. A run that gpureport fails on is a part without data."""
+    """Yield every run as the history keeps it, or without data where gpureport fails."""
     from gpureport.cli.runs.run_analyzer import describe_run  # noqa: PLC0415 - loads numpy
     from gpureport.cli.runs.run_sampling import sample_runs  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.history import capture  # noqa: PLC0415 - as above

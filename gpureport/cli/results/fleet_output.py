@@ -1,4 +1,4 @@
-"""The report on many runs from the command line: printed, written to every file, and what failed."""
+"""The report on many runs: printed, written to files, and what failed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ _MOST_NAMED = 20
 
 
 def check_fleet_options(outputs: "Sequence[Place]", *, full: bool, opened: bool) -> None:
-    """Refuse files of unknown kinds, and options that no file needs, before any work is done.
+    """Refuse files of unknown kinds, and options that no file needs.
 
     Raises:
         RenderError: naming the file, or the option.
@@ -45,7 +45,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
     full: bool = False,
     opened: bool = False,
 ) -> None:
-    """Print the report unless it is written to files alone, and write it to every path by its extension.
+    """Print the report unless files are named, and write it to every file by its extension.
 
     Args:
         report: the report.
@@ -53,7 +53,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
         form: `json` to print it as JSON, whatever is written.
         brand: logo, accent, font and last line of page and PDF.
         full: whether text and PDF have everything.
-        opened: whether to show the first page or PDF with the program that the system has for it.
+        opened: whether to show the first page or PDF in the system's program for it.
     """
     from gpureport.fleet.formats import fleet_json, fleet_output, terminal_page  # noqa: PLC0415 - loads the report
 
@@ -79,7 +79,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
 
 
 def report_failed_runs(report: "FleetReport", traces: Sequence[tuple[str, str]]) -> int:
-    """Name on standard error the runs that failed, and return the exit code.
+    """Name the failed runs on standard error, and return the exit code.
 
     Args:
         report: the report.

@@ -1,4 +1,4 @@
-"""The runs of a fleet and their summaries: the stored runs, or those that sources hold, which are stored first."""
+"""The runs of a fleet and their summaries; what sources hold is stored first."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -41,12 +41,12 @@ class FleetRuns:
 def find_fleet_runs(
     sources: Sequence[str], options: "SourceOptions", selection: RunSelection, engine: "Engine"
 ) -> FleetRuns:
-    """Return the runs that are wanted; of sources those that they hold, once they are in the store.
+    """Return the runs that are wanted; those of sources once they are in the store.
 
     Without a source, `--tag` selects among the stored runs; with one it labels what is read.
 
     Raises:
-        SettingsError: when options that say how to read are given without a source, or no run has a label asked for.
+        SettingsError: when reading options have no source, or no run has a label asked for.
         SourceError: when a source is missing, or holds no log. `StoreError` when no stored run is left.
     """
     from gpureport.fleet.running.fleet_summaries import SelectedRuns  # noqa: PLC0415 - loads numpy and pyarrow
@@ -91,7 +91,7 @@ def _label_values(options: "SourceOptions") -> Iterator[tuple[str, object]]:
 def _read_sources(
     store: "Store", sources: Sequence[str], options: "SourceOptions", engine: "Engine"
 ) -> "tuple[set[str], tuple[ReadOutcome, ...]]":
-    """Return the ids of the runs that sources hold, and what could not be read; a name is that of a stored run."""
+    """Return the ids of the runs that sources hold, and what could not be read."""
     from gpureport.fleet.running import fleet_summaries  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.fleet.running.summary_task import ReadTask, locate_store  # noqa: PLC0415 - as above
 
@@ -125,7 +125,7 @@ def _label_from_table(store: "Store", ids: Iterable[str], options: "SourceOption
 
 
 def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engine") -> "FleetSummaries":
-    """Return the summaries of the runs, then an entry with its error for whatever could not be read."""
+    """Return the summaries of the runs, then an entry with its error for each that failed."""
     from gpureport.fleet.gpu_summary import GpuSummary  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.fleet.running.fleet_summaries import summarise_runs  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""The gate of `check` and `nightly`: one reading of the rules, one comparison with the baseline, one verdict."""
+"""The gate of `check` and `nightly`: the rules, the comparison with the baseline, one verdict."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -97,12 +97,12 @@ def read_rules(options: GateOptions, config: Path | None) -> GateRules:
 
 
 def read_baseline(name: str | None, options: SourceOptions, *, is_recorded: bool = False) -> Baseline:
-    """Return the runs of a baseline with their own names, or why there are none: it is missing or not readable.
+    """Return the runs of a baseline with their own names, or why there are none.
 
     Args:
         name: the baseline; None where none is asked for.
         options: name the store.
-        is_recorded: whether the answer is kept for good, so that a disk which fails now must not decide it.
+        is_recorded: whether the answer is kept for good, so that no failing disk may decide it.
 
     Raises:
         StoreError: when the system does not let the baseline be read, and the answer is kept.
@@ -123,14 +123,14 @@ def compare_with_baseline(
     *,
     is_recorded: bool = False,
 ) -> AgainstBaseline:
-    """Return each step set against a baseline, or why it cannot be: it is missing, damaged or not readable.
+    """Return each step against a baseline, or why it cannot be compared.
 
     Args:
-        baseline: its runs; where names are hidden, hidden together with those analysed.
+        baseline: its runs; where names are hidden, those of both are hidden together.
         analysed: the runs.
         analysis: how runs are analysed.
         options: name the training metric that counts work.
-        is_recorded: whether the answer is kept for good, so that a disk which fails now must not decide it.
+        is_recorded: whether the answer is kept for good, so that no failing disk may decide it.
 
     Raises:
         StoreError: when the system does not let the store be read, and the answer is kept.
@@ -215,7 +215,7 @@ def write_results(
         rules: what runs are held to.
         checks: the checks that they list.
         command: the command, as JUnit names its suite.
-        lines: what the summary says above its table: how the gate ended, then a paragraph each.
+        lines: what the summary says above its table, a paragraph each.
     """
     from gpureport.checks.formats import check_junit, check_summary  # noqa: PLC0415 - loads numpy
 
@@ -226,7 +226,7 @@ def write_results(
 
 
 def write_file(path: "Place", content: str) -> None:
-    """Write a file; what GitHub shows as the summary of a job is added to, since other steps write it too."""
+    """Write a file; add to what GitHub shows as the summary of a job."""
     from gpureport.report.formats.output import write_whole  # noqa: PLC0415 - loads the report
 
     if isinstance(path, Path) and str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):

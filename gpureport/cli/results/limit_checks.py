@@ -84,7 +84,7 @@ def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -
 
 
 def report_failed_limits(found: "Collection[Check]") -> int:
-    """Say which rules of the command line are broken or could not be assessed; return 1 when one is broken."""
+    """Say which rules of the command line are broken or not assessed; return 1 for a broken one."""
     from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy import OPTION  # noqa: PLC0415 - as above
 

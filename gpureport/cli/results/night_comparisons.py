@@ -1,4 +1,4 @@
-"""The runs of a night against the baseline and against last week, for the report of the night."""
+"""The runs of a night against the baseline and last week, for its report."""
 
 from dataclasses import replace
 from datetime import date, timedelta
@@ -23,7 +23,7 @@ WEEK = 7
 def compare_with_baseline(
     name: str | None, against: "AgainstBaseline", runs: analyses.AnalysedRuns, throughput: str | None
 ) -> "Iterator[EarlierComparison]":
-    """Yield the comparison of each step with the baseline, or why there is none; nothing where none is named."""
+    """Yield the comparison of each step with a named baseline, or why there is none."""
     from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
     from gpureport.report.sections.comparison.earlier_comparison import compare_with_earlier  # noqa: PLC0415 - as above
 
@@ -46,7 +46,7 @@ def compare_with_last_week(
     store: "Store",
     options: "AnalysisOptions",
 ) -> "Iterator[EarlierComparison]":
-    """Yield the comparison of each job with its runs of last week, or that there are none."""
+    """Yield the comparison of each job with its runs of last week, if any."""
     from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
     from gpureport.report.sections.comparison.earlier_comparison import compare_with_earlier  # noqa: PLC0415 - as above
 
@@ -73,7 +73,7 @@ def compare_with_last_week(
 def _find_week_ago(
     nights: "Iterable[NightlyRecord]", group: tuple[str, str], store: "Store"
 ) -> "tuple[str, list[NightlyRun]]":
-    """Return the night a week ago, else the nearest after it, that measured a job, and its runs in the store."""
+    """Return the night a week ago, else the next one, that measured a job, and its stored runs."""
     for each in sorted(nights, key=lambda night: night.date):
         runs = [
             run
@@ -90,7 +90,7 @@ def _days_between(earlier: "NightlyRecord", later: "NightlyRecord") -> int:
 
 
 def _group_by_step(runs: analyses.AnalysedRuns) -> dict[str, analyses.AnalysedRuns]:
-    """Return the runs of each step label; those without one are one step each, by the name of the run."""
+    """Return the runs of each step label; without one each run is a step."""
     labels = dict.fromkeys(recording.run.step or recording.run.name for recording, _ in runs.runs)
     return {
         label: replace(runs, runs=tuple(each for each in runs.runs if (each[0].run.step or each[0].run.name) == label))

@@ -44,7 +44,7 @@ class NightReports:
     def render_night(self, night: "NightlyRecord") -> bytes | None:
         """Return the report of a night with all it recorded.
 
-        None where a run of it is gone, or cannot be served, and for older nights unless every one is wanted.
+        None where a run of it is gone or cannot be served; for older nights only if every one is wanted.
         """
         from gpureport.nightly.site.site_writing import BACK  # noqa: PLC0415 - loads jinja2
         from gpureport.report.formats.html import render  # noqa: PLC0415 - as above
@@ -78,7 +78,7 @@ class NightReports:
         yield from night_comparisons.compare_with_last_week(night, self.whole.values(), runs, self.store, self.options)
 
     def _analysed(self, wanted: "Mapping[str, str]") -> analyses.AnalysedRuns | None:
-        """Return runs by their ids, with the names the night gave them; None where the store lacks one."""
+        """Return runs by their ids, with the names of the night; None where one is missing."""
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs}
         if at_hand.keys() >= wanted.keys():
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))

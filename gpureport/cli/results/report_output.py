@@ -30,7 +30,7 @@ _OPENED = (".html", ".pdf")
 
 
 def typed_command() -> str:
-    """Return the command as typed, without the files it writes, and with --anonymise without sources and labels."""
+    """Return the command as typed, without output files; with --anonymise without sources and labels."""
     if "--anonymise" in sys.argv:
         return f"gpureport {sys.argv[1]} … --anonymise"
     arguments = iter(sys.argv[1:])
@@ -75,7 +75,7 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
 
 
 def print_report(content: "Report", *, full: bool = False) -> None:
-    """Print the report for people, one screen or (`full`) all of it: as wide as the terminal, plain when piped."""
+    """Print one screen of the report or (`full`) all: as wide as the terminal, plain when piped."""
     from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
 
     width, colour = measure_output()
@@ -101,7 +101,7 @@ def check_outputs(
     sources: Sequence[str] = (),
     detail: int | None = None,
 ) -> None:
-    """Refuse files of unknown kinds, any that is a source, and options that no file needs, before any work is done.
+    """Refuse files of unknown kinds, any that is a source, and options that no file needs.
 
     Raises:
         RenderError: naming the file.
@@ -124,14 +124,14 @@ def write_report(
     *,
     opened: bool = False,
 ) -> None:
-    """Write a report to every path, by its extension; say on standard error what it says, its doubts, and where it is.
+    """Write a report to every path, by its extension; say what it says, its doubts, and where it is.
 
     Args:
         content: the report.
         paths: the files.
         brand: logo, accent, font and last line of pages and PDFs; gpureport's own when None.
         detail: as `report.write` takes it.
-        opened: whether to show the first page or PDF with the program that the system has for it.
+        opened: whether to show the first page or PDF in the system's program for it.
     """
     from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
 
@@ -150,7 +150,7 @@ def write_report(
 
 
 def open_page(paths: "Sequence[Place]") -> None:
-    """Show the first page or PDF in the program that the system has for it, or say that there is none."""
+    """Show the first page or PDF in the system's program for it, or say that there is none."""
     path = str(_find_page(paths))
     # without a display a system may start a browser of text in this terminal
     shows = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))

@@ -41,7 +41,7 @@ def render_json(runs: "Sequence[Run]") -> str:
 
 
 def render_csv(runs: "Sequence[Run]") -> str:
-    """Return the runs as a table with a column for each tag and param of any of them; several values share a cell."""
+    """Return the runs as a table with a column per tag and param; several values share a cell."""
     entries = [_describe_run(run) for run in runs]
     rows = [
         {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in entry.items()}
@@ -57,7 +57,7 @@ def render_csv(runs: "Sequence[Run]") -> str:
 
 
 def _describe_run(run: "Run") -> dict[str, Any]:
-    """Return what is known of a run by the names of JSON; without times where its log has no time stamps."""
+    """Return what is known of a run by the names of JSON; without times where the log has none."""
     zone = None if run.timezone is None else ZoneInfo(run.timezone)
     started, ended = (
         None if run.quality.synthetic_time else _format_time(each, zone) for each in (run.started, run.ended)

@@ -41,7 +41,7 @@ class AnalysedRuns:
 def read_run_prices(
     settings: "Settings", price: "GpuHourPrice | None", carbon_intensity: float | None = None
 ) -> "Prices":
-    """Return the prices of the settings, with those of the command line in their place."""
+    """Return the prices of the settings, or those of the command line instead."""
     from gpureport.analysis.account.cost import read_prices  # noqa: PLC0415 - loads numpy and pyarrow
 
     amount, currency = (price.amount, price.currency) if price else (None, "")
@@ -49,7 +49,7 @@ def read_run_prices(
 
 
 def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", fewest_runs: int = 1) -> AnalysedRuns:
-    """Return every recording with its analysis, and show progress when that takes long on a terminal.
+    """Return every recording with its analysis; on a terminal show progress.
 
     A recording that gpureport fails on is reported on standard error and left out.
 

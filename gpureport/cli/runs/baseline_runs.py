@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_baseline_runs(name: str, options: "SourceOptions") -> "list[Recording]":
-    """Return the runs of a baseline: a file, folder or tracker of that name, else a named baseline, else a stored run.
+    """Return the runs of a baseline: of a file, folder or tracker, else named, else stored.
 
     Raises:
         SourceError: when a source cannot be read.

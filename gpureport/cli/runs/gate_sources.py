@@ -1,4 +1,4 @@
-"""The runs that `check` and `nightly` assess. A source that cannot be read hides none of the others."""
+"""The runs that `check` and `nightly` assess. An unreadable source hides no other."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def group_sources(sources: Sequence[str], options: "SourceOptions") -> "list[tuple[tuple[str, ...], SourceOptions]]":
-    """Return the sources that are read together, with their options. One that cannot be fetched is read as missing."""
+    """Return the sources that are read together; an unfetchable one is read as missing."""
     sources = fetched_sources.fetch_readable_sources(sources)
     if options.input.as_one_run and sources:
         return [(tuple(sources), options)]

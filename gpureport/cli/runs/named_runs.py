@@ -44,7 +44,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     named: Sequence[str] = (),
     step: str | None = None,
 ) -> list["Recording"]:
-    """Return every named run. Files and folders are read; any other name is looked up in the store.
+    """Return every named run, from a file, a folder or the store.
 
     A run in a folder that is named by itself as well is not read with the folder.
 
@@ -79,7 +79,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
 
 
 def _has_options_for_each(options: "SourceOptions") -> bool:
-    """Return whether something is said of each source in their order, so that none can be left out."""
+    """Return whether something is said of each source in their order."""
     return max(len(options.labels.step), len(options.labels.work)) > 1 or bool(options.input.training)
 
 
@@ -113,7 +113,7 @@ class _Nesting:
     hidden: bool
 
     def place(self, readings: "Sequence[RunReading]", source: str) -> "list[RunReading]":
-        """Return the runs of a source that are counted with it, with their step where the source tells it."""
+        """Return the runs of a source that are counted with it, with any step it tells."""
         kept = nested_sources.leave_out_named_runs(readings, source, self.named)
         if self.steps:
             nested_sources.label_repetitions(kept, source, self.named, hidden=self.hidden)
@@ -150,7 +150,7 @@ def _read_sources(
 
 
 def note_stored_namesake(source: str, options: "SourceOptions") -> None:
-    """Note on standard error that a file or folder is read although the store holds a run of its name."""
+    """Note that a file or folder is read although the store holds a run of its name."""
     if source == "-" or source_names.looks_like_path(source) or not path_exists(source):
         return
     try:
@@ -169,7 +169,7 @@ def _read(
     nesting: _Nesting | None = None,
     check: Check | None = None,
 ) -> list["Recording"]:
-    """Return the runs that files and folders hold, and show progress on a terminal when that takes long."""
+    """Return the runs of files and folders, and show progress on a terminal."""
     found: list[Recording] = []
     errors: list[SourceError | InternalError] = []
     readings = source_readings.find_readings(sources, options)

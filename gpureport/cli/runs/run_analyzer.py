@@ -25,7 +25,7 @@ class RunAnalyzer:
         return replace(analysis, cost=calculate_cost(analysis, self.prices))
 
     def try_analysis(self, recording: Recording) -> Analysis | InternalError:
-        """Return the analysis of a run, or what gpureport failed on, so that other runs are judged all the same."""
+        """Return the analysis of a run, or what gpureport failed on."""
         try:
             with internal_errors(describe_run(recording.run)):
                 return self.analysis(recording)

@@ -18,14 +18,14 @@ _SMALL = 16 * 2**20
 
 
 def store_run(store: "Store", reading: "RunReading", *, force: bool) -> tuple["Entry", str]:
-    """Store a run unless the store holds it, and return it with what was done, as the begin of a sentence.
+    """Store a run unless the store holds it; return it with the begin of a sentence on that.
 
     A run that the store holds keeps its labels unless the options give others. What a file beside its log says besides
     is added, and with `force` wins.
     """
     from gpureport.importers.reading import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
 
-    # the id of a large log takes reading all of it, which is wasted where the store cannot hold the run
+    # finding the id of a large log means reading all of it, in vain if the store cannot hold the run
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
     try:
         known = store.get(reading.run_id) if may_be_stored else None
@@ -62,7 +62,7 @@ def relabel_stored_run(store: "Store", name: str, options: "SourceOptions") -> "
 
 
 def _is_alike(run: "Run", stored: "Run") -> bool:
-    """Return whether a run is as it is stored, and its work stated of it alone, or of several, as there."""
+    """Return whether a run is as stored, with its work stated of it alone, or of several, as there."""
     common = [each.work is not None and each.work.is_common for each in (run, stored)]
     return run == stored and common[0] == common[1]
 
@@ -73,7 +73,7 @@ def _describe(entry: "Entry", done: str) -> tuple["Entry", str]:
 
 
 def _name_other(known: "Entry", reading: "RunReading") -> str:
-    """Return a note where the store knows the same bytes under another name; empty where the name is the same."""
+    """Return a note where the store knows the same bytes by another name."""
     name = PurePath(reading.locator).name
     if known.run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}:
         return ""
@@ -81,7 +81,7 @@ def _name_other(known: "Entry", reading: "RunReading") -> str:
 
 
 def _has_grown(known: "Entry", reading: "RunReading") -> bool:
-    """Return whether a source has grown since the run was stored: its tracker, or the training log beside its log.
+    """Return whether a source, or the training log beside it, has grown since the run was stored.
 
     A GPU log that has grown is another run. A stored training log stays where none is named.
     """

@@ -23,7 +23,7 @@ class NamedStep:
         label: its name.
         runs: its runs, as a person would name them as sources.
         params: what its runs were configured with, as `--param` would say it of each.
-        work: what each run did, one amount for all of them or one for each; nothing where that is not stated.
+        work: what each run did, one amount for all or one for each, if stated.
     """
 
     label: str

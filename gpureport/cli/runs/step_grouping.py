@@ -1,4 +1,4 @@
-"""Which runs make which step: by their labels, one or two settings, their folder, or as a file says."""
+"""Which runs make which step: by labels, settings, folder, or a file."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class By(ParamType[tuple[Factor, ...]]):
-    """`step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`; two of the last three with a comma between them."""
+    """`step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`; or two of the last three."""
 
     name = "step|folder|gpu|param:KEY|tag:KEY"
 
@@ -65,7 +65,7 @@ class StepOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Whether runs are steps by their labels alone, so that one without a label is a step of its own."""
+        """Whether runs are steps by their labels, each without one on its own."""
         return self.steps is None and self.by == (Factor(kind="step"),)
 
     @property
@@ -75,7 +75,7 @@ class StepOptions:
 
     @property
     def factors(self) -> tuple[Factor, ...]:
-        """The settings that runs are grouped by; none where the groups are steps of a chain."""
+        """The settings that runs are grouped by; none for a chain of steps."""
         return () if self.steps is not None else tuple(each for each in self.by if each.kind not in CHAIN_KINDS)
 
 
@@ -106,7 +106,7 @@ def step_options(command: Command) -> Command:
 def read_steps(
     source: tuple[str, ...], chain: StepOptions, options: "SourceOptions", *, tolerant: bool = False
 ) -> "list[Recording]":
-    """Return the runs with their steps, from the command line or from a file; the rest as `read_recordings` takes it.
+    """Return the runs with their steps; the rest as `read_recordings` takes it.
 
     Raises:
         UsageError: when there is neither, or both.
@@ -145,7 +145,7 @@ def read_steps(
 
 
 def _refuse_many_steps(source: str, readings: "Sequence[RunReading]") -> None:
-    """Refuse a source with so many runs that they are jobs beside each other and no steps after each other.
+    """Refuse a source with so many runs that they are parallel jobs, not steps.
 
     Raises:
         SettingsError: with the command that shows where their time went together.
@@ -156,7 +156,7 @@ def _refuse_many_steps(source: str, readings: "Sequence[RunReading]") -> None:
 def select_steps(
     source: tuple[str, ...], selection: "RunSelection", chain: StepOptions, options: "SourceOptions"
 ) -> tuple[str, ...]:
-    """Return what a person named, or the ids of the stored runs that are selected; the rest as `select_sources`.
+    """Return what a person named, or the ids of selected runs; the rest as `select_sources`.
 
     Raises:
         SettingsError: when so many runs are selected that they are no steps.
@@ -183,9 +183,9 @@ def _refuse_unlabelled(runs: int, where: str, words: Sequence[str]) -> None:
 
 
 def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:
-    """Return the runs that recorded a GPU, where that leaves a comparison; name the others on standard error.
+    """Return the runs with a GPU, where that leaves a comparison; name the others.
 
-    A store often holds a run of the CPU alone, and as the first step it would leave every other without a comparison.
+    A store often holds a run of the CPU alone, which as the first step would prevent every comparison.
     """
     kept = [one for one in found if one.run.gpus]
     if len(kept) < _FEWEST or len(kept) == len(found):
@@ -196,7 +196,7 @@ def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:
 
 
 def _with_settings(found: Sequence["Recording"], factors: Sequence[Factor]) -> Sequence["Recording"]:
-    """Return the runs that have the params and tags of `--by`, where they make two groups; name the others.
+    """Return the runs with the params and tags of `--by`, where they make two groups; name the others.
 
     A store often holds runs of other experiments beside those of a study.
     """
@@ -214,7 +214,7 @@ def _with_settings(found: Sequence["Recording"], factors: Sequence[Factor]) -> S
 
 
 def _add_labels(options: "SourceOptions", step: step_file.NamedStep, runs: int) -> "SourceOptions":
-    """Return the options with the params and the work of a step; they win over those of the command line.
+    """Return the options with the params and work of a step, which win over those given.
 
     Args:
         options: those of the command line.
@@ -228,7 +228,7 @@ def _add_labels(options: "SourceOptions", step: step_file.NamedStep, runs: int) 
 
 
 def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:
-    """Return the runs with what `--by` names as their step, groups in the order of their values."""
+    """Return the runs with what `--by` names as their step, in the order of its values."""
     labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
         for place, label in assign_steps([one.run for one in found], by)

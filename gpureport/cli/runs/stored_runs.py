@@ -28,7 +28,7 @@ def select_sources(
     options: "SourceOptions",
     check: "Callable[[Sequence[StoredRun]], None] | None" = None,
 ) -> tuple[str, ...]:
-    """Return what a person named, or the ids of the stored runs that are selected, oldest first.
+    """Return what a person named, or the ids of selected runs, oldest first.
 
     Args:
         source: what a person named.
@@ -60,7 +60,7 @@ def select_sources(
 
 
 def select_stored_runs(place: "Store", selection: RunSelection) -> "list[StoredRun]":
-    """Return the runs of a store that are wanted, oldest first; say on standard error which cannot be judged.
+    """Return the wanted runs of a store, oldest first; say which cannot be judged.
 
     Raises:
         SettingsError: when no run at all has a tag or param that is asked for.
@@ -73,7 +73,7 @@ def select_stored_runs(place: "Store", selection: RunSelection) -> "list[StoredR
 
 
 def _explain_damage(place: "Store", run_id: str) -> str:
-    """Return why a run is left out, and what to do; one that cannot be read now need not be damaged."""
+    """Return why a run is left out, and what to do."""
     folder = place.folder / "runs" / run_id
     try:
         place.get(run_id)
@@ -85,7 +85,7 @@ def _explain_damage(place: "Store", run_id: str) -> str:
 
 
 def note_undated_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> None:
-    """Say on standard error how many runs a selection by time leaves out, since their logs have no time stamps."""
+    """Say how many runs a selection by time leaves out for want of time stamps."""
     without_time = sum(stored.run.quality.synthetic_time for stored in runs)
     if without_time and any(each.key in TIMES for each in selection):
         print_note(
@@ -94,7 +94,7 @@ def note_undated_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> N
 
 
 def read_stored_runs(name: str, options: "SourceOptions") -> "list[Recording]":
-    """Return the stored run of a name, else the runs of the baseline of that name, as repetitions of a step.
+    """Return the stored run of a name, else the runs of that baseline, as repetitions of a step.
 
     Raises:
         StoreError: when there is neither, or what there is is damaged.

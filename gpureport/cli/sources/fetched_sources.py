@@ -53,7 +53,7 @@ def _fetch_source(source: str) -> str:
 
 
 def _parse_url(source: str) -> RemotePath | None:
-    """Return what a source names in a bucket; None where it is a path, or the locator of a tracker."""
+    """Return what a source names in a bucket, if it does."""
     if not is_bucket_url(source):
         return None
     place = parse_place(source)
@@ -61,7 +61,7 @@ def _parse_url(source: str) -> RemotePath | None:
 
 
 def _fetch_files_beside(log: RemotePath) -> None:
-    """Fetch what says beside a log which run it is of: the file of its recorder, and files of labels."""
+    """Fetch what says which run a log is of: the recorder's file, and files of labels."""
     names = {record_folder.RUN_FILE, record_folder.LABEL_FILE, f"{log.name}.json", f"{log.stem}.json"} - {log.name}
     for place in log.parent.iterdir():
         if place.name in names:

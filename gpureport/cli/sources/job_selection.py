@@ -17,7 +17,7 @@ EACH = 0
 
 
 def select_readings(reading: "RunReading", job: int) -> "Iterator[RunReading]":
-    """Yield the jobs of a run that are wanted; the run itself where it cannot be read, which whoever reads it tells.
+    """Yield the wanted jobs of a run, or the run itself where it cannot be read.
 
     Raises:
         SettingsError: when it has no such job.

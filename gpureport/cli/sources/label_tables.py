@@ -1,4 +1,4 @@
-"""The table that `--labels` names: read once a command, and at its end one line on what came of it."""
+"""The table that `--labels` names: read once per command, with a line on what came of it."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ def build_labels(options: LabelOptions) -> "Labels":
 
 
 def open_table(options: LabelOptions) -> "LabelTable | None":
-    """Return the table that a person names, read by the first call of a command; None where they name none.
+    """Return the table that a person names, if any, read once per command.
 
     Raises:
         SettingsError: when it cannot be read.
@@ -51,7 +51,7 @@ def _report_matches(table: "LabelTable") -> None:
 
 
 def _describe_matches(table: "LabelTable") -> Iterator[str]:
-    """Yield how many runs were labelled, why others were not, and what of the table was not used."""
+    """Yield how many runs were labelled, why others were not, and what was unused."""
     from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES  # noqa: PLC0415 - as above
 
     found = list(table.matches.values())

@@ -1,4 +1,4 @@
-"""What a person names more than once, by itself or with a folder, and recordings of a folder that repeat a step."""
+"""What a person names more than once, and recordings of a folder that repeat a step."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def drop_repeated_sources(sources: Sequence[str]) -> list[str]:
-    """Return sources without the files and folders that were named before, however written; say which these are.
+    """Return sources without what was named before, however written; say which that is.
 
     One that is named beside no other stays twice: a person compares it with itself.
     """
@@ -57,7 +57,7 @@ def _identify(run: "Run") -> tuple[object, ...]:
 
 
 def leave_out_named_runs(readings: "Sequence[RunReading]", source: str, named: Sequence[str]) -> "list[RunReading]":
-    """Return the runs of a source without those that a source within its folder names; say which these are.
+    """Return the runs of a source that no source within its folder names; say which those name.
 
     Args:
         readings: the runs of the source.
@@ -95,9 +95,9 @@ def _lies_in(log: Path, place: Path) -> bool:
 
 
 def label_repetitions(readings: "Sequence[RunReading]", source: str, named: Sequence[str], *, hidden: bool) -> None:
-    """Label the recordings of a folder as repetitions of one step, where it stands beside other sources.
+    """Label the recordings of a folder beside other sources as repetitions of one step.
 
-    A folder that `gpureport record` did not write into, and runs with a step label, stay as they are.
+    Folders that `gpureport record` did not write, and runs with a step label, stay as they are.
 
     Args:
         readings: the runs of the source.

@@ -57,7 +57,7 @@ def report_deleted_runs(source: str, runs: Sequence[str]) -> None:
 
 
 def report_group(source: str, group: str | None, recordings: Sequence[str]) -> None:
-    """Report which recordings `--group` makes one run: the name it takes is that of the run, and selects none.
+    """Report which recordings `--group` makes one run, by its name, which selects none.
 
     Args:
         source: what holds them.

@@ -1,4 +1,4 @@
-"""Which of several sources are one run: logs that only add to another one become its host and training logs."""
+"""Which sources are one run: logs that only add to another become its host and training logs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ _FEWEST = 2
 def pair_sources(
     sources: Sequence[str], options: "SourceOptions", *, steps: bool = False
 ) -> "list[tuple[str, SourceOptions]]":
-    """Return each source that is read as runs, with its options; what belongs to these runs is named in them.
+    """Return each source that is read as runs; what belongs to these runs is in its options.
 
     Host logs, training logs and further GPU logs of a run, named beside its main log, become `--host` and
     `--training` of it, whatever order they stand in.
@@ -27,11 +27,11 @@ def pair_sources(
     Args:
         sources: what a person named.
         options: how it is read.
-        steps: whether the sources are steps to compare, which stay apart where they would be one run.
+        steps: whether the sources are steps to compare, which stay apart.
 
     Raises:
         SettingsError: when options are not as many as sources.
-        SourceError: when a training log belongs to none of the runs, or may belong to several.
+        SourceError: when a training log belongs to no run, or may belong to several.
     """
     logs, hosts, training = split_companions(sources, options)
     named = options
@@ -62,7 +62,7 @@ def pair_sources(
 
 
 def split_companions(sources: Sequence[str], options: "SourceOptions") -> tuple[list[str], list[Path], list[str]]:
-    """Return the sources that hold GPUs or are no files, the host logs among them, and the training logs."""
+    """Return the sources with GPUs or no files, the host logs among them, and the training logs."""
     from gpureport.importers.sources import recognise_companion  # noqa: PLC0415 - loads pyarrow
 
     alone = len(sources) < _FEWEST or options.kind
@@ -77,7 +77,7 @@ def split_companions(sources: Sequence[str], options: "SourceOptions") -> tuple[
 
 
 def _is_log(source: str, options: "SourceOptions") -> bool:
-    """Return whether a source is a file or folder of logs, not a tracker or a run of the store."""
+    """Return whether a source is a file or folder of logs."""
     from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
 
     if source == "-" or not path_exists(source) or options.kind:
@@ -88,7 +88,7 @@ def _is_log(source: str, options: "SourceOptions") -> bool:
 def _join(
     pairs: "Sequence[tuple[str, SourceOptions]]", hosts: Sequence[Path], training: Sequence[str], *, steps: bool
 ) -> "list[SourceOptions | None]":
-    """Return for each source the options with what belongs to its runs; None where it belongs to those of another."""
+    """Return each source's options with what belongs to its runs; None where it belongs to others."""
     from gpureport.importers.runs import assign_training_logs, find_source_runs  # noqa: PLC0415 - loads pyarrow
     from gpureport.importers.sources import identify_training_logs  # noqa: PLC0415 - as above
 

@@ -26,7 +26,7 @@ def find_store(options: "SourceOptions") -> "Store":
 
 
 def find_lookup(options: "SourceOptions") -> "RunLookup":
-    """Return what finds the runs of the store by name; one command reads the names of a store once."""
+    """Return what finds stored runs by name; a command reads the names once."""
     place = find_store(options)
     context = click.get_current_context(silent=True)
     lookups: dict[str, RunLookup] = context.meta.setdefault(f"{__name__}.lookups", {}) if context else {}
@@ -34,7 +34,7 @@ def find_lookup(options: "SourceOptions") -> "RunLookup":
 
 
 def is_source(source: str, options: "SourceOptions | None" = None) -> bool:
-    """Return whether a word names a file, a folder or a tracker. Any other word is looked up in the store.
+    """Return whether a word names a file, folder or tracker; other words are for the store.
 
     Args:
         source: the word.

@@ -15,7 +15,7 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 
 
 def render(report: FleetReport) -> str:
-    """Return the report as JSON: null where a value was not recorded or is not known; times as ISO 8601."""
+    """Return the report as JSON: null for what is not known; times as ISO 8601."""
     zone = "UTC" if report.is_zoned else None
     times = {"started": report.started, "ended": report.ended}
     shown = {name: None if time is None else iso_time(time, zone) for name, time in times.items()}

@@ -1,4 +1,4 @@
-"""The page on many runs as one HTML file: the sister of a report, with its style sheet, and without a script."""
+"""The page on many runs as one HTML file, with its style sheet and without a script."""
 
 from markupsafe import Markup
 

@@ -18,7 +18,7 @@ from gpureport.report.wording import display
 
 
 def render(page: FleetPage) -> str:
-    """Return the page, its most important parts first; what is too long for it is in the other formats."""
+    """Return the page, the most important first; other formats hold what is too long."""
     return fit_lines(_list_lines(page), _list_closing(page))
 
 

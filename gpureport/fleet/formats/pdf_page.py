@@ -1,4 +1,4 @@
-"""The page on many runs set by typst: two pages to take to a meeting, and an appendix to look things up."""
+"""The page on many runs set by typst: two pages for a meeting, and an appendix."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

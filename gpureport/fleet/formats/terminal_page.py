@@ -83,7 +83,7 @@ def _list_first_rows(part: PagePart, place: Page, most: int) -> Iterator[Line]:
 
 
 def _list_rows(table: Table, place: Page, most: int) -> Iterator[Line]:
-    """Yield the first rows of a table: figures in columns, words one after the other, without what stands small."""
+    """Yield the first rows of a table: figures in columns, then the words without small print."""
     if not table.numeric[0]:
         for row in table.rows[:most]:
             words = (cell.text for cell, is_figure in zip(row.cells, table.numeric, strict=True) if not is_figure)

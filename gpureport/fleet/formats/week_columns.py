@@ -1,4 +1,4 @@
-"""Columns of weeks: GPU time used below, lost above it, unknown on top; a week covered in part is hatched."""
+"""Columns of weeks: GPU time used below, lost above, unknown on top; partial weeks are hatched."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _GAP = 6.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axes:
-    """Where a week lies across, how high one unit of GPU time is, and every how many weeks have labels."""
+    """Where a week lies across, the height of a unit of GPU time, and how often weeks have labels."""
 
     across: HorizontalScale
     unit: float
@@ -37,7 +37,7 @@ class _Axes:
     each_on_narrow: int
 
     def choose_class(self, place: int) -> str | None:
-        """Return the attribute of a label that stands on wide pages alone; None for a week without a label."""
+        """Return the attribute of a label for wide pages alone; None without a label."""
         if place % self.each:
             return None
         return "" if self.across.width or place % self.each_on_narrow == 0 else ' class="wide-only"'

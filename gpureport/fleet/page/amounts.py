@@ -100,7 +100,7 @@ def format_lost_share(use: TimeUse, *, is_lower_bound: bool = False) -> str:
 
     Args:
         use: of one run or more.
-        is_lower_bound: whether more may be lost; a bound of next to nothing says nothing, and is `not known`.
+        is_lower_bound: whether more may be lost; a tiny bound is `not known`.
     """
     known = use.gpu_seconds - use.unknown_gpu_seconds
     if is_lower_bound and known > 0 and use.lost_ratio is not None:

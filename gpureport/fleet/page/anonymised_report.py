@@ -1,6 +1,6 @@
 """The report on many runs without the names of people, projects, machines, jobs, runs and GPUs.
 
-Most names are not part of the report, so none can be looked for in a text: what may hold one is replaced as a whole.
+Names cannot be looked for in a text, so what may hold one is replaced as a whole.
 """
 
 import re
@@ -29,7 +29,7 @@ _SHOWN = 8
 
 
 def anonymise_fleet_report(report: FleetReport) -> FleetReport:
-    """Return the report with names replaced by numbers or short hashes; times, amounts and GPU models stay."""
+    """Return the report with numbers or short hashes for names; times, amounts and models stay."""
     names = _Pseudonyms()
     # groupings first, so that numbers follow the order of losses
     return replace(

@@ -18,7 +18,7 @@ _USED = {"computing", "short_pauses"}
 
 
 def build_class_bars(report: FleetReport, amounts: Amounts) -> TimeSpent | None:
-    """Return the bars: all runs, then the lost classes, the largest first, then the others; None without GPU time."""
+    """Return the bars: all runs, the lost classes, the largest first, then the others."""
     if not report.use.gpu_seconds:
         return None
     end = amounts.scale(report.use.gpu_seconds)

@@ -38,5 +38,5 @@ def name_label(label: str) -> str:
 
 
 def shorten_name(name: str) -> str:
-    """Return a name of a run, a person or a machine: cleaned, and cut in its middle where it is long."""
+    """Return a name of a run, person or machine: cleaned, and cut in its middle if long."""
     return display.shorten_middle(display.clean(name), _NAME)

@@ -1,4 +1,4 @@
-"""The four key figures: what was lost, how much there was, what would save most, which GPUs to take out."""
+"""The four key figures: loss, size, best saving, GPUs to take out."""
 
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport
 from gpureport.fleet.page.amounts import Amounts, format_lost_share

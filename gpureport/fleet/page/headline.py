@@ -98,7 +98,7 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
 
 
 def _describe_short_pauses(report: FleetReport) -> Iterator[str]:
-    """Yield how much of the observed time went in short pauses that may be lost as well, and which run has most."""
+    """Yield how much of the observed time short pauses may have lost, and the run with most."""
     ratio = measure_pauses_ratio({each.name: each.gpu_seconds for each in report.classes})
     if report.pausing_runs and ratio >= NOTABLE:
         where = f", the longest in {shorten_name(report.pausing_runs[0].name)}" if report.use.runs > 1 else ""

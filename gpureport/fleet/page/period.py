@@ -14,7 +14,7 @@ _DAYS_FROM = 2 * 86_400
 
 
 def name_period(report: FleetReport) -> str:
-    """Return when the runs ran, as a headline says it: `in October`, `in 18 days`; empty without times."""
+    """Return when the runs ran, such as `in October` or `in 18 days`; empty without times."""
     if report.started is None or report.ended is None:
         return ""
     start, end = _read_day(report.started), _read_day(report.ended)

@@ -1,4 +1,4 @@
-"""What runs are called on the page of many runs: by their names, and where some are alike also by where they lie."""
+"""What runs are called on the page of many runs: their names, and sources where names are alike."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ _ID, _LONGEST_KEY = 8, 24
 
 
 def name_runs(runs: Sequence[RunName]) -> list[str]:
-    """Return the names of some runs; where different ones share a name, each is followed by its source in brackets."""
+    """Return the names of some runs, where they are alike with the source in brackets."""
     alike: defaultdict[str, dict[str, RunName]] = defaultdict(dict)
     for run in runs:
         alike[run.name][run.id] = run
@@ -26,7 +26,7 @@ def name_runs(runs: Sequence[RunName]) -> list[str]:
 
 
 def _describe_sources(runs: Collection[RunName]) -> dict[str, str]:
-    """Return where each of some runs lies, short, by its id: of logs as much of their paths as tells them apart."""
+    """Return where each of some runs lies, short, by its id: as much of a path as tells it apart."""
     shown = {run.id: _describe_tracked(run.source) if run.source else run.id[:_ID] for run in runs}
     logs = [run for run in runs if run.source and not shown[run.id]]
     paths = longer_names([run.source or "" for run in logs])
@@ -36,7 +36,7 @@ def _describe_sources(runs: Collection[RunName]) -> dict[str, str]:
 
 
 def _describe_tracked(source: str) -> str:
-    """Return the store and the beginning of the id of a run of a tracker: `mlflow.db#84fcdd07`; empty of a log."""
+    """Return the store and short id of a run of a tracker: `mlflow.db#84fcdd07`; empty of a log."""
     prefix = next((each for each in LOCATORS if source.startswith(each)), "")
     store, _, key = source.removeprefix(prefix).rpartition("#")
     # keys that people read differ at their ends, such as PROJECT-101; longer ids are random

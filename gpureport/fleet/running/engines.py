@@ -68,7 +68,7 @@ def open_engine(name: str, scheduler: str | None) -> Engine:
 
 @contextmanager
 def _open_processes(count: int) -> Iterator[Executor]:
-    """Open a pool of processes. They are not forked from this one, whose threads hold locks of Arrow."""
+    """Open a pool of processes that are not forked, as threads here hold locks of Arrow."""
     way = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
     # the server that workers are forked from keeps the environment that it was started with
     environment = dict(os.environ)
@@ -83,7 +83,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """End with the process that owns the pool, leave an interruption to it, and the other cores to other workers."""
+    """End with the process that owns the pool; leave interruptions and other cores alone."""
     import pyarrow as pa  # noqa: PLC0415 - a worker of its own
 
     owner = parent_process()
@@ -96,7 +96,7 @@ def _prepare_worker(environment: dict[str, str]) -> None:
 
 
 def _end_with(owner: BaseProcess) -> None:
-    """End this process as soon as the one that owns the pool has ended, which may be killed and say nothing.
+    """End this process once the one that owns the pool has ended, which may be killed.
 
     What a worker writes appears whole or not at all, so that it may end anywhere.
     """

@@ -143,7 +143,7 @@ def read_sources(tasks: Sequence[ReadTask], engine: Engine, watch: Watch) -> lis
 
 
 def _read_each(tasks: Sequence[ReadTask], engine: Engine) -> Iterator[tuple[ReadTask, ReadOutcome | Exception]]:
-    """Yield what became of each log. The connection to a tracker goes to no worker: its runs are read here."""
+    """Yield what became of each log. Runs of a tracker are read here, not by a worker."""
     portable: list[ReadTask] = []
     others: list[ReadTask] = []
     for task in tasks:

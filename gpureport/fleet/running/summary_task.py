@@ -1,4 +1,4 @@
-"""One run to be read or summarised: what goes to a worker, and what comes back. All of it can be pickled."""
+"""One run to read or summarise: what goes to a worker and comes back, all of it picklable."""
 
 import traceback
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class SummaryTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOutcome:
-    """What became of a log: the id of its run, or why it could not be read, and the traceback of a fault."""
+    """What became of a log: the id of its run, or why it failed, with the traceback of a fault."""
 
     locator: str
     run_id: str = ""
@@ -107,7 +107,7 @@ def _is_fault(error: Exception) -> bool:
 
 
 def describe_failed_run(task: SummaryTask, failure: str) -> GpuSummary:
-    """Return a summary that says why a run could not be summarised, with what can still be said of it."""
+    """Return a summary that says why a run could not be summarised."""
     try:
         known = run_summary.describe_run(_find_entry(Store(task.store), task.run_id).run, "")
     except (GpureportError, OSError):
@@ -138,7 +138,7 @@ def _check_version(settings: SummarySettings) -> None:
 
 
 def run_read_task(task: ReadTask) -> ReadOutcome:
-    """Read a log into the store and return the id of its run, or why it cannot be read, whatever happens."""
+    """Read a log into the store and return the id of its run, or why it failed."""
     locator = str(task.reading.locator)
     try:
         entry, _ = task.read(Store(task.store), task.reading, force=False)

@@ -53,7 +53,7 @@ class TaskPool(Generic[Task, Result]):
         self._under_way: dict[Future[Result], int] = {}
 
     def run(self) -> Iterator[tuple[Task, Result | Exception]]:
-        """Yield every task with its result as they are done, or with the error that its worker raised."""
+        """Yield every finished task with its result, or the error of its worker."""
         while self._waiting:
             try:
                 with self._engine.open() as executor:
@@ -90,7 +90,7 @@ class TaskPool(Generic[Task, Result]):
         return any(self._deaths[place] for place in self._under_way.values())
 
     def _blame_tasks(self) -> Iterator[tuple[Task, Result | Exception]]:
-        """Yield what was done before the workers died, and the tasks to give up; the others wait again."""
+        """Yield what was done before the workers died, and the tasks to give up."""
         under_way, self._under_way = self._under_way, {}
         again = []
         for future, place in under_way.items():

@@ -55,7 +55,7 @@ def _sum_seconds(findings: Sequence[Finding], kind: str, unjudged: Iterable[str]
 def _count_errors(
     recording: Recording, device: str, findings: Sequence[Finding], counters: Sequence[str], unjudged: Iterable[str]
 ) -> int | None:
-    """Return by how much counters of memory errors rose in the run; None where they were not recorded."""
+    """Return by how much counters of memory errors rose in the run, if recorded."""
     rises = [
         each.observed
         for finding in findings

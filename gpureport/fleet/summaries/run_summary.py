@@ -24,7 +24,7 @@ _Times = Mapping[str, Mapping[str, float]]
 
 
 def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[GpuSummary]:
-    """Return a summary of each GPU of a run, in the order of the run; a single one where it holds no GPU.
+    """Return a summary of each GPU of a run, in its order; a single one without a GPU.
 
     Args:
         recording: the run and its series.
@@ -39,7 +39,7 @@ def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[Gp
 
 
 def describe_run(run: Run, key: str) -> GpuSummary:
-    """Return what is known of a run without looking at its series; a time without a date is of 1970, and no time."""
+    """Return what is known of a run without its series; no time where the date is missing."""
     timeless = run.quality.synthetic_time or run.ended < 365 * 86_400_000_000
     return GpuSummary(
         key=key,
@@ -58,7 +58,7 @@ def describe_run(run: Run, key: str) -> GpuSummary:
 
 
 def mark_failed(whole: GpuSummary, error: str) -> GpuSummary:
-    """Return what is known of a run that could not be summarised, with the reason; its key fits no run."""
+    """Return what is known of a run that failed, with the reason; its key fits no run."""
     return replace(whole, key="", error=error)
 
 

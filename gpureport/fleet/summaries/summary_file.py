@@ -41,7 +41,7 @@ class SummaryFile:
         self._loaded: list[GpuSummary] = []
 
     def load(self) -> list[GpuSummary]:
-        """Return what is kept; a damaged file is passed over, and its runs are to be summarised again."""
+        """Return what is kept, without damaged files; their runs are summarised again."""
         self.damaged = []
         self._found = sorted(self._parts.glob("[!.]*.parquet"))
         tables = (self._read(path) for path in (self.path, *self._found) if path.exists())

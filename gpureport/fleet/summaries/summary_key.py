@@ -78,7 +78,7 @@ class KeyMaker:
         self._shared = [settings.version, settings.thresholds, *([repr(own)] if own != OwnSecrets() else [])]
 
     def make_key(self, stored: StoredRun) -> str:
-        """Return the key of a run: its series, what importers and labels say that rules look at, and the rules."""
+        """Return the key of a run: its series, the labels that rules look at, and the rules."""
         run, pairs = stored.run, stored.run.params_and_tags
         setup = repr((read_setup(pairs), find_framework(pairs)))
         is_training = any(is_training_name(name) for name, _ in pairs)

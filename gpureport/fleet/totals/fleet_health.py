@@ -100,7 +100,7 @@ def _count_symptom(gpus: Iterable[PricedGpu], symptom: Symptom) -> SymptomCount:
 
 
 def _count_remapped_rows(gpus: Iterable[PricedGpu]) -> SymptomCount:
-    """Return the rows remapped from run to run: those of the time before the first run say nothing of now."""
+    """Return the rows remapped from run to run, not those from before the first."""
     known = [(gpu, rows) for gpu in gpus if (rows := gpu.summary.health.remapped_rows) is not None]
     rises = [(later, more - fewer) for (_, fewer), (later, more) in pairwise(known) if more > fewer]
     return SymptomCount(
@@ -112,7 +112,7 @@ def _count_remapped_rows(gpus: Iterable[PricedGpu]) -> SymptomCount:
 
 
 def _judge_symptoms(shown: Iterable[SymptomCount]) -> CardVerdict:
-    """Return whether to take a card out: for an error no memory may have, a second loss, or a lasting symptom."""
+    """Return whether to take a card out: for a grave error, a second loss, or a lasting symptom."""
     for each in shown:
         is_frequent = len(each.runs) >= _SEVERAL
         is_lasting = is_frequent and len(each.runs) >= _MOST_OF_THEM * each.assessed

@@ -68,7 +68,7 @@ def _name(summary: GpuSummary) -> RunName:
 
 
 def _count_cards(gpus: Sequence[PricedGpu]) -> int | None:
-    """Return how many different GPUs there are; None where one of several runs cannot be told from others."""
+    """Return how many different GPUs there are; None where runs may share one."""
     known = {gpu.summary.card for gpu in gpus}
     if None in known and len({gpu.summary.run_id for gpu in gpus}) > 1:
         return None

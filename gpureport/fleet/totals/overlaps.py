@@ -59,7 +59,7 @@ def _compare_runs(gpus: Sequence[PricedGpu]) -> Iterator[Pair]:
 
 
 def _measure_excess(gpus: Sequence[PricedGpu]) -> float:
-    """Return the seconds of all runs of one GPU beyond those in which any of them ran; a run counts once."""
+    """Return by how much the seconds of all runs of one GPU exceed those with any run."""
     spans = _sort_spans([*{gpu.summary.run_id: gpu for gpu in gpus}.values()])
     excess, busy_until = 0, spans[0][0]
     for start, end, _ in spans:

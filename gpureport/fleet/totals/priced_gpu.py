@@ -44,7 +44,7 @@ class PricedGpu:
 
 
 def price_summaries(summaries: Iterable[GpuSummary], prices: Prices) -> list[PricedGpu]:
-    """Return the summaries of GPUs with their prices, in their order; runs without a GPU are left out."""
+    """Return the summaries with a GPU, in their order, with their prices."""
 
     @cache
     def find_price(model: str | None, labels: tuple[tuple[str, str], ...]) -> float | None:

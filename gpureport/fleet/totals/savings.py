@@ -20,7 +20,7 @@ Loss = tuple[PricedGpu, FindingSummary, float]  # a GPU, a finding on it, and th
 def merge_advice(gpus: Sequence[PricedGpu]) -> tuple[Saving, ...]:
     """Return the steps of the catalogue by what they could save at most, the most first.
 
-    Only the first step of a finding gets its time; of one whose cause is not shown, only to record more does.
+    Only the first step of a finding gets its time; without a shown cause, only to record more does.
     """
     losses: defaultdict[str, list[Loss]] = defaultdict(list)
     for gpu in gpus:

@@ -44,7 +44,7 @@ def _list_mondays(first: datetime, last: datetime) -> list[datetime]:
 
 
 def _list_shares(begin: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
-    """Yield the Monday of each week that a stretch of time touches, with the share of the stretch in that week."""
+    """Yield the Monday of each week that a time touches, with its share in that week."""
     day = begin.replace(hour=0, minute=0, second=0, microsecond=0)
     monday = day - timedelta(days=day.weekday())
     if end <= begin:

@@ -42,20 +42,20 @@ def list_worst_runs(ranked: Sequence[Sequence[PricedGpu]]) -> tuple[RunUse, ...]
 
 
 def list_pausing_runs(gpus: Sequence[PricedGpu]) -> tuple[RunName, ...]:
-    """Return the runs of which short pauses took more than 30% of the time, those with the longest pauses first."""
+    """Return the runs with over 30% of short pauses, those with the longest first."""
     found = [(_measure_long_pauses(own), run, own[0].run) for run, own in group_by_run(gpus).items()]
     ordered = sorted((each for each in found if each[0] > 0), key=lambda each: (-each[0], each[1]))
     return tuple(name for _, _, name in ordered[:_MOST_RUNS])
 
 
 def _measure_long_pauses(gpus: Sequence[PricedGpu]) -> float:
-    """Return the GPU-seconds of short pauses of one run; 0 where they took no more than 30% of the time."""
+    """Return the GPU-seconds of short pauses of one run; 0 up to 30% of the time."""
     seconds = sum_seconds_by_class(gpu.summary.seconds for gpu in gpus)
     return 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
 
 
 def find_half_of_loss(ranked: Sequence[Sequence[PricedGpu]]) -> tuple[int, str | None]:
-    """Return the fewest runs that together lost half of the time, and the class with most of what they lost."""
+    """Return the fewest runs with half of the time lost, and the class they lost most in."""
     whole = sum(gpu.lost_seconds for own in ranked for gpu in own)
     counted, lost = 0, 0.0
     for own in ranked:

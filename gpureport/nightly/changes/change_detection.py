@@ -1,4 +1,4 @@
-"""When a figure changed: level shifts over a window of nights, never one night against the one before."""
+"""When a figure changed: level shifts over a window of nights, never between two alone."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -130,7 +130,7 @@ def _noise_about_levels(values: "FloatArray", edges: list[int], grain: float) ->
 def _are_both_levels_occupied(
     values: "FloatArray", edges: list[int], at: int, levels: tuple[float, float, float], deviation: float
 ) -> bool:
-    """Return whether both levels of a step have enough values of their own, nearer to them than to the other."""
+    """Return whether both levels of a step have enough values that are nearer to them."""
     before, after, _ = levels
     old, new = values[edges[at - 1] : edges[at]], values[edges[at] : edges[at + 1]]
     return _is_level_occupied(old, before, after, deviation) and _is_level_occupied(new, after, before, deviation)
@@ -186,7 +186,7 @@ def widen_interval(shift: LevelShift, finest: float) -> LevelShift:
 
 
 def _clamp_to_values(level: float, values: "FloatArray") -> float:
-    """Return a level no further out than any of its values: of zeros it is zero, whatever rounding left of it."""
+    """Return a level within its values: of zeros it is zero, without rounding errors."""
     return min(max(level, float(values.min())), float(values.max()))
 
 

@@ -25,7 +25,7 @@ class ChangeEvent:
     Attributes:
         date: the first night of them.
         label: another name of that night.
-        changes: the figures that changed; the job's own figure first, the others as figures are ordered.
+        changes: the figures that changed; the job's own first, then in the order of figures.
         verdict: `worse` or `better` by the job's own figure; `changed` where that stayed the same.
         is_new: whether the latest night is the first to show it: what decides the verdict, not a figure that joins it.
         is_undone: whether a later change took the job's own figure back to where it was before.
@@ -62,7 +62,7 @@ def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
 
 
 def _events_of_group(trends: Sequence[Trend]) -> Iterator[ChangeEvent]:
-    """Yield the events of one group; a night more than two after the first change of an event begins the next one."""
+    """Yield the events of one group; more than two nights after its first change the next begins."""
     own = _own_figures(trends)
     nights = {point.date: place for place, point in enumerate(trends[0].points)}
     held: list[tuple[Trend, FigureChange]] = []
@@ -131,6 +131,6 @@ def judge_events(events: Iterable[ChangeEvent]) -> EventVerdicts:
 
 
 def own_trend(trends: Sequence[Trend]) -> Trend | None:
-    """Return the course of the own figure of one group; None where none of these figures was recorded."""
+    """Return the course of the own figure of one group, if any was recorded."""
     recorded = {trend.kind.name: trend for trend in trends}
     return next((recorded[name] for name in _own_figures(trends) if name in recorded), None)

@@ -22,7 +22,7 @@ class LatestNight:
         new_events: events that this night first shows: the latest of each group, the worse ones first; then those that
             a later one has overtaken.
         unrecorded: figures that its runs no longer record.
-        nights_needed: groups with too few nights, and how many more each needs before a change can be detected.
+        nights_needed: groups with too few nights, and how many more each needs.
     """
 
     date: str
@@ -70,7 +70,7 @@ def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Tre
 
 
 def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -> list[tuple[str, str]]:
-    """Return the groups of the latest night; where it lacks a run, those of the night with data before it as well."""
+    """Return the groups of the latest night; where it lacks a run, also those of the night before."""
     groups = list(latest.groups)
     dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
     if latest.missing_runs and dates:

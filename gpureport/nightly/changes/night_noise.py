@@ -1,4 +1,4 @@
-"""The noise of a figure: how much it differs between nights when nothing changed, with correlated nights."""
+"""The noise of a figure: how much it differs between correlated nights without a change."""
 
 from dataclasses import dataclass
 from math import erf, exp, pi, sqrt
@@ -77,7 +77,7 @@ class NightNoise:
         return np.clip(values, median - reach, median + reach)
 
     def _prewhiten(self, rows: "FloatArray") -> "FloatArray":
-        """Return rows less what they take from the one before, so that each is as uncertain as any other."""
+        """Return rows less what they take from the one before, all equally uncertain."""
         first = sqrt(1 - self.correlation**2) * rows[:1]
         return np.concatenate([first, rows[1:] - self.correlation * rows[:-1]])
 
@@ -129,7 +129,7 @@ def _estimate_correlation(values: "FloatArray", one: float) -> float:
 
 
 def _robust_deviation(differences: "FloatArray") -> float:
-    """Return the standard deviation about zero; of few differences a mean, where most are exactly zero."""
+    """Return the standard deviation about zero; a mean where most differences are zero."""
     sizes = np.abs(differences)
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _REACH * unit)

@@ -50,7 +50,7 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A figure in one night: the mean over its runs; None if it was not recorded or there are no data."""
+    """A figure in one night: the mean over its runs; None if not recorded."""
 
     date: str
     label: str
@@ -88,7 +88,7 @@ class Trend:
 
     @property
     def is_no_longer_recorded(self) -> bool:
-        """Whether the latest night has runs without this figure, though one of the ten nights before had it."""
+        """Whether the latest night has runs without this figure, unlike one of the ten before."""
         if not self.points[-1].runs or self.points[-1].value is not None:
             return False
         before = [point for point in self.points[:-1] if point.runs]
@@ -101,7 +101,7 @@ class Trend:
 
 
 def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
-    """Return the course of every figure that was ever recorded, by step and model, in the order figures are shown."""
+    """Return the course of every recorded figure, by step and model, in their usual order."""
     dates = {night.date: night.label for night in nights}
     grouped: defaultdict[tuple[str, str], defaultdict[str, list[tuple[NightlyRecord, NightlyRun]]]]
     grouped = defaultdict(lambda: defaultdict(list))

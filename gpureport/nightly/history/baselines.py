@@ -1,6 +1,6 @@
-"""Named baselines: runs copied into the store's `baselines/` folder, whole, so that they can live in git or a bucket.
+"""Named baselines: runs copied into the store's `baselines/` folder, whole, for git or a bucket.
 
-Each baseline is a small store of its own. A copy stays as it is when the run it came from is relabelled or removed.
+Each is a small store. A copy stays as it is when its run is relabelled or removed.
 """
 
 import re

@@ -69,7 +69,7 @@ class FigureKind:
 
     @property
     def is_timed(self) -> bool:
-        """Whether it goes by how long a job took for its work, which is known no finer than it is sampled."""
+        """Whether it goes by the job's time for its work, known no finer than it is sampled."""
         return self.name in TIMED_FIGURES
 
 

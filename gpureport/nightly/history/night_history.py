@@ -1,4 +1,4 @@
-"""The history: a folder of records that are only ever added, so that folders of several jobs merge by copying."""
+"""The history: a folder of records that are only added, so that folders merge by copying."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ class History:
         self.folder = store / FOLDER
 
     def append(self, night: NightlyRecord) -> Place:
-        """Add a record as one file, which appears whole or not at all and is named by its content; return the file.
+        """Add a record as one file, whole or not at all, named by its content; return the file.
 
         One that is there already stays as it is, unless its runs were recorded otherwise since then: it is the latest
         of them again.
@@ -47,7 +47,7 @@ class History:
         return path
 
     def _is_overtaken(self, night: NightlyRecord) -> bool:
-        """Return whether a run of a record that is there already was recorded again after it, otherwise."""
+        """Return whether a run of a record was recorded again later, otherwise."""
         ids = {run.run_id for run in night.measured_runs}
         latest = [other for other in self.read_latest() if other.date == night.date]
         return any(other.file != night.id and ids & {run.run_id for run in other.measured_runs} for other in latest)
@@ -142,7 +142,7 @@ def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[Night
 
 
 def _keep_runs(night: NightlyRecord, runs: Sequence[NightlyRun]) -> NightlyRecord:
-    """Return a record with some of its runs, and without the checks of runs that were recorded again."""
+    """Return a record with some of its runs, without checks of those recorded again."""
     kept = tuple(run for run in night.runs if any(run is one for one in runs))
     gone = {run.name for run in night.measured_runs} - {run.name for run in kept}
     return replace(night, runs=kept, checks=tuple(check for check in night.checks if check.run not in gone))

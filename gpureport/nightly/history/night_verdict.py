@@ -8,7 +8,7 @@ from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 
 
 def judge_nights(records: Sequence[NightlyRecord]) -> Verdict | None:
-    """Return the verdict on all runs of some records; None where no rule was set and every run has data."""
+    """Return the verdict on all runs of some records, if any rule was set or data is missing."""
     checks = tuple(check for record in records for check in _list_checks(record))
     return Verdict(checks=checks) if checks else None
 
@@ -25,7 +25,7 @@ def _list_checks(record: NightlyRecord) -> Iterator[Check]:
 
 
 def _checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return the checks of a run; one of a step, or of no run at all, stands with the first run of it."""
+    """Return the checks of a run; those of a step or of no run are with its first run."""
     first = {other.step: other for other in reversed(record.measured_runs)}
     names = {other.name for other in record.measured_runs}
     steps = {other.step for other in record.measured_runs}

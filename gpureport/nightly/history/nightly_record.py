@@ -77,7 +77,7 @@ class NightlyRecord:
         command: the command that recorded it, printed in its report.
         version: version of gpureport.
         runs: one for each run, and one for each source without data.
-        checks: the limits that its runs were checked against, with their outcomes; empty without limits.
+        checks: the outcomes of the limits for its runs; empty without limits.
         recorded: when, in microseconds. This and `file` are no run of the id.
         file: name of the file it was read from, without its suffix; empty before it is written.
     """

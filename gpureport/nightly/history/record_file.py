@@ -1,4 +1,4 @@
-"""A record as one small Parquet file: a row for each figure, so that any tool reads all records as one table."""
+"""A record as one small Parquet file, a row per figure, so that any tool reads all as one table."""
 
 import json
 from collections.abc import Iterator

@@ -35,7 +35,7 @@ def render_openmetrics(runs: Sequence[SampledRun], checks: Sequence[Check]) -> s
 
 
 def _measure_run(run: SampledRun) -> dict[Figure, float]:
-    """Return the figures of a run: means of what had settled after enough steady time, else those of the whole run."""
+    """Return the figures of a run: means of the steady time if long enough, else of the whole run."""
     plain = read_run(run)
     interval = run.series.interval if run.series else 0.0
     values = {}

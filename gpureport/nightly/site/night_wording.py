@@ -102,7 +102,7 @@ def figure_page_name(step: str, model: str, kind: FigureKind) -> str:
 
 
 def describe_event(event: ChangeEvent) -> str:
-    """Return an event as a sentence: the job's own figure first, then the largest part of GPU time behind it."""
+    """Return an event as a sentence: the job's own figure, then its largest part of GPU time."""
     (trend, change), *others = event.changes
     # a change in per cent is the same for one unit of work as for a thousand
     title = name_for_one(trend.kind.title)
@@ -127,7 +127,7 @@ def format_day(night: str) -> str:
 
 
 def describe_headline(night: LatestNight) -> str:
-    """Return the headline of the latest night: what is missing, what failed, what changed, or that nothing did."""
+    """Return the headline of the latest night: what is missing, failed or changed."""
     if not night.date:
         return "No night is recorded yet."
     return f"{format_day(night.date)}: {_describe_most_important(night)}"
@@ -167,7 +167,7 @@ def describe_latest_night(night: LatestNight) -> list[str]:
 
 
 def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]:
-    """Yield what an event changed from which level, with its interval, and which params changed with it."""
+    """Yield what an event changed from which level, with its interval, and the changed params."""
     trend, change = event.changes[0]
     before, after = (format_value(trend.kind, level) for level in (change.shift.before, change.shift.after))
     of = f" of {format_group(*event.group)}" if len(night.groups) > 1 else ""

@@ -96,7 +96,7 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
 
 
 def _build_night_table(nights: Sequence[NightlyRecord], reports: Collection[str]) -> NightTable:
-    """Return a row for each run and each source without data, the newest first, with the figures that any run has."""
+    """Return a row per run and source without data, the newest first, with the figures of any run."""
     runs = [run for night in nights for run in night.runs]
     kinds = [kind for kind in KEY_FIGURES if any(run.value(kind.name) is not None for run in runs)]
     return NightTable(
@@ -149,7 +149,7 @@ def _night_row(
 
 
 def _format_findings(run: NightlyRun) -> str:
-    """Return how many findings of each severity there are that calls for action; empty where that is not known."""
+    """Return how many findings of each severity call for action; empty if not known."""
     known = {severity: run.value(f"findings_{severity}") for severity in ("problem", "warning")}
     counts = {severity: round(count) for severity, count in known.items() if count is not None}
     found = [display.plural(count, severity) for severity, count in counts.items() if count]
@@ -258,7 +258,7 @@ def build_figure_page(
 
 
 def _explain_no_changes(trends: Sequence[Trend]) -> str:
-    """Return what is said where no change is listed: too few nights are no sign that nothing changed."""
+    """Return what is said without a change: too few nights may hide one."""
     judged = any(not trend.nights_needed for trend in trends)
     return "No change in the nights recorded." if judged else "Not enough data: too few nights hold a value."
 

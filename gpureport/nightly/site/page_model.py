@@ -60,7 +60,7 @@ class MainCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureRow:
-    """A figure on the index: its newest value, its night where that is `late`, its course, and where its page is."""
+    """A figure on the index: its newest value, the night if `late`, its course, and its page."""
 
     title: str
     newest: str

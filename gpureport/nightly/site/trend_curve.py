@@ -142,7 +142,7 @@ def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width:
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
-    """Return at most eight dates between two nights: days a round number apart, or first days of months."""
+    """Return at most eight dates between two nights: round days apart, or first days of months."""
     days = (last - first).days
     apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
     if apart:
@@ -156,7 +156,7 @@ def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
 
 
 def _value_range(values: Sequence[float], most: float) -> tuple[float, float]:
-    """Return a range that holds all values, is never empty, and reaches neither below nothing nor above the `most`."""
+    """Return a range, never empty, of all values, neither below nothing nor above `most`."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     missing = max(abs(low), abs(high)) * _LEAST_RANGE - (high - low)
     if missing <= 0 and high > low:
@@ -179,7 +179,7 @@ def _unbroken_stretches(points: Sequence[Point], scale: _Scale) -> Iterator[tupl
 
 
 def _levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:
-    """Yield the levels before and after each change, as far as they are shown; none where nothing changed."""
+    """Yield the levels before and after each change, as far as they are shown."""
     if not trend.changes:
         return
     starts = [trend.recorded_points[0].date, *(change.date for change in trend.changes)]

@@ -1,4 +1,4 @@
-"""Where the GPU time went and GPU use over time, drawn for pictures of their own: labels and figures are in them."""
+"""Where GPU time went and GPU use over time, as pictures with their own labels and figures."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ _LETTER = 7.0
 
 
 def build_spent_figure(spent: TimeSpent, *, above: float) -> Figure:
-    """Return the bars of GPU time with their totals and changes; `above` is room for a heading, in points."""
+    """Return the bars of GPU time with totals and changes; `above` is points for a heading."""
     with canvas.chart_settings():
         figure, axes, points = _new_rows([bar.label for bar in spent.bars], spent.end, above + _LEGEND)
         for place, bar in enumerate(spent.bars):
@@ -37,7 +37,7 @@ def build_spent_figure(spent: TimeSpent, *, above: float) -> Figure:
 
 
 def build_use_figure(use: UseOverTime, *, above: float) -> Figure:
-    """Return utilisation over time with its band of classes; `above` is room for a heading, in points."""
+    """Return utilisation over time with its classes; `above` is points for a heading."""
     with canvas.chart_settings():
         labels = [f"{row.label}, {row.small}" if row.small else row.label for row in use.rows]
         figure, axes, _ = _new_rows(labels, use.seconds, above)

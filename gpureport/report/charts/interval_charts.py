@@ -1,6 +1,6 @@
-"""Figures of every step with their intervals, drawn as dots or bars under the names of the steps, with a dot a run.
+"""Figures of every step with their intervals, as dots or bars under its name, with a dot per run.
 
-The figures are narrow, so that two stand beside each other on a wide page and below each other on a telephone.
+The figures are narrow: two are side by side on a wide page, else below each other.
 """
 
 from math import ceil, floor, inf, log10
@@ -121,7 +121,7 @@ def _round_ticks(low: float, high: float) -> FloatArray:
 
 
 def _draw_row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart, *, unit: float) -> None:
-    """Draw a step: its name and figure above, dot or bar with the interval below; `unit` is what a point stands for."""
+    """Draw a step: name and figure above its dot or bar; `unit` is what a point means."""
     across = axes.get_yaxis_transform()
     name = display.shorten_middle(row.label, _LABEL)
     axes.text(0, top + 13, name, transform=across, fontsize=_TEXT, color=INK.stand_in)

@@ -1,4 +1,4 @@
-"""Replaces the stand-in colours of a figure by those of the light theme, for formats without a style sheet."""
+"""Replaces stand-in colours by the light theme, for formats without a style sheet."""
 
 from matplotlib.artist import Artist
 from matplotlib.colors import to_hex

@@ -71,7 +71,7 @@ class ClassFill:
     text: str = DARK_TEXT
 
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart; the hatch says the same without colour.
+# Okabe and Ito's colours suit any colour vision; the hatch says the same without colour.
 CLASSES = {
     "computing": ClassFill(colour=BUSY.fixed, text=LIGHT_TEXT),
     "short_pauses": ClassFill(colour="#9ccbee"),

@@ -45,7 +45,7 @@ class PlottedMetric:
     Attributes:
         metric: its column.
         title: what it is called above its chart.
-        averaged: whether a value is a mean over the time before its reading, so that it is drawn that much earlier.
+        averaged: whether a value is a mean up to its reading, and so drawn that much earlier.
         instead_of: metric that is shown instead where it was recorded; empty if there is none.
     """
 
@@ -97,7 +97,7 @@ def select_metrics(recorded: Collection[str]) -> Iterator[PlottedMetric]:
 
 
 def round_axis_ends(unit: DisplayUnit, low: float, high: float) -> tuple[float, float]:
-    """Return round ends of an axis that holds values from `low` to `high`, all in the unit people use."""
+    """Return round ends of an axis from `low` to `high`, in the unit people use."""
     low, high = (min(low, 0.0) if unit.from_zero else low), max(high, unit.full)
     span = high - low or abs(high) or 1.0
     power = 10.0 ** math.floor(math.log10(span))

@@ -32,7 +32,7 @@ class ReportPicture:
 
 
 def draw_report_pictures(report: Report) -> Iterator[ReportPicture]:
-    """Yield where GPU time went and its use, charts of steps, then timelines; a run without strips says why."""
+    """Yield where GPU time went, its use, charts of steps, and timelines, or why there are none."""
     yield from _draw_heroes(report)
     yield from _draw_charts(report.comparison) if report.comparison else ()
     for place, run in enumerate(report.timeline):

@@ -56,7 +56,7 @@ def slim_svg(text: str, *, prefix: str, label: str) -> str:
 
 
 def _element(node: ET.Element, prefix: str) -> Iterator[str]:
-    """Yield an element as text; groups that neither style nor name anything give way to their children."""
+    """Yield an element as text; groups without style or name give way to their children."""
     tag = node.tag.rpartition("}")[2]
     if tag in _DROPPED_TAGS:
         return
@@ -101,7 +101,7 @@ def _slim_attributes(node: ET.Element, tag: str, prefix: str) -> dict[str, str]:
 
 
 def _style_attributes(style: str, prefix: str, classes: list[str]) -> dict[str, str]:
-    """Return a style attribute as presentation attributes; classes of named colours are added to `classes`."""
+    """Return a style attribute as presentation attributes; named colours go to `classes`."""
     found: dict[str, str] = {}
     for declaration in filter(None, (part.strip() for part in style.split(";"))):
         name, _, value = (piece.strip() for piece in declaration.partition(":"))
@@ -138,7 +138,7 @@ def _one_decimal(value: str) -> str:
 
 
 def _slim_path(data: str) -> str:
-    """Return path data with short numbers; lines are written relative, from rounded point to rounded point."""
+    """Return path data with short numbers, lines relative between rounded points."""
     commands = _COMMAND.findall(data)
     if any(letter in "CQ" for letter, _ in commands):
         return " ".join(_DECIMAL.sub(lambda match: _one_decimal(match.group()), data).split())

@@ -30,7 +30,7 @@ _NAMED_MARKS = 3
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = canvas.WIDTH) -> str:
-    """Return the strips of one run: utilisation as height, hatched without samples, classes and findings below."""
+    """Return the strips of one run: utilisation, hatched without samples, above classes and findings."""
     label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.describe_events(run)}"
     return canvas.to_svg(build_timeline_figure(run, width=width), prefix, label)
 

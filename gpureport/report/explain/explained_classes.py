@@ -11,7 +11,7 @@ KINDS_BY_CLASS = kinds_by_gpu_time_class(RULES)
 
 
 def find_class(name: str) -> str | None:
-    """Return the class that a name stands for: its key, or what reports call it; None where there is none such."""
+    """Return the class of a name: its key, or what reports call it; None for others."""
     word = _word(name)
     return next((key for key in GPU_TIME_CLASSES if word in {_word(key), _word(terms.CLASSES[key])}), None)
 

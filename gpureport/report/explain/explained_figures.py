@@ -1,4 +1,4 @@
-"""What `gpureport explain` says of a figure of a run: what comparisons, rules and nights measure besides metrics."""
+"""What `gpureport explain` says of a figure of a run that is no metric."""
 
 from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.report.model.shapes import Explanation, Fact, Section
@@ -123,7 +123,7 @@ FIGURES: dict[str, tuple[str, str, str]] = {
 
 
 def explain_figure(name: str) -> Explanation | None:
-    """Return what a figure of a run means, and how a rule limits it; None where nothing has the name."""
+    """Return what a figure of a run means, and how a rule limits it, if it is one."""
     if name not in FIGURES:
         return None
     meaning, unit, rule = FIGURES[name]

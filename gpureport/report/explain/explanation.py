@@ -110,7 +110,7 @@ def _find_metrics(name: str) -> Iterator[Metric]:
 
 
 def _hint(name: str, rules: Sequence[Rule]) -> str:
-    """Return the nearest names: those the name is another word for or a part of, then those spelled alike."""
+    """Return the nearest names: those with the word or a synonym, then those spelled alike."""
     asked = name.lower().replace("isation", "ization")
     known = _list_titles(rules) | _list_names(rules)
     if asked in known:

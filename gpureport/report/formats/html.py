@@ -1,4 +1,4 @@
-"""The report as one HTML file: no network, whole without its script, readable without its style sheet."""
+"""The report as one HTML file: no network, whole without script, readable without style sheet."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def template_environment(brand: Brand = PLAIN) -> Environment:
 
 
 def content_security_policy(style: str, script: str = "") -> str:
-    """Return the content security policy that allows the style sheet and the script of this page and nothing else."""
+    """Return the content security policy that allows nothing but this style sheet and script."""
     scripts = f" script-src '{_digest(script)}';" if script else ""
     return (
         f"default-src 'none'; style-src '{_digest(style)}';{scripts} img-src data:; base-uri 'none'; form-action 'none'"
@@ -124,7 +124,7 @@ def _first_marks(report: Report) -> dict[str, str]:
 
 
 def _worst_strip(report: Report) -> dict[str, int]:
-    """Return the run, and its strip, that the timeline opens on: of the first finding card that has a mark."""
+    """Return the run, and its strip, for the timeline: of the first finding card with a mark."""
     for card in report.findings:
         for place, strip in enumerate(report.timeline[card.run_index].strips):
             if any(mark.card == card.id for mark in strip.marks):

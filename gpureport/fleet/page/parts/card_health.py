@@ -1,4 +1,4 @@
-"""Which GPU is sick: those to pull or to watch with what speaks for it, and how many are healthy or not assessed."""
+"""Which GPU is sick: those to pull or watch and why, and how many are healthy or not assessed."""
 
 from collections.abc import Callable, Mapping
 
@@ -88,7 +88,7 @@ def _build_table(cards: list[CardHealth], amounts: Amounts) -> Table:
 
 
 def name_card(card: CardHealth) -> str:
-    """Return a GPU as whoever pulls it looks for it: its node, without one the begin of its uuid, and its number."""
+    """Return a GPU by its node, else the begin of its uuid, and its number."""
     number = card.device.rpartition("/")[2].replace("gpu:", "GPU ")
     place = card.node or (card.uuid or "")[:_UUID]
     return ", ".join(shorten_name(part) for part in (place, number) if part)

@@ -1,4 +1,4 @@
-"""What is in no figure, or is in one twice: failed runs, runs without a GPU, overlaps, checks not assessed."""
+"""What no figure counts, or one twice: failed runs, those without a GPU, overlaps, checks."""
 
 from collections.abc import Iterator
 

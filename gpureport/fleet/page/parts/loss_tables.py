@@ -1,4 +1,4 @@
-"""Who lost GPU time: tables of users, projects and the like, and of the worst runs, each with a bar a row."""
+"""Who lost GPU time: tables of users, projects and the worst runs, each row with a bar."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def _count_groups(by: Grouping) -> int:
 
 
 def _build_grouping(by: Grouping, amounts: Amounts, place: int) -> PagePart:
-    """Return the runs by one label: the worst groups, then all others as one row; of the labels the first is open."""
+    """Return the runs by one label: the worst groups, then all others; the first label is open."""
     title = name_label(by.label)
     word = display.lower_first(title)
     entries = [*by.groups, *([by.rest] if by.rest else [])]

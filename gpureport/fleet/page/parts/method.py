@@ -44,7 +44,7 @@ def _list_facts(report: FleetReport, command: str, version: str) -> Iterator[Fac
 
 
 def _describe_energy(joules: float, report: FleetReport) -> str:
-    """Return the energy of the GPUs, and of how much of the time it was recorded where that is not all."""
+    """Return the energy of the GPUs, and over what part of the time if not all."""
     share = report.energy_gpu_seconds / report.use.gpu_seconds if report.use.gpu_seconds else 1.0
     part = "" if share > _NEARLY_ALL else f", recorded in {display.percent(share)} of the GPU time"
     return f"{display.energy(joules)}, of GPUs alone{part}"

@@ -39,7 +39,7 @@ def _build_action(saving: Saving, amounts: Amounts) -> Action:
 
 
 def _describe_step(step: Step, title: str) -> str:
-    """Return how to go about a saving: the step of the catalogue, by its name where the title is another."""
+    """Return how to save: the step of the catalogue, named unless the title is its name."""
     how = _SENTENCE.split(step.do, maxsplit=1)[0]
     return how if step.title == title else f"{step.title}: {display.lower_first(how)}"
 
@@ -53,7 +53,7 @@ def _describe_gain(saving: Saving, amounts: Amounts) -> str:
 
 
 def _describe_evidence(saving: Saving) -> str:
-    """Return what was found in these runs, of several findings the one that lost most, and where it was worst."""
+    """Return the finding of these runs that lost most, and where it was worst."""
     found = terms.kind_title(saving.kinds[0]) if saving.kinds else ""
     worst = f"worst in {display.join_words(name_runs(saving.examples))}" if saving.examples else ""
     said = "; ".join(filter(None, (found, worst)))

@@ -1,4 +1,4 @@
-"""Signals of a GPU over time: the GPU it is about, the others in grey, limits, and the stretches of a finding."""
+"""Signals of a GPU over time, the others in grey, with limits and stretches of a finding."""
 
 from collections.abc import Iterator
 
@@ -58,7 +58,7 @@ def _draw_spans(history: SignalHistory, scale: HorizontalScale, height: float) -
 
 
 def _draw_lines(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
-    """Yield the other GPUs in grey, then the one that the panel is about: a line, or the area below it."""
+    """Yield the other GPUs in grey, then that of the panel: a line, or the area below it."""
     main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
         plot = Plot(buckets=max(len(line.mean), 1), top=1, height=_HEIGHT - 1, width=scale.width)

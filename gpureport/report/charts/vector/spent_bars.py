@@ -69,7 +69,7 @@ def _draw_segments(bar: SpentBar, scale: HorizontalScale, prefix: str) -> Iterat
 
 
 def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Iterator[str]:
-    """Yield the text of a segment: with its name where that fits, and of a page what fits on a narrow one."""
+    """Yield the text of a segment, with its name if that fits; on a page also a short form."""
     texts = (f"{part.label} {part.text}", part.text) if part.text else ()
     fits_wide = next((text for text in texts if scale.holds_text(text, part.value)), "")
     fits_narrow = next((text for text in texts if scale.holds_text(text, part.value, NARROW)), "")
@@ -81,7 +81,7 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
 
 
 def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, text: str, attributes: str) -> str:
-    """Return text in the middle of a segment; a ground in the colour of the class keeps the hatch off the letters."""
+    """Return text in a segment, on a ground in the class's colour that covers the hatch."""
     fill = find_fill(part.key)
     half = measure_text(text) / 2 + 2
     ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'

@@ -1,4 +1,4 @@
-"""Small multiples of GPU utilisation over time, with a band of the classes of GPU time below each curve."""
+"""Small multiples of GPU utilisation, with a band of classes below each curve."""
 
 from collections.abc import Iterator
 
@@ -59,7 +59,7 @@ def _draw_curve(row: UseRow, scale: HorizontalScale) -> str:
 def draw_band(
     band: tuple[ClassStretch, ...], scale: HorizontalScale, prefix: str, *, top: float, height: float = BAND_HEIGHT
 ) -> Iterator[str]:
-    """Yield a band of classes; on a page each class is one rectangle that a path cuts to its stretches."""
+    """Yield a band of classes; on a page each is one rectangle that a path cuts."""
     by_class: dict[str, list[ClassStretch]] = {}
     for stretch in band:
         by_class.setdefault(stretch.key, []).append(stretch)

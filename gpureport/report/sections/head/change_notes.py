@@ -11,7 +11,7 @@ from gpureport.report.wording.differences import difference_wording
 
 
 def list_other_changes(comparison: Comparison) -> Iterator[str]:
-    """Yield the figures that are worse or better beside the one compared, then those that moved without a verdict."""
+    """Yield the other figures that are worse or better, then those moved without a verdict."""
     first, last = comparison.steps[0], comparison.steps[-1]
     judged = comparison.judged(first.label, last.label)
     if judged is None or judged.difference is None:
@@ -37,7 +37,7 @@ def list_other_changes(comparison: Comparison) -> Iterator[str]:
 
 
 def _says_the_same(other: Delta, judged: Delta) -> bool:
-    """Return whether a figure is the one judged, or says the same of the same work; cost where prices are no other."""
+    """Return whether a figure is the one judged or equivalent; cost where prices are equal."""
     covered = {WORK_RATE, TRAINING_RATE, "gpu_seconds", "energy_joules"} if judged.metric == PER_WORK else set()
     if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
         return judged.metric == PER_WORK
@@ -56,7 +56,7 @@ def _repeats_sm_clock(delta: Delta, others: Sequence[Delta]) -> bool:
 
 
 def _prints_the_same(delta: Delta, shown: difference_wording.FigureFormat) -> bool:
-    """Return whether a figure differs by less than is printed of it, which the table tells and nobody misses here."""
+    """Return whether a figure differs by less than is printed of it."""
     before, after = shown.format_pair(delta.before, delta.after)
     return before == after
 

@@ -1,4 +1,4 @@
-"""What a verdict does not rest on: rejected lines, recordings without an end, and idle time without a finding."""
+"""What a verdict leaves out: rejected lines, recordings without end, idle time without finding."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ _AROUND = ("startup_idle", "tail_idle")
 
 
 def rejections(runs: Sequence[Run]) -> Iterator[str]:
-    """For each run with more rejected than kept lines, yield how many, why, and which option reads them."""
+    """Yield per run with more rejected than kept lines how many, why, and which option reads them."""
     for run in runs:
         rejected = [entry for entry in run.quality.rejected if entry.reason not in CHOSEN]
         count = sum(entry.rows for entry in rejected)
@@ -53,7 +53,7 @@ def describe_unfinished_recordings(runs: Sequence[Run]) -> str:
 
 
 def _ask_for_work(cut: Sequence[Run]) -> str:
-    """Return of which unfinished runs the work is not known, and what to do; empty where it is known of all."""
+    """Return of which unfinished runs the work is not known, and what to do, if any."""
     lacking = [run for run in cut if run.work is None]
     if not lacking:
         return ""

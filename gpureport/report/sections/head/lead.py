@@ -1,4 +1,4 @@
-"""The lead: one or two sentences below the headline that say how sure it is, what is left, and what to do."""
+"""The lead: below the headline, how sure it is, what is left, and what to do."""
 
 from collections.abc import Iterator, Sequence
 
@@ -81,7 +81,7 @@ def _describe_low_confidence(told: Found) -> str:
 
 
 def _describe_cost(told: Found) -> str:
-    """Return what a slowed clock cost the GPU and the run; empty of other findings, and where it is not known."""
+    """Return what a slowed clock cost the GPU and the run, if that is known."""
     seconds, share = told.lost, told.share
     if told.finding.kind not in _SLOWED or not seconds or share < gains.NOTABLE_RATIO:
         return ""
@@ -146,7 +146,7 @@ def are_single_runs(comparison: Comparison) -> bool:
 
 
 def describe_largest_loss(step: Step) -> str:
-    """Return what a step loses most by, without a full stop: `Largest loss now: start-up, 43%`; empty where little."""
+    """Return what a step loses most by, such as `Largest loss now: start-up, 43%`, unless little."""
     held = gpu_time.job_gpu_seconds(step.analyses)
     lost = gpu_time.lost_seconds_by_class(step.analyses)
     if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
@@ -158,7 +158,7 @@ def describe_largest_loss(step: Step) -> str:
 
 
 def describe_training(comparison: Comparison) -> str:
-    """Return how much faster training alone got, and why the whole job did not, where start-up is why."""
+    """Return how much faster training alone got, and that start-up hid it, if so."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged_training(first.label, last.label)
     if delta is None or not delta.before or not delta.after or not delta.verdict.is_established:

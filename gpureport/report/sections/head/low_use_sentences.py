@@ -32,7 +32,7 @@ def is_low(analyses: Sequence[Analysis]) -> bool:
 
 
 def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
-    """Return whether GPUs were little used between start-up and tail, at whatever their utilisation was in these.
+    """Return whether GPUs were little used between start-up and tail, whatever happened there.
 
     All work of a run is taken to lie between them, so that no use is called low that may not be.
     """
@@ -55,12 +55,12 @@ def _measure_outside_seconds(analyses: Sequence[Analysis]) -> float:
 
 
 def _measure_seen_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the GPU-seconds of jobs of which utilisation tells: in the others GPUs may have computed, too."""
+    """Return the GPU-seconds of jobs with a known utilisation; in others GPUs may compute."""
     return gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))
 
 
 def measure_computing_ratio(analyses: Sequence[Analysis]) -> float:
-    """Return the share of the GPU time of jobs, as far as it was seen, in which GPUs computed; 0 without any."""
+    """Return the share of the jobs' seen GPU time in which GPUs computed; 0 without any."""
     seen = _measure_seen_seconds(analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
     return seconds.get("computing", 0.0) / seen if seen else 0.0

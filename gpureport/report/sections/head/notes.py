@@ -1,4 +1,4 @@
-"""What else is worth knowing with a result: it stands in a fold, and says nothing again that headline or lead say."""
+"""What else is worth knowing with a result, in a fold, beyond headline and lead."""
 
 from collections.abc import Iterator, Sequence
 

@@ -52,7 +52,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
 
 
 def describe_drift(comparison: Comparison) -> str:
-    """Return how the machine drifted by as much as the change that is judged; empty where it did not."""
+    """Return how the machine drifted by as much as the judged change; empty if it did not."""
     steps = comparison.steps
     for base, step in [(steps[0], steps[-1]), *pairwise(steps)]:
         delta = comparison.judged(base.label, step.label)
@@ -67,7 +67,7 @@ def describe_drift(comparison: Comparison) -> str:
 
 
 def describe_moved_clocks(runs: Sequence[Run]) -> str:
-    """Return of which runs times rest on a repaired clock, by the largest step; empty where none is large."""
+    """Return whose times rest on a repaired clock, by the largest step; empty where none is large."""
     steps = [
         (abs(step.step_seconds), display.clean(run.name))
         for run in runs
@@ -84,7 +84,7 @@ def describe_moved_clocks(runs: Sequence[Run]) -> str:
 
 
 def describe_drivers(analysis: Analysis) -> str:
-    """Return that the GPUs of one node have several drivers, as only those of several machines do; empty otherwise."""
+    """Return that the GPUs of one node have several drivers, as on several machines; else empty."""
     drivers: dict[str | None, set[str]] = {}
     for gpu in analysis.run.gpus:
         drivers.setdefault(gpu.node, set()).update([gpu.driver] if gpu.driver else [])
@@ -107,7 +107,7 @@ def describe_other_gpus(analyses: Sequence[Analysis]) -> str:
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
-    """Return how long a training loop says it waited for data where no finding tells it; empty where not."""
+    """Return how long a training loop waited for data by its log, unless a finding tells it."""
     shares = [
         float(np.median(curve.known))
         for run in runs

@@ -1,4 +1,4 @@
-"""The headline of steps: how much less GPU time the last one takes than the first, and which step saved it."""
+"""The headline of steps: how much GPU time was saved since the first, and by which."""
 
 import re
 from itertools import pairwise
@@ -29,7 +29,7 @@ _UNSURE = "unconfirmed, one run each"
 
 
 def describe_steps(comparison: Comparison) -> str:
-    """Return what changed from the first step to the last, and which step did most of it; empty where not known."""
+    """Return what changed from the first step to the last, and what did most of it, if known."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged(first.label, last.label)
     if delta is None or delta.difference is None or not delta.before:
@@ -153,7 +153,7 @@ def describe_step_change(base: Step, step: Step) -> str:
 
 
 def _waits_less(base: Step, step: Step) -> bool:
-    """Return whether GPUs waited for data in the earlier step, and less than half as long in the later one."""
+    """Return whether GPUs waited for data, and in the later step less than half as long."""
     before, after = (
         sum(
             amount
@@ -168,7 +168,7 @@ def _waits_less(base: Step, step: Step) -> bool:
 
 
 def describe_certainty(comparison: Comparison) -> str:
-    """Return how sure the change from the first step to the last is, without a full stop; empty without an interval."""
+    """Return how sure the change from first step to last is, as a clause; empty without an interval."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged(first.label, last.label)
     if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
