@@ -50,7 +50,6 @@ def _list_needs(item: pytest.Item) -> Iterator[str]:
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Whether expectations are to be rewritten rather than compared with."""
     return bool(request.config.getoption("--update-golden"))
 
 

@@ -6,6 +6,5 @@ from gpureport.places import Place
 
 
 def local(place: Place) -> Path:
-    """Return a place as the path that it is."""
     assert isinstance(place, Path)
     return place

@@ -23,7 +23,6 @@ RATES = [
 
 
 def cost(run: Recording, settings: Any) -> Cost:
-    """Return what a run cost, which is known."""
     priced = gpureport.analyze(run, settings=settings).cost
     assert priced is not None
     return priced

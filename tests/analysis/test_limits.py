@@ -16,7 +16,6 @@ def part(level: float, usual: float = 97, length: float = 300, edge: int = 300) 
 
 
 def beside(util: Floats, **host: Any) -> Recording:
-    """Return a run beside a host."""
     cpu = host.pop("cpu", 10.0)
     rows = len(util)
     return rec(

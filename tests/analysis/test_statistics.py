@@ -157,7 +157,6 @@ DRAWN = np.where(UTIL > 0, 330.0, 62.0) + np.random.default_rng(1).normal(0, 4, 
 
 
 def powered(**series: Any) -> Analysis:
-    """Return the analysis of a job with its temperature and power, or others."""
     return analyze(rec(**({"util": UTIL, "temperature": WARM, "power": DRAWN} | series)))
 
 

@@ -23,14 +23,12 @@ HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "jinja2", "matplotlib", "click"}
 
 @pytest.fixture(scope="module")
 def hot() -> gpureport.Analysis:
-    """Return the analysis of a run with a GPU that is slowed by heat."""
     (recording,) = gpureport.read(SAMPLES / "thermal_throttle")
     return gpureport.analyze(recording)
 
 
 @pytest.fixture(scope="module")
 def chain() -> gpureport.Comparison:
-    """Return the comparison of three steps of a job."""
     return gpureport.compare(gpureport.read(SAMPLES / "input_starved", labels={"work": "1000:steps"}))
 
 
@@ -254,8 +252,6 @@ def test_a_report_is_a_file_or_text(hot: gpureport.Analysis, tmp_path: Path) -> 
 
 
 class _Page(HTMLParser):
-    """The text of a fragment, and its tags."""
-
     def __init__(self, fragment: str) -> None:
         super().__init__()
         self.text, self.tags, self.links = "", [""], [""]

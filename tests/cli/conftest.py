@@ -9,5 +9,4 @@ from tests.cli.program import Program, program
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """The program, run in an empty folder."""
     return program(capsys, monkeypatch, tmp_path)

@@ -15,12 +15,10 @@ def stamp(second: float) -> str:
 
 
 def row(second: float, gpu: int = 0, *, util: int = 90, power: str = "250.00 W") -> str:
-    """Return a row under HEADER."""
     return f"{stamp(second)}, {gpu}, NVIDIA L4, {util} %, 1024 MiB, {power}"
 
 
 def table(*rows: str) -> str:
-    """Return rows under HEADER."""
     return "\n".join([HEADER, *rows, ""])
 
 
@@ -36,7 +34,6 @@ def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
 
 
 def wavering(util: int = 90, rows: int = 900, start: int = 0) -> str:
-    """Return a log that wavers around a utilisation."""
     return table(*(row(second, util=util + (second * 7 + start) % 5 - 2) for second in range(rows)))
 
 

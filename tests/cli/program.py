@@ -11,8 +11,6 @@ from gpureport.cli import main
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
-
     code: int
     out: str
     err: str
@@ -22,7 +20,6 @@ Program = Callable[..., Outcome]
 
 
 def program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Program:
-    """Return a function that runs the program in a folder."""
     monkeypatch.chdir(folder)
 
     def run(*arguments: str) -> Outcome:

@@ -23,7 +23,6 @@ def job(tmp_path: Path) -> Path:
 
 
 def kinds(text: str) -> list[str]:
-    """Return the kinds of what an analysis found."""
     return [finding["kind"] for finding in json.loads(text)["runs"][0]["findings"]]
 
 

@@ -119,7 +119,6 @@ ERROR = ValueError("the truth\nof an array")
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """A folder of three logs."""
     (tmp_path / "logs").mkdir()
     for number, name in enumerate("abc"):
         (tmp_path / "logs" / f"{name}.csv").write_text(table(*(row(1200 * number + second) for second in range(900))))

@@ -28,13 +28,11 @@ def logs(tmp_path: Path) -> Path:
 
 
 def tags(gpureport: Program, name: str) -> dict[str, str]:
-    """Return the tags of a stored run."""
     found: dict[str, str] = json.loads(gpureport("runs", "show", name).out)["run"]["tags"]
     return found
 
 
 def notes(outcome: Outcome) -> str:
-    """Return what was said of the table."""
     return next(line for line in outcome.err.splitlines() if "jobs.csv" in line).partition("jobs.csv: ")[2]
 
 

@@ -83,7 +83,6 @@ def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program)
     ],
 )
 def test_a_bad_map_is_a_mistake_of_use(wrapper: Path, gpureport: Program, text: str, message: str) -> None:
-    """Exit code 2 and one line."""
     (wrapper / "bad.toml").write_text(text)
     done = gpureport("analyze", "power.csv", "--map", "bad.toml")
     assert (done.code, done.err.startswith(message), done.err.count("\n")) == (2, True, 1)

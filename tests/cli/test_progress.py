@@ -61,7 +61,6 @@ def watch(folder: Path, *arguments: str, patience: float = 1e-6) -> tuple[str, s
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a log."""
     shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
     return tmp_path
 

@@ -83,7 +83,6 @@ def test_groups_by_param(gpureport: Program, four: Path) -> None:
 
 
 def test_detail_of_the_charts(gpureport: Program, four: Path) -> None:
-    """All samples or buckets, as asked for."""
     pages = set()
     for detail in ("full", "60"):
         assert gpureport("report", FILES[0], "--detail", detail, "-o", "report.html").code == 0

@@ -30,7 +30,6 @@ def runs(tmp_path: Path) -> Path:
 
 
 def work_of(gpureport: Program, *words: str) -> list[object]:
-    """Return the work of the runs that a command analyses."""
     return [each["run"]["work"] for each in json.loads(gpureport(*words, "--format", "json").out)["runs"]]
 
 

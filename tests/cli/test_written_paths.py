@@ -167,7 +167,6 @@ def test_a_folder_without_permission_is_named_first(
 
 
 def commands(group: click.Group, context: click.Context) -> list[click.Command]:
-    """Return every command below a group."""
     found = [each for name in group.list_commands(context) if (each := group.get_command(context, name))]
     return [
         one for each in found for one in ([each, *commands(each, context)] if isinstance(each, click.Group) else [each])

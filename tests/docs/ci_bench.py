@@ -53,8 +53,6 @@ echo "PATH=$PWD/$3/bin:\\$PATH" > "$3/bin/activate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A machine to run recipes on: its folders of programs and of the driver, its home, and its job."""
-
     folder: Path
 
     def run(
@@ -85,7 +83,6 @@ class Bench:
 
 
 def program(path: Path, text: str) -> Path:
-    """Write a program."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(0o755)
@@ -111,7 +108,6 @@ def make_bench(folder: Path) -> Bench:
 
 
 def workspace(folder: Path, night: Night) -> Path:
-    """Make a folder with the job of a night in it."""
     program(folder / "train.sh", f"#!/bin/sh\nsleep 1\nexit {night.trained}\n")
     return folder
 
@@ -130,7 +126,6 @@ RUNS = [1, 1, 0, 1, 1]
 
 
 def only_block(page: str, language: str) -> str:
-    """Return the one code block of a recipe in a language."""
     (text,) = blocks(RECIPES / f"{page}.md", language)
     return text
 

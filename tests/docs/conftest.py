@@ -9,5 +9,4 @@ from tests.docs.ci_bench import Bench, make_bench
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    """A machine on which recipes for CI run."""
     return make_bench(tmp_path)

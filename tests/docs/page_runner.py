@@ -38,13 +38,11 @@ class Block:
 
 
 def read_blocks(page: Path) -> list[Block]:
-    """Return the code blocks of a page, in order."""
     name = page.relative_to(ROOT).as_posix()
     return [Block(page=name, language=kind, text=text) for kind, text in _BLOCK.findall(page.read_text("utf-8"))]
 
 
 def _script(block: Block) -> str:
-    """Return a block as lines for the shell."""
     if block.language in _SHELL:
         return block.text
     program = {"python": "python -W error -", "sql": f"python -c {shlex.quote(_SQL)}"}[block.language]

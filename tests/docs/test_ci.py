@@ -54,7 +54,6 @@ def test_pull_request(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_gitlab_pipeline_is_valid(tmp_path: Path) -> None:
-    """It keeps the schema of pipelines."""
     text = only_block("gitlab-ci", "yaml")
     pipeline = tmp_path / "pipeline.yml"
     assert "script" in find_faults("gitlab-ci", pipeline, text.replace("  script:", "  scripts:", 1))

@@ -37,7 +37,6 @@ SET_NIGHTLY, SET_PULL_REQUEST = blocks(RECIPES / "github-actions.md", "bash")
 
 
 def read_steps(workflow: str = NIGHTLY) -> list[dict[str, Any]]:
-    """Return the steps of the one job of a workflow for GitHub."""
     content: Any = yaml.safe_load(workflow)
     # `on` is true in YAML 1.1
     assert "workflow_dispatch" in content[True]
@@ -110,7 +109,6 @@ def begin_history(bench: Bench) -> Path:
 
 
 def clone_history(bench: Bench) -> Path:
-    """Return a fresh clone of the branch of the history."""
     bench.run_all([["git", "clone", "-qb", "gpu-history", "remote.git", "end"]], bench.folder)
     return bench.folder / "end"
 

@@ -28,7 +28,6 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Return the code blocks of a page in one language."""
     return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
 
 
@@ -38,7 +37,6 @@ def named(run: Recording, name: str) -> Recording:
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
-    """No page of docs is an island."""
     seen: set[Path] = set()
     waiting = [ROOT / "README.md"]
     while waiting:
@@ -93,7 +91,6 @@ def test_python_page_names_what_a_wrong_call_raises() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_named_exist(page: Path) -> None:
-    """Every gpureport command a page names is one there is."""
     text = page.read_text(encoding="utf-8")
     code = [block for _, block in BLOCK.findall(text)] + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
     named = {word for part in code for word in re.findall(r"(?:^|/)gpureport ([a-z]+)", part, re.MULTILINE)}
@@ -101,7 +98,6 @@ def test_commands_named_exist(page: Path) -> None:
 
 
 def test_settings_example_is_accepted(tmp_path: Path) -> None:
-    """The settings shown in the explanation of thresholds are valid."""
     (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
     settings = tmp_path / "gpureport.toml"
     settings.write_text(example, encoding="utf-8")

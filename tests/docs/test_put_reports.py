@@ -65,7 +65,6 @@ def machine(tmp_path: Path) -> Path:
 
 
 def run(machine: Path, command: str, folder: Path | None = None) -> None:
-    """Run a block of the page."""
     environment = {
         "PATH": f"{machine / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),

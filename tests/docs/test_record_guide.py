@@ -44,7 +44,6 @@ def run(words: Sequence[str], folder: Path) -> None:
 
 
 def read_exit_code(recorded: Path) -> int | None:
-    """Return the exit code of the job that a recording tells."""
     code: int | None = json.loads((recorded / "run.json").read_text())["exit_code"]
     return code
 

@@ -22,7 +22,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def faulty(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    """The process that forks commands, with the library of faults."""
     if not sys.platform.startswith("linux") or shutil.which("cc") is None:
         pytest.skip("the library of faults needs Linux and a C compiler")
     folder = tmp_path_factory.mktemp("faulty")

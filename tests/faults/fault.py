@@ -62,7 +62,6 @@ class Call:
 
 
 def list_faults(name: str, at: int) -> list[Fault]:
-    """Return all that can go wrong at a call of a name."""
     calls = CHANGES if name in CHANGES else READS
     faults = [Fault(kind="kill", calls=calls, at=at, action="kill")] if calls is CHANGES else []
     if name == "write":
@@ -82,7 +81,6 @@ def list_faults(name: str, at: int) -> list[Fault]:
 
 
 def build_library(folder: Path) -> Path:
-    """Compile the library; return its path."""
     target = folder / "shim.so"
     subprocess.run([str(shutil.which("cc")), "-shared", "-fPIC", "-O1", "-o", str(target), str(_SOURCE)], check=True)
     return target
@@ -121,7 +119,6 @@ def count_readings() -> int:
 
 
 def read_log(log: Path) -> list[Call]:
-    """Return the calls that were counted."""
     calls = []
     for line in log.read_text().splitlines():
         name, _, path = line.removeprefix("*").partition(" ")

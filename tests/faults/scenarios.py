@@ -146,6 +146,5 @@ COMPARE = ("compare", *_COMPARED, "--format", "json")
 
 
 def reset(place: Path, template: Path) -> None:
-    """Let a folder hold again what it began with."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(template, place, symlinks=True)

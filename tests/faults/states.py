@@ -34,7 +34,6 @@ class State:
 
 
 def read_state(folder: Path) -> State:
-    """Return what a folder holds."""
     units: dict[str, list[tuple[str, str]]] = {}
     leftovers = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -69,12 +69,10 @@ class Stage:
         return self.folder.with_name(f"{self.folder.name}-calls")
 
     def run(self, arguments: Sequence[str], fault: Fault | None = None) -> Ended:
-        """Run a command in the folder."""
         order = Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)
         return self.forks.run(order)
 
     def faults(self) -> Iterator[tuple[Call, Fault]]:
-        """Yield all that can go wrong at each call."""
         for at, call in enumerate(self.calls):
             for fault in list_faults(call.name, at):
                 yield call, fault

@@ -61,7 +61,6 @@ def _row(card: Card, index: int, state: str, tick: int, ticks: int, start: str) 
 
 
 def report(gpureport: Program, *words: str) -> Any:
-    """Return the report on many runs, as JSON."""
     done = gpureport("fleet", *words, "--format", "json")
     assert done.code == 0, done.err
     return json.loads(done.out)

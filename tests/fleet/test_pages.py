@@ -20,8 +20,6 @@ OUTPUTS = [word for form in FORMS for word in ("-o", f"fleet.{form}")]
 
 
 class _Elements(HTMLParser):
-    """The elements, attributes and text of a page."""
-
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()

@@ -15,7 +15,6 @@ MADE_UP = 4321.0
 
 @pytest.fixture
 def table(gpureport: Program, tmp_path: Path) -> Path:
-    """The table of a store with two runs."""
     for place, name in enumerate("ab"):
         write_job(tmp_path / "jobs", name, start=f"2026-10-0{place + 1}T12:00")
     report(gpureport, "jobs")

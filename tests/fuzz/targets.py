@@ -247,7 +247,6 @@ def _beside(option: str, *seeds: bytes, **more: object) -> Target:
 
 
 def _given(*words: str, seeds: Sequence[bytes]) -> Target:
-    """Return a target that gives the program a file."""
     return Target(seeds=seeds, read=lambda path: run(path.parent, *words, path.name), prepare=write_logs)
 
 
@@ -271,7 +270,6 @@ def _read_recording(path: Path) -> None:
 
 @cache
 def make_targets() -> dict[str, Target]:
-    """Return every target by its name."""
     recorded = {
         "schema": "gpureport.record/1",
         "command": ["a"],

@@ -43,5 +43,4 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, place: Path) -> Program:
-    """Return the program, run in that copy."""
     return program(capsys, monkeypatch, place)

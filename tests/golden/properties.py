@@ -41,7 +41,6 @@ class Made:
 
     @cached_property
     def report(self) -> Json:
-        """Return the JSON of the report."""
         found: Json = json.loads(self.pages["json"])
         return found
 

@@ -105,7 +105,6 @@ def check_planted(name: str, made: Made) -> Iterator[str]:
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
-    """Return the program, run in the folder of the project."""
     monkeypatch.setenv("COLUMNS", "80")
     return program(capsys, monkeypatch, ROOT)
 

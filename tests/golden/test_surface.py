@@ -78,7 +78,6 @@ def list_settings(gpureport: Program, settings: Path) -> Iterator[str]:
 
 
 def list_keys(value: Any, path: str) -> Iterator[str]:
-    """Yield every key of a document by its path."""
     if isinstance(value, dict):
         is_open = path.rpartition(".")[2] in OPEN
         for key, inner in value.items():

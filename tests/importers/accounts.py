@@ -10,7 +10,6 @@ START = int(logs.EPOCH * 1e6)
 
 
 def lines(*rows: str) -> str:
-    """Return a text of these lines."""
     return "".join(f"{row}\n" for row in rows)
 
 

@@ -64,7 +64,6 @@ def percent(gpu: int, second: float) -> float:
 
 
 def watts(gpu: int, second: float) -> float:
-    """Return the power NVML answers."""
     return IDLE_WATTS + (BUSY_WATTS - IDLE_WATTS) * at_work(gpu, second)
 
 
@@ -158,7 +157,6 @@ def neptune_export(folder: Path) -> Path:
 
 
 def neptune_log(folder: Path) -> Path:
-    """Write the offline log of the same run."""
     given = folders.operations(_gauges())
     for each in given:
         if each["type"] == "ConfigFloatSeries" and "/gpu_" in "/".join(each["path"]):

@@ -13,7 +13,6 @@ HALF = r"\ud800"
 
 
 def reported(source: Path, training: Path | None = None) -> Run:
-    """Return a run that was read, and can be reported."""
     recording = read(source, training=training or ())
     for form in ("json", "md", "html"):
         gpureport.report(recording, format=form).encode()

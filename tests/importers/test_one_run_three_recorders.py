@@ -63,30 +63,25 @@ class Seen:
     analysis: Analysis
 
     def statistics(self, gpu: str) -> DeviceStatistics:
-        """Return the figures of a GPU."""
         return next(each for each in self.analysis.statistics if each.device == gpu)
 
     def mean(self, gpu: str, metric: str) -> float:
-        """Return the mean of a metric of a GPU."""
         summary = self.statistics(gpu).metric(metric)
         assert summary is not None
         return summary.mean
 
     def idle(self, gpu: str) -> float:
-        """Return how long a GPU was idle."""
         seconds = self.statistics(gpu).idle_seconds
         assert seconds is not None
         return seconds
 
     def gaps(self, gpu: str) -> list[Interval]:
-        """Return the idle gaps of a GPU in order."""
         found = (finding for finding in self.analysis.findings if finding.kind == "idle_gap")
         return sorted(part for finding in found if gpu in finding.devices for part in finding.intervals)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where the run is written, by every recorder."""
     place = tmp_path_factory.mktemp("run")
     for write in WRITERS.values():
         write(place)

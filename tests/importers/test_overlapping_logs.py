@@ -28,7 +28,6 @@ def rows(ticks: Iterable[float], *, seed: int = 1, told: str = "", gpus: int = 2
 
 
 def one(folder: Path, **texts: str) -> Recording:
-    """Return several logs as one run."""
     for left in (folder / "run").glob("*"):
         left.unlink()
     logs.write(folder / "run", **texts)

@@ -20,8 +20,6 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """What the build left: the source archive and the wheel made from it."""
-
     sdist: Path
     wheel: Path
 
@@ -34,7 +32,6 @@ def shipped(folder: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Build the source archive, and the wheel from it."""
     target = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -30,7 +30,6 @@ class Bucket:
     road: BreakingRoad
 
     def __str__(self) -> str:
-        """Return its URL."""
         return f"s3://{self.name}"
 
     def put(self, name: str, content: bytes) -> None:
@@ -61,7 +60,6 @@ def server() -> Iterator[tuple[int, BreakingRoad]]:
 
 @pytest.fixture
 def bucket(server: tuple[int, BreakingRoad], monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """An empty bucket."""
     from pyarrow import fs  # noqa: PLC0415 - as above
 
     port, road = server
@@ -82,5 +80,4 @@ def bucket(server: tuple[int, BreakingRoad], monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """The program, run in an empty folder."""
     return program(capsys, monkeypatch, tmp_path)

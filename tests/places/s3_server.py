@@ -75,7 +75,6 @@ class BreakingRoad:
             self._stall, self.is_cut = stall, threading.Event()
 
     def close(self) -> None:
-        """Stop listening, and end what is open."""
         self._stall = False
         self._cut(self.is_cut)
         # what waits for a client would go on waiting
@@ -109,7 +108,6 @@ class BreakingRoad:
             target.shutdown(SHUT_RDWR)
 
     def _count(self, piece: bytes, *, up: bool) -> bytes:
-        """Return what of some bytes goes through."""
         with self._lock:
             if self.is_cut.is_set():
                 return b""

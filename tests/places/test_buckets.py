@@ -28,7 +28,6 @@ LARGE = 25_000_000
 
 @pytest.fixture
 def logs(bucket: Bucket) -> str:
-    """A folder of two runs in a bucket."""
     for name, rows in (("base", 240), ("next", 180)):
         bucket.put(f"logs/{name}/gpu.csv", log(rows).encode())
     return f"{bucket}/logs"

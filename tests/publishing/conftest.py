@@ -10,7 +10,6 @@ from tests.importers.trackers.mlflow.real import environment
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """The program, run in a folder, in an environment of MLflow."""
     for name, value in environment(MLFLOW_HTTP_REQUEST_MAX_RETRIES="2").items():
         monkeypatch.setenv(name, value)
     return program(capsys, monkeypatch, tmp_path)

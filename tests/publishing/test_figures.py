@@ -36,7 +36,6 @@ RUNS = [made(place) for place in range(3)]
 
 
 def compared(gpureport: Program, *sources: str) -> Any:
-    """Write the comparison of runs to a file; return it."""
     done = gpureport("compare", *sources, "--format", "json")
     Path("comparison.json").write_text(done.out, encoding="utf-8")
     return json.loads(done.out)
@@ -115,7 +114,6 @@ def test_every_run_gets_the_figures_of_the_comparison(kind: Store, gpureport: Pr
 
 
 def read_tags(store: Path, number: int) -> dict[str, str]:
-    """Return the tags that a run of a folder got."""
     files = next(store.glob(f"*/{run_id(number)}")).glob(f"tags/{OURS}.*")
     return {path.name.removeprefix(f"{OURS}."): path.read_text(encoding="utf-8") for path in files}
 

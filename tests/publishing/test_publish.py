@@ -21,7 +21,6 @@ PUT = Path("artifacts/gpureport/report.html")
 
 @pytest.fixture(autouse=True)
 def report(tmp_path: Path) -> Path:
-    """A report at out/report.html."""
     path = tmp_path / "out" / "report.html"
     path.parent.mkdir()
     path.write_text("<html>one</html>", encoding="utf-8")
@@ -29,7 +28,6 @@ def report(tmp_path: Path) -> Path:
 
 
 def publish(gpureport: Program, *words: str) -> str:
-    """Return what is said of a report that was published."""
     done = gpureport("publish", "out/report.html", *words)
     assert (done.code, done.out) == (0, ""), done
     return done.err.removeprefix("published ").rstrip("\n")

@@ -48,7 +48,6 @@ _LINES = ("rejected", "headers", "noise", "events", "continued")
 
 
 def list_pairs() -> list[Path]:
-    """Return the logs and folders of all pairs."""
     entries = (entry for source in PAIRS.iterdir() if source.is_dir() for entry in source.iterdir())
     return sorted(entry for entry in entries if entry.suffix != ".json")
 

@@ -65,7 +65,6 @@ class Machine:
     metrics: dict[str, npt.NDArray[np.float64]]
 
     def mean(self, name: str, start: int, end: int) -> float:
-        """Return the mean of a metric between two times."""
         return float(np.nanmean(self.metrics[name][(self.times >= start) & (self.times <= end)]))
 
     def over(self, name: str, start: int, end: int) -> float:
@@ -93,7 +92,6 @@ def machine(folder: Path, path: Path, began: int, *, utc: bool) -> Machine:
 
 
 def captured(folder: Path, name: str) -> Machine:
-    """Return a capture."""
     (path,) = (each for each in CAPTURES.glob(f"captured_{name}.*") if each.suffix != ".json")
     return machine(folder, path, BEGAN, utc=name in _STARTS_IN_UTC)
 

@@ -29,14 +29,11 @@ CELLS: dict[str, Callable[[int, int], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Columns in order, GPUs, and ticks of a log."""
-
     columns: tuple[str, ...]
     gpus: int
     ticks: int
 
     def text(self, *, units: bool = True, end: str = "\n") -> str:
-        """Return the log."""
         cell = (lambda text: text) if units else _bare
         rows = [
             ", ".join(cell(CELLS[name](tick, gpu)) for name in self.columns)

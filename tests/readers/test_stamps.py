@@ -21,7 +21,6 @@ def started(folder: Path, *stamps: str, delimiter: str = ", ") -> int:
 
 
 def is_refused(folder: Path, text: str) -> bool:
-    """Whether nothing of a log can be used."""
     try:
         read_text(folder, text)
     except GpureportError:

@@ -31,7 +31,6 @@ def clock(tick: int) -> str:
 
 
 def row(tick: int) -> str:
-    """Return a row of a log of one GPU."""
     return f"{clock(tick)}, 0, NVIDIA L4, {tick * 37 % 101} %, 1024 MiB, 250.00 W\n"
 
 

@@ -25,17 +25,14 @@ WAITING_JOB = (sys.executable, "-c", _JOB)
 
 
 def run_record(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `gpureport record` to its end."""
     return subprocess.run([*RECORD, *arguments], capture_output=True, text=True, check=False, timeout=120, **options)
 
 
 def start_record(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
-    """Start `gpureport record`."""
     return subprocess.Popen([*RECORD, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 def wait_until(happened: Callable[[], bool]) -> None:
-    """Wait until something has happened; it must, some time."""
     end = time.monotonic() + _PATIENCE
     while not happened():
         assert time.monotonic() < end, "it did not happen"
@@ -51,7 +48,6 @@ def count_rows(log: Path) -> int:
 
 
 def read_run_file(folder: Path) -> Mapping[str, Any]:
-    """Return what run.json says."""
     content: Mapping[str, Any] = json.loads((folder / "run.json").read_text())
     return content
 

@@ -228,7 +228,6 @@ def _names_in(variable: str) -> set[str]:
 
 
 def _cell(row: dict[str, str], field: str, place: int) -> str:
-    """Return a row's value of a field, or the constant of a GPU at this place."""
     aliases, _, constant = FIELDS[field]
     del aliases
     if field in {"power.draw.average", "power.draw.instant"}:
@@ -328,7 +327,6 @@ def _parse_options(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Answer a command line of nvidia-smi."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     if arguments[:1] == ["dmon"]:

@@ -177,7 +177,6 @@ def test_full_disk_ends_the_log_and_not_the_job(tmp_path: Path) -> None:
 
 
 def test_clock_set_back_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that is set back by an hour in mid-run leaves a recording that is read."""
     monkeypatch.setenv("STAND_IN_FAULT", "clock-back:20")
     monkeypatch.setenv("STAND_IN_DMON", "absent")
     done = run_record("-o", tmp_path / "rec", "--interval", "0.1", "--", "sleep", "4")

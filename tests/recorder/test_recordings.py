@@ -35,7 +35,6 @@ SEEN = {"cpu_cores", "memory", "python_version"}
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """The program, run in an empty folder."""
     return program(capsys, monkeypatch, tmp_path)
 
 

@@ -34,13 +34,11 @@ def test_help_lists_every_field_of_the_query(stand_in_driver: Path) -> None:
 
 
 def test_unknown_field_is_refused(stand_in_driver: Path) -> None:
-    """A field that the driver does not know ends the query with the driver's words."""
     code, lines = _call(stand_in_driver, "--query-gpu=index,nonsense", "--format=csv")
     assert (code, lines[0]) == (2, 'Field "nonsense" is not a valid field to query.')
 
 
 def test_dmon_header_has_the_recorded_form(stand_in_driver: Path) -> None:
-    """The header of dmon is laid out as a real one is, for the same columns."""
     metrics = "1,2,3,4,5,6,7,8,9,10,11,12,13,20,21,60,61"
     _, lines = _call(stand_in_driver, "dmon", "-s", "puc", "-o", "DT", "-d", "1", "-c", "1", "--gpm-metrics", metrics)
     real = _FORM.read_text().splitlines()

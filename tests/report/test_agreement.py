@@ -48,7 +48,6 @@ def off(text: str, value: float) -> float:
 
 
 def numbers(text: str) -> set[str]:
-    """Return the numbers of a text as they are written."""
     return set(re.findall(r"(?<![\w.])\d+(?:[.:]\d+)*", plain(text)))
 
 

@@ -31,8 +31,6 @@ class Decoded(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """What a page holds for its charts."""
-
     contents: dict[str, Any]
     blobs: dict[str, bytes]
     characters: int

@@ -36,7 +36,6 @@ USUAL: Mapping[str, tuple[float, float]] = {
 
 
 def day(number: int) -> str:
-    """Return the date of a night by its number."""
     return (FIRST + timedelta(days=number)).isoformat()
 
 
@@ -62,14 +61,12 @@ def part(values: Mapping[str, float | None], number: int = 0, **fields: str | Pa
 
 
 def night(number: int, *parts: NightlyRun, label: str = "", recorded: int = 0) -> NightlyRecord:
-    """Return a night by its number."""
     return NightlyRecord(
         date=day(number), label=label, command="gpureport nightly gpu.csv", version="1", runs=parts, recorded=recorded
     )
 
 
 def nights(values: Mapping[str, Iterable[float]]) -> list[NightlyRecord]:
-    """Return a night for each row of some series."""
     rows = zip(*values.values(), strict=True)
     return [
         night(number, part(dict(zip(values, map(float, row), strict=True)), number)) for number, row in enumerate(rows)
@@ -77,7 +74,6 @@ def nights(values: Mapping[str, Iterable[float]]) -> list[NightlyRecord]:
 
 
 def year(count: int = 365, seed: int = 1) -> list[NightlyRecord]:
-    """Return nights with every figure."""
     rng = np.random.default_rng(seed)
     return nights({name: course(name, count, rng) for name in USUAL})
 

@@ -46,7 +46,6 @@ def call(folder: Path, *arguments: str) -> Done:
 
 
 def date(number: int) -> str:
-    """Return the date of a night by its number."""
     return f"2026-01-{number + 1:02}"
 
 
@@ -60,18 +59,15 @@ def write_log(path: Path, number: int, util: int = 90, rows: int = 120) -> Path:
 
 
 def add_night(folder: Path, number: int, *more: str, util: int = 90, rows: int = 120) -> Done:
-    """Add a night to the history of a folder, from a log of its own."""
     write_log(folder / "night.csv", number, util, rows)
     return call(folder, "nightly", "night.csv", "--site", "site", "--date", date(number), *more)
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of all nights, as any tool reads them."""
     files = sorted((folder / ".gpureport" / "history").glob("*.parquet"))
     return [line for path in files for line in parquet.read_table(path).to_pylist()]
 
 
 def site(folder: Path, name: str = "site") -> dict[str, str]:
-    """Return every page of a site."""
     place = folder / name
     return {path.relative_to(place).as_posix(): path.read_text() for path in sorted(place.rglob("*.html"))}

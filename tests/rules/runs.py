@@ -12,7 +12,6 @@ PASSED, BROKEN, CANNOT = "passed", "broken", "cannot judge"
 
 
 def one(rules: Any, *runs: Analysis, **more: Any) -> Check:
-    """Return the only check."""
     (found,) = check(rules, *runs, **more)
     return found
 
@@ -34,5 +33,4 @@ def worked(name: str, seconds: float, amount: int = 600, step: str | None = None
 
 
 def of_step(runs: Sequence[Analysis], step: str = "nightly") -> list[Analysis]:
-    """Return runs as repetitions of one step."""
     return [replace(run, run=replace(run.run, step=step)) for run in runs]

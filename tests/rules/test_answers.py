@@ -46,7 +46,6 @@ def write(path: Path, pause: int = 0, rows: int = 300) -> None:
 
 
 def answer(gate: Program, *arguments: str) -> dict[str, Any]:
-    """Return what `check` prints as JSON."""
     found: dict[str, Any] = json.loads(gate("check", *arguments, "--format", "json").out)
     return found
 
@@ -107,7 +106,6 @@ def test_text_and_line_say_how_it_ended_and_steer_no_terminal(gate: Program) -> 
 
 
 def junit(gate: Program, *arguments: str) -> ET.Element:
-    """Return the suite of a check as JUnit."""
     gate("check", *arguments, "--junit", "j.xml")
     (suite,) = ET.fromstring(Path("j.xml").read_text())  # noqa: S314 - our own
     return suite

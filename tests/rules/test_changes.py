@@ -208,7 +208,6 @@ def test_a_change_is_of_all_gpus() -> None:
 
 
 def having(run: Analysis, *findings: Finding) -> Analysis:
-    """Return a run with these findings and no other."""
     return replace(run, findings=findings)
 
 
@@ -229,7 +228,6 @@ MINUTES = [60.0 * minute for minute in range(1, 9)]
 
 
 def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None = None) -> Analysis:
-    """Return a run whose training metric ends at a value."""
     scale = 100 if end > 1 else 1
     return learning(name, {metric: (MINUTES, [0.2 * scale, 0.5 * scale, *[end] * 6])}, step=step)
 

@@ -180,7 +180,6 @@ def levels(**values: tuple[float, float]) -> list[NightlyRecord]:
 
 
 def latest(history: list[NightlyRecord]) -> LatestNight:
-    """Return what is new in the newest night."""
     return summarize_latest_night(history, build_trends(history))
 
 

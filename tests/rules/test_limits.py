@@ -141,7 +141,6 @@ def test_an_amount_without_end_is_none(text: str) -> None:
 
 
 def lasting(seconds: float) -> Analysis:
-    """Return a run of such a length."""
     return analyze(recording(util=np.full(120, 90.0), times=np.linspace(0, seconds, 120)))
 
 
@@ -199,7 +198,6 @@ confidence = "high"
 
 
 def stated(folder: Path, text: str) -> Path:
-    """Write settings; return their file."""
     path = folder / "gpureport.toml"
     path.write_text(text, encoding="utf-8")
     return path
@@ -250,7 +248,6 @@ def test_a_mistake_in_the_settings_is_named_with_its_line(
 
 
 def one(rule: str, *runs: Any, **more: Any) -> Check:
-    """Return the only check of a rule."""
     (found,) = check(rule, *runs, **more)
     return found
 

@@ -32,7 +32,6 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(grown: Path, tmp_path: Path) -> Path:
-    """Return a copy of it."""
     shutil.copytree(grown, tmp_path / "copy")
     return tmp_path / "copy"
 
@@ -178,17 +177,13 @@ def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Pa
 
 
 class Tags(HTMLParser):
-    """Collects the tags of a page and where its links lead."""
-
     def __init__(self) -> None:
-        """Begin with none."""
         super().__init__()
         self.names: set[str] = set()
         self.links: list[str] = []
         self.attributes: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take a tag."""
         self.names.add(tag)
         self.attributes |= {name for name, _ in attrs}
         self.links += [value or "" for name, value in attrs if name in {"href", "src"}]

@@ -80,7 +80,6 @@ def cases(path: Path) -> list[tuple[str, str, str]]:
 
 
 def table(path: Path) -> list[str]:
-    """Return the rows of a summary."""
     return [line for line in path.read_text().splitlines() if line.startswith("|")]
 
 

@@ -24,12 +24,10 @@ def run(findings: Sequence[Finding] | None = None, **info: Any) -> Analysis:
 
 
 def bare(every: float = 1.0, **series: Any) -> Analysis:
-    """Return an analysed run of these series."""
     return gpureport.analyze(recording(every=every, **series), settings=PRICED)
 
 
 def one(rules: Any, *runs: Analysis) -> Check:
-    """Return the only check."""
     (found,) = check(rules, *runs)
     return found
 
@@ -197,7 +195,6 @@ def test_time_that_may_be_waiting_cannot_pass(spent: str, kind: str, outcome: st
 
 
 def scoped(limit: str, **more: Any) -> dict[str, Any]:
-    """Return settings with one limit."""
     return {"policy": [{"limit": limit, **more}]}
 
 
@@ -265,7 +262,6 @@ TEN = gpureport.analyze(recording(util=[90.0] * 600))
 
 
 def known(limit: str, until: str = "2026-12-31", /, **of: str) -> dict[str, Any]:
-    """Return settings with one limit and one acknowledgement."""
     return scoped(limit) | {"acknowledge": [{"reason": "disk is ordered", "until": until, **of}]}
 
 

@@ -119,7 +119,6 @@ def _released(scenario: Scenario, course: Course) -> float:
 
 
 def memory_mib(scenario: Scenario, course: Course, second: float) -> int:
-    """Return the memory the job holds on a GPU at a moment."""
     memory, first = scenario.memory, float(course.starts[0])
     if not _IMPORTING_SECONDS <= second < _released(scenario, course):
         return 0
@@ -280,7 +279,6 @@ def _load(played: Played, machine: Machine, before: float, second: float) -> tup
 
 
 def host_csv(played: Played) -> str | None:
-    """Return the log of the machine, None where the scenario has none."""
     scenario, machine = played.scenario, played.scenario.machine
     if machine is None:
         return None
@@ -348,7 +346,6 @@ WRITERS: dict[str, Callable[[Played], str]] = {
 
 
 def files(scenario: Scenario) -> dict[str, str]:
-    """Return the text of every file of a scenario by its name."""
     played = play(scenario)
     written = {scenario.log: WRITERS[scenario.log](played)}
     beside = {"host.csv": host_csv(played), "training.csv": training_csv(played)}
@@ -356,7 +353,6 @@ def files(scenario: Scenario) -> dict[str, str]:
 
 
 def write(target: Path) -> None:
-    """Write every sample log under a folder."""
     for scenario in SCENARIOS:
         folder = target / scenario.folder
         folder.mkdir(parents=True, exist_ok=True)

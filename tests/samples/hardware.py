@@ -23,8 +23,6 @@ _BRAKED = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A kind of GPU."""
-
     name: str  # as nvidia-smi prints it
     memory_mib: int  # memory installed
     reserved_mib: int  # memory the driver keeps
@@ -89,8 +87,6 @@ H100 = Model(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cooling:
-    """How a slot is cooled and fed."""
-
     inlet_celsius: float  # air at the card
     kelvin_per_watt: float  # how much warmer a watt makes it in the long run
     seconds: float = 45.0  # time constant of card and heat sink
@@ -103,11 +99,9 @@ class Cooling:
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything slows the card down."""
         return self.fails_at is not None or self.braked is not None
 
     def brakes(self, second: float) -> bool:
-        """Return whether the power brake is on at a moment."""
         return self.braked is not None and self.braked[0] <= second < self.braked[1]
 
     def hold(self, second: float, clock: float) -> float:
@@ -116,7 +110,6 @@ class Cooling:
         return min(clock, self.held[1] + 15.0 * (int(second) % 3)) if self.held and is_held else clock
 
     def resistance(self, second: float) -> float:
-        """Return the thermal resistance at a moment."""
         failed = self.fails_at is not None and second >= self.fails_at
         return self.failed_kelvin_per_watt if failed else self.kelvin_per_watt
 

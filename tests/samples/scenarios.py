@@ -31,8 +31,6 @@ _HERE = Path(__file__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """How much memory the job holds."""
-
     context_mib: int  # the context alone
     model_mib: int  # with weights and optimizer, before the first step
     peak_mib: int  # once the allocator has stopped growing
@@ -64,8 +62,6 @@ class Planted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What is wrong with the hardware or its recorder."""
-
     link: int | None = None  # a GPU with a PCIe link of 8 lanes of generation 3
     # a GPU, and the second at which it counts an error that could not be corrected
     errors: tuple[int, float] | None = None
@@ -82,8 +78,6 @@ class Faults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One sample log."""
-
     folder: str  # where it lies, under sample_logs/
     seed: int  # start of the random stream
     started: str  # local time of the first row

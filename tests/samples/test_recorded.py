@@ -31,7 +31,6 @@ SECOND = 1e6
 
 @cache
 def read(path: str, host: str = "") -> Recording:
-    """Return the one run of a recorded log."""
     (recording,) = gpureport.read(RECORDED / path, host=RECORDED / host if host else ())
     return recording
 
@@ -85,7 +84,6 @@ def series(recording: Recording, name: str) -> tuple[Floats, Floats]:
 
 
 def means(recording: Recording) -> dict[str, float]:
-    """Return the mean of every metric that has a value."""
     summaries = (each for gpu in gpureport.analyze(recording).statistics for each in gpu.metrics)
     return {each.metric: each.sample_mean for each in summaries}
 

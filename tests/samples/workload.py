@@ -32,8 +32,6 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """How a job went."""
-
     starts: FloatArray  # when each step began on all GPUs
     ends: FloatArray  # when each step ended on all GPUs
     loaded: FloatArray  # when each batch was ready

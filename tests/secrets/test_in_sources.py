@@ -18,13 +18,11 @@ _REPORTS = tuple(f"--output=r.{end}" for end in ("html", "md", "json", "pdf"))
 
 @pytest.fixture
 def planter() -> Planter:
-    """Secrets, each another one."""
     return Planter()
 
 
 @pytest.fixture
 def exits(tmp_path: Path) -> Exits:
-    """All that is written into the folder of the test."""
     return Exits(tmp_path)
 
 

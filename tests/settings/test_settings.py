@@ -50,7 +50,6 @@ CODES: tuple[tuple[dict[str, Any], str], ...] = (
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """The program, run in a folder with a log."""
     write(tmp_path, gpu=log(60))
     return program(capsys, monkeypatch, tmp_path)
 

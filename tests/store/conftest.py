@@ -12,7 +12,6 @@ from tests.store.runs import Known, noisy, read_store
 
 @pytest.fixture(scope="session")
 def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    """The process that forks ingests."""
     made = Forks(tmp_path_factory.mktemp("forks"))
     yield made
     made.close()
@@ -39,11 +38,9 @@ def before(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Known:
 
 @pytest.fixture
 def store(before: Known, tmp_path: Path) -> Path:
-    """A copy of that store."""
     return before.copy(tmp_path / "store")
 
 
 @pytest.fixture
 def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """The program, run in an empty folder."""
     return program(capsys, monkeypatch, tmp_path)

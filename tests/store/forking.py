@@ -70,10 +70,7 @@ class Ended:
 
 
 class Forks:
-    """The process that forks, and what is asked of it."""
-
     def __init__(self, folder: Path, library: Path | None = None) -> None:
-        """Start it in a folder, with the library of faults where it is given."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         if library is not None:
             environment |= {"LD_PRELOAD": str(library), "MPLBACKEND": "agg"}
@@ -87,13 +84,11 @@ class Forks:
         )
 
     def begin(self, *orders: Order) -> None:
-        """Start processes at once."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps([asdict(order) for order in orders]) + "\n")
         self._process.stdin.flush()
 
     def ended(self) -> bool:
-        """Return whether all have ended."""
         assert self._process.stdout is not None
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
@@ -103,7 +98,6 @@ class Forks:
         return [Ended(**entry) for entry in json.loads(self._process.stdout.readline())]
 
     def run(self, order: Order) -> Ended:
-        """Run one process to its end."""
         self.begin(order)
         (ended,) = self.result()
         return ended
@@ -115,7 +109,6 @@ class Forks:
             assert ended.code == 0, (command, ended)
 
     def close(self) -> None:
-        """End it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()

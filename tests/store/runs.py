@@ -68,12 +68,10 @@ def read_store(store: Path) -> dict[str, Stored]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return every file of a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def leftovers(store: Path) -> list[Path]:
-    """Return what writers left anywhere in a store."""
     return [path for path in store.rglob("*") if ".tmp" in path.name]
 
 
@@ -88,7 +86,6 @@ class Known:
     old_id: str
 
     def copy(self, folder: Path) -> Path:
-        """Return a copy of the store."""
         shutil.copytree(self.folder, folder)
         return folder
 

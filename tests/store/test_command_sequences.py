@@ -36,8 +36,6 @@ _NO_SUCH_RUN, _NO_DATA = 3, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What a run is called."""
-
     name: str
     step: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
@@ -69,7 +67,6 @@ class StoreCommands(RuleBasedStateMachine):
     stored: Bundle[str] = Bundle("stored")
 
     def __init__(self) -> None:
-        """Make a folder of its own."""
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
         self._place = Path(self._folder.name)
@@ -77,7 +74,6 @@ class StoreCommands(RuleBasedStateMachine):
         self._model = Model()
 
     def teardown(self) -> None:
-        """Remove the folder."""
         self._folder.cleanup()
 
     def _run(self, *arguments: str) -> tuple[int, str]:
@@ -93,7 +89,6 @@ class StoreCommands(RuleBasedStateMachine):
 
     @initialize()
     def write_logs(self) -> None:
-        """Write logs of different content."""
         for seed, name in enumerate(LOGS):
             (self._place / name).write_text(noisy(seed, rows=40, gpus=1))
 
@@ -113,13 +108,11 @@ class StoreCommands(RuleBasedStateMachine):
 
     @rule(run=stored, name=NAMES)
     def rename(self, run: str, name: str) -> None:
-        """A run gets another name."""
         if self._change("runs", "rename", run, name, of=[run]):
             self._model.runs[run] = replace(self._model.runs[run], name=name)
 
     @rule(run=stored, step=STEPS)
     def label(self, run: str, step: str) -> None:
-        """A run gets another step."""
         if self._change("runs", "step", run, step, of=[run]):
             self._model.runs[run] = replace(self._model.runs[run], step=step)
 

@@ -130,7 +130,6 @@ def test_labels_and_a_store_that_do_not_fit(before: Known, store: Path, forks: F
 
 @contextmanager
 def disk(folder: Path, options: str) -> Iterator[None]:
-    """Mount a small file system."""
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     mount = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -94,7 +94,6 @@ def test_since_counts_from_the_end(before: Known, store: Path, listed: Callable[
 
 
 def put(store: Path, template: Path, number: int, step: str) -> Path:
-    """Write the `run.json` of a run; return it."""
     path = store / "runs" / f"{number:016x}" / "run.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name("part")

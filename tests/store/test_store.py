@@ -36,7 +36,6 @@ def ok(done: Outcome) -> str:
 
 
 def analysis(gpureport: Program, *words: str) -> Any:
-    """Return what an analysis says of a run and of its data."""
     (found,) = json.loads(ok(gpureport("analyze", *words, "--format", "json")))["runs"]
     return found
 

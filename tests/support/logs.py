@@ -33,7 +33,6 @@ def stamp(second: float, start: str = "2026/03/14 09:00:00") -> str:
 
 
 def row(second: float, gpu: int = 0, *, util: int = 90, power: str = "250.00 W") -> str:
-    """Return a row under HEADER."""
     return f"{stamp(second)}, {gpu}, NVIDIA L4, {util} %, 1024 MiB, {power}"
 
 
@@ -87,7 +86,6 @@ def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
 
 
 def write(folder: Path, suffix: str = ".csv", **logs: str | bytes) -> list[Path]:
-    """Write logs into a folder, named as they are given; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}{suffix}" for name in logs]
     for path, content in zip(paths, logs.values(), strict=True):
@@ -96,13 +94,11 @@ def write(folder: Path, suffix: str = ".csv", **logs: str | bytes) -> list[Path]
 
 
 def read(path: Path, **options: Any) -> Recording:
-    """Return the one run that a path holds."""
     (recording,) = gpureport.read(path, **options)
     return recording
 
 
 def read_text(folder: Path, content: str | bytes, **options: Any) -> Recording:
-    """Return the one run that a log of this content holds."""
     (path,) = write(folder, gpu=content)
     return read(path, **options)
 
@@ -132,7 +128,6 @@ def iso_stamp(second: float) -> str:
 
 
 def gpustat_document(second: float, gpus: int = 2, *, indent: int | None = 4) -> str:
-    """Return one document of `gpustat --json`."""
     listed = [
         {
             "index": gpu,
@@ -246,7 +241,6 @@ def timechart(rows: int = 40) -> bytes:
 
 
 def zstd(content: bytes) -> bytes:
-    """Return one zstd frame."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(content)

@@ -57,7 +57,6 @@ def page_lines(path: Path) -> list[list[str]]:
 
 
 def info(path: Path) -> dict[str, str]:
-    """Return the properties of the file by name."""
     lines = (line.partition(":") for line in _said("pdfinfo", path).splitlines())
     return {name: value.strip() for name, _, value in lines}
 
@@ -90,7 +89,6 @@ def images(path: Path) -> list[str]:
 
 
 def outline(path: Path) -> list[str]:
-    """Return the titles of the outline."""
     return re.findall(r"<item page=[^>]*>(.*?)</item>", _said("pdftohtml", "-xml", "-i", "-stdout", path))
 
 

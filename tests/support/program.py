@@ -9,7 +9,6 @@ from tests.cli.program import Outcome
 
 
 def run_program(folder: Path, *arguments: str) -> Outcome:
-    """Run the program in a folder; return its exit code and what it printed."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
         try:

@@ -26,7 +26,6 @@ GAP = "\N{NO-BREAK SPACE}"
 
 @cache
 def sample(*folders: str) -> tuple[gpureport.Analysis, ...]:
-    """Return every run of some folders of sample logs, analysed."""
     return tuple(gpureport.analyze(run) for folder in folders for run in gpureport.read(SAMPLES / folder))
 
 
@@ -60,12 +59,10 @@ def hash_name(name: str) -> int:
 
 
 def with_run(recording: Recording, **fields: Any) -> Recording:
-    """Return a recording whose run has other fields."""
     return replace(recording, run=replace(recording.run, **fields))
 
 
 def with_findings(analysis: gpureport.Analysis, *findings: testing.Finding, **fields: Any) -> gpureport.Analysis:
-    """Return an analysis with findings made by hand, and other fields."""
     return replace(analysis, findings=findings, **fields)
 
 
@@ -97,12 +94,10 @@ def page_of(*results: Recording | gpureport.Analysis) -> dict[str, Any]:
 
 @cache
 def sample_page(*folders: str) -> dict[str, Any]:
-    """Return the page of sample logs as JSON."""
     return page_of(*sample(*folders))
 
 
 def strings(content: object) -> Iterator[str]:
-    """Yield every text of some JSON."""
     if isinstance(content, str):
         yield content
     for value in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
@@ -145,5 +140,4 @@ class ReadPage(HTMLParser):
             self.words.append(data)
 
     def values(self, *names: str) -> list[str]:
-        """Return the values of attributes."""
         return [value for name, value in self.attributes if name in names]

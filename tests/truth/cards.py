@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One kind of GPU."""
-
     name: str  # as nvidia-smi prints it
     memory_mib: int  # memory installed
     reserved_mib: int  # memory the driver keeps

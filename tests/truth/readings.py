@@ -49,7 +49,6 @@ def moments(script: Script, rng: np.random.Generator) -> Floats:
 def gpu(  # noqa: PLR0913 - whose rows, and what they read
     script: Script, index: int, *, played: Course, used: Floats, times: Floats, rng: np.random.Generator
 ) -> Readings:
-    """Return what each row says of one GPU."""
     if script.lost is not None and script.lost[0] == index:
         times = times[times < script.lost[1] * script.seconds]
     card = script.card

@@ -89,8 +89,6 @@ class Runs:
 
 @dataclass(slots=True)
 class Scores:
-    """Scores of a suite."""
-
     # by name of what is scored by time, over all runs
     spans: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in SPANS})
     # by kind that is scored by run
@@ -100,7 +98,6 @@ class Scores:
     # warnings in the runs of which nothing but information may be said, with the run
 
     def add(self, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
-        """Count one run."""
         for name in SPANS:
             for gpu in [None] if name in (*HOST_KINDS, "log_gap") else range(truth["gpus"]):
                 _compare(self.spans[name], name, gpu, truth, found)
@@ -159,7 +156,6 @@ class _Grid:
         self.holes = self.mask((e["start"], e["end"]) for e in truth["events"] if e["kind"] == "log_gap")
 
     def mask(self, spans: Iterable[Span], wider: float = 0.0) -> Mask:
-        """Return which cells lie in spans."""
         mask = np.zeros(self.count, dtype=np.bool_)
         for start, end in spans:
             first, stop = (round((moment - self.begin) / self.cell) for moment in (start - wider, end + wider))

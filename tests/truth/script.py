@@ -72,9 +72,7 @@ class Script:
 
     @property
     def seconds(self) -> float:
-        """Length of the run."""
         return sum(part.seconds for part in self.parts)
 
     def of(self, gpu: int) -> Parts:
-        """Return what one GPU does."""
         return self.own.get(gpu, self.parts)

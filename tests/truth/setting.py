@@ -28,7 +28,6 @@ class Setting:
         return round(self.rng.uniform(low, high) * factor, 2)
 
     def pause(self, low: float, high: float, cause: str, cpu: float = 12.0) -> Part:
-        """Return a pause of the job."""
         return Part(seconds=self.brief(low, high), texture="still", cause=cause, cpu=cpu, core=60.0)
 
     def started(self, low: float = 25.0, high: float = 60.0) -> Part:
@@ -45,7 +44,6 @@ class Setting:
         return (self.started(), *parts, self.over())
 
     def work(self, seconds: float, **changes: float | str) -> Part:
-        """Return a stretch of training, in order unless something is changed."""
         step = float(self.rng.uniform(0.12, 0.7))
         heat = float(self.rng.uniform(0.68, 0.88))
         given: dict[str, float | str] = {"step": step, "heat": heat, **changes}

@@ -50,12 +50,10 @@ _HOST_MIB = 515_000
 
 
 def moment(seconds: float) -> datetime:
-    """Return the time of day of a moment of a run."""
     return BEGUN + timedelta(seconds=seconds)
 
 
 def write(folder: Path, script: Script, gpus: list[Readings], host: dict[str, Floats] | None) -> None:
-    """Write the files of one run into a new folder."""
     folder.mkdir(parents=True)
     names = COLUMN_SETS[script.columns].split()
     lines = [(-1.0, ", ".join(_NAMES[name] for name in names))]

@@ -24,7 +24,6 @@ LONG = steps((97, 300))
 
 
 def with_errors(**counters: Any) -> Recording:
-    """Return a busy GPU with counters of errors."""
     return rec(util=UTIL, **counters)
 
 

@@ -37,7 +37,6 @@ def bursts() -> Floats:
 
 
 def burst_power() -> Floats:
-    """Return power that follows `bursts`."""
     return np.where(bursts() > 0, 70.0, 27.0)
 
 

@@ -17,7 +17,6 @@ def growing(peak: float) -> Floats:
 
 
 def with_memory(memory: Any, util: Any = UTIL, **known: Any) -> Recording:
-    """Return a job with memory in use."""
     return rec(util=util, memory=memory, **known)
 
 

@@ -18,7 +18,6 @@ def _log(tmp_path: Path) -> None:
 
 
 def analyze(gpureport: Program, *words: str) -> Any:
-    """Return the only run of an analysis."""
     done = gpureport("analyze", *words, "--format", "json")
     assert (done.code, len(json.loads(done.out)["runs"])) == (0, 1), done
     return json.loads(done.out)["runs"][0]

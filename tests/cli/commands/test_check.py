@@ -31,7 +31,6 @@ def logs(tmp_path: Path) -> Path:
 
 
 def outcomes(gpureport: Program, *words: str) -> dict[str, str]:
-    """Return what became of each rule."""
     checks = json.loads(gpureport("check", *words, "--format", "json").out)["checks"]
     return {each["limit"]: each["outcome"] for each in checks}
 

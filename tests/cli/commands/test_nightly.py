@@ -18,7 +18,6 @@ KEPT = ("--fail-on", "idle_ratio <= 99%")
 
 @pytest.fixture
 def nightly(gpureport: Program, tmp_path: Path) -> Program:
-    """The command in a folder with two logs."""
     for number in range(2):
         (tmp_path / f"{number}.csv").write_text(log(120 + number))
 
@@ -53,7 +52,6 @@ def shown(folder: Path) -> dict[str, tuple[str | None, int, int]]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return every page of a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.html")}
 
 

@@ -27,7 +27,6 @@ def filled(gpureport: Program, tmp_path: Path) -> Program:
 
 
 def names(outcome: Outcome) -> list[str]:
-    """Return the names that a list as JSON holds."""
     assert outcome.code == 0, outcome.err
     return [run["name"] for run in json.loads(outcome.out)["runs"]]
 

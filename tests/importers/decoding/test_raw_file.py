@@ -11,7 +11,6 @@ from gpureport.importers.source_text import RawFile
 
 
 def hashed(content: bytes) -> str:
-    """Return the hash of some bytes."""
     return sha256(content).hexdigest()
 
 
@@ -56,7 +55,6 @@ def test_a_log_that_grows_is_read_as_it_was(path: Path) -> None:
 
 
 def test_a_log_that_shrinks_is_hashed_as_read(path: Path) -> None:
-    """A log that is written anew while it is read has the identity of what was read."""
     file = RawFile(path)
     blocks = file.blocks(300)
     got = next(blocks)

@@ -41,7 +41,6 @@ HOUR = 3600
 
 
 def beside(folder: Path, files: dict[str, Any], **labels: Any) -> Run:
-    """Return the run of a log with files beside it."""
     write(folder, gpu=log())
     for name, content in files.items():
         (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))

@@ -28,7 +28,6 @@ def gpus(span: tuple[int, int], name: str = "", *held: tuple[int, str], seed: in
 
 
 def one(folder: Path, logs: dict[str, str]) -> Recording:
-    """Return logs as one run, by their paths in a folder."""
     for path, content in logs.items():
         (folder / "run" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "run" / path).write_text(content)
@@ -130,7 +129,6 @@ def host(name: str, times: Iterable[float], values: Iterable[float]) -> str:
 
 
 def beside(folder: Path, cpu: str, io: str) -> Recording:
-    """Return a log of twenty seconds with two host logs beside it."""
     gpu, *hosts = write(folder, gpu=log(20), cpu=cpu, io=io)
     return read(gpu, host=hosts)
 

@@ -33,7 +33,6 @@ def record(folder: Path, *, gpu: int = 0, name: str = "gpu.csv", util: int = 90,
 
 
 def joined(folder: Path) -> Run:
-    """Return the recordings below a folder as one run."""
     return read(folder, as_one_run=True).run
 
 

@@ -19,12 +19,10 @@ HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.000,5
 
 
 def rows(seconds: Iterable[float], gpu: int = 0, util: int = 90) -> str:
-    """Return a log of one GPU over some seconds."""
     return "\n".join([HEADER, *(row(second, gpu, util=util) for second in seconds), ""])
 
 
 def one(folder: Path, **logs: str) -> Recording:
-    """Return logs as one run, alone in a folder."""
     for left in folder.glob("*"):
         left.unlink()
     write(folder, **logs)

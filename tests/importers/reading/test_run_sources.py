@@ -52,7 +52,6 @@ def runs(source: Path, **options: object) -> list[list[str]]:
 
 
 def copy(folder: Path, *names: str) -> Path:
-    """Copy logs of one recorded job to a folder."""
     for path in PHASES.iterdir():
         if path.name.partition(".")[0] in names:
             shutil.copy(path, folder)

@@ -51,7 +51,6 @@ UNREADABLE = {
 
 
 def refused(source: object, **options: object) -> SourceError:
-    """Return why a source is not read."""
     with pytest.raises(SourceError) as caught:
         gpureport.read(source, **options)  # type: ignore[arg-type] # a path or an address
     return caught.value

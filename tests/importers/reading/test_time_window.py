@@ -31,7 +31,6 @@ def a_log(tmp_path: Path) -> None:
 
 
 def part(gpureport: Program, start: str | None = None, end: str | None = None, *more: str) -> Any:
-    """Return what is said of a part of the run."""
     bounds = [word for option, value in (("--from", start), ("--to", end)) if value for word in (option, value)]
     done = gpureport("analyze", "gpu.csv", *bounds, *more, "--format", "json")
     assert done.code == 0, done.err

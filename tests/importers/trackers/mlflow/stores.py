@@ -41,8 +41,6 @@ _LARGEST = 1.7976931348623157e308
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A run to be put into a store."""
-
     id: str
     name: str = "run"
     series: Mapping[str, Sequence[Point]] = field(default_factory=dict)
