@@ -140,9 +140,8 @@ class Comparison(ComparisonResult):
 
     def quality_frame(self) -> "pd.DataFrame":
         """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
-        changes = [change for pair in pair_steps(self) for change in pair.quality]
         rows = []
-        for change in changes:
+        for change in (change for pair in pair_steps(self) for change in pair.quality):
             before, after = change.values
             known = {"metric": change.name, "before": before, "after": after, "reason": describe_no_work(change.reason)}
             rows.append(_read_fields(change, _QUALITY, **known))
