@@ -23,7 +23,7 @@ class Registry(Sequence[T], Generic[T]):
     """Importers, each loaded when its turn comes; `kinds` are known without loading any."""
 
     def __init__(self, *names: str) -> None:
-        """Remember `kind=package:Class` below `gpureport.importers`; without `kind=` the package is named after it."""
+        """Remember `kind=package:Class` below `gpureport.importers`; without `kind=` it is the package's name."""
         self._names = names
         self.kinds = tuple(re.split("[.=]", name.partition(":")[0])[0 if "=" in name else -1] for name in names)
 

@@ -1,4 +1,4 @@
-"""What became of every line of a log: rows, lines that are none, why, and what a reader must know."""
+"""What became of every line of a log: rows, noise, rejected lines and why, and notes for readers."""
 
 import re
 import shlex
@@ -44,7 +44,7 @@ ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
 
 
 def find_message_kind(text: str) -> str:
-    """Return what a message of the driver says happened, empty for a line that is none."""
+    """Return what a message of the driver says; empty for any other line."""
     return next((kind for pattern, kind in _MESSAGES.items() if re.match(pattern, text)), "")
 
 
@@ -54,33 +54,33 @@ def format_count(count: int, noun: str) -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """Return at most so many names, and how many more there are: `a, b, c and 2 more`."""
+    """Return at most so many names, and the count of the rest: `a, b, c and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def format_columns_option(row: Sequence[str]) -> str:
-    """Return the option to type for rows without a header, with a stand-in for each cell but the time of a row."""
+    """Return the option to type for rows without a header, with a stand-in per cell."""
     names = ["timestamp" if _STAMPED.match(cell) else f"column_{place}" for place, cell in enumerate(row, 1)]
     return f"name its columns: --columns {shlex.quote(','.join(names))}, with the fields of --query-gpu in their place"
 
 
 @dataclass(slots=True)
 class Account:
-    """The lines of one log: rows, headers, noise, messages of the driver, rejected ones, and those that continue a row.
+    """The lines of one log: rows, headers, noise, driver messages, rejected lines, and those that continue a row.
 
-    A form counts each line once. Rows count as they are yielded; what is said of them here are the other lines.
+    A form counts each line once. Rows count as they are yielded; forms report the other lines here.
 
     Attributes:
-        continued: lines that say more of a row that another line is counted for.
+        continued: lines that belong to a row counted for another line.
         absent: cells without a value, by column as the log names it and reason.
         tags: what the log says of the whole run, by the names of `label_tags`.
         columns: headings, and the metric or attribute that each became.
-        averaged: whether it is known that its power readings are averages over a second.
+        averaged: whether its power readings are known to be averages over a second.
         forms: what a person calls each of its forms, and the rows it gave.
-        snapshot: whether it says what GPUs do at one moment, as a table drawn for people does.
-        mixed_note: what is said where rows of several GPUs come at a time and nothing shows of which each is; empty
-            where rows without a name are not looked at for that.
+        snapshot: whether it shows GPUs at one moment, as a drawn table does.
+        mixed_note: note for rows of several GPUs that nothing tells apart; empty where unnamed rows are not
+            checked for that.
         rejected: by reason how many lines, and the first.
     """
 
@@ -105,7 +105,7 @@ class Account:
 
     @property
     def lines(self) -> int:
-        """Lines that are not empty; one that holds several rows counts once a row."""
+        """Lines that are not empty; one with several rows counts once per row."""
         rejected = sum(rows for rows, _ in self.rejected.values())
         return self.rows + rejected + self.headers + self.noise + self.messages + self.continued
 
@@ -114,7 +114,7 @@ class Account:
         self.notes |= dict.fromkeys(notes)
 
     def reject(self, reason: str, number: int, text: str = "", rows: int = 1) -> None:
-        """Count lines that cannot be used; `number` is the first of them, `text` what it says."""
+        """Count unusable lines; `number` is the first of them, `text` its content."""
         entry = self.rejected.setdefault(reason, [0, number])
         entry[0] += rows
         entry[1] = min(entry[1], number)
@@ -128,7 +128,7 @@ class Account:
             self.reject(reason, int(numbers.min()), rows=len(numbers))
 
     def drop(self, reason: str, numbers: IntArray) -> None:
-        """Count rows that were yielded but stay out of the series, by their lines."""
+        """Count yielded rows that stay out of the series, by their lines."""
         self.rows -= len(numbers)
         self.reject_rows(reason, numbers)
 
@@ -138,7 +138,7 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is no row: a message of the driver, noise, or one that is rejected."""
+        """Count a line that is no row: a driver message, noise, or rejected."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
@@ -148,7 +148,7 @@ class Account:
             self.reject(reason, number, text)
 
     def stray(self, number: int, text: str) -> None:
-        """Count a line between blocks: one that holds figures is a damaged row, prose is noise."""
+        """Count a line between blocks: with figures it is a damaged row, prose is noise."""
         if find_message_kind(text):
             self.message(number, text)
         elif _FIGURES.search(text) or _NUMBERS.fullmatch(text):
@@ -157,7 +157,7 @@ class Account:
             self.noise += 1
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give the messages above the last of some rows the time of the row before each.
+        """Give the driver messages above the last of some rows the time of the row before each.
 
         Args:
             numbers: lines of rows that are kept, rising.
@@ -173,7 +173,7 @@ class Account:
         self._last = int(times[-1])
 
     def keep_event(self, text: str, number: int, at: int | None, device: str | None = None) -> None:
-        """Keep a message of the driver, or that a device answers no more: up to some, and each once.
+        """Keep a message of the driver, or that a device is lost: up to some, and each once.
 
         A message that is repeated with no row between is one, and a GPU is lost once.
         """
@@ -183,7 +183,7 @@ class Account:
             self._events.setdefault((text, device or str(at)), event)
 
     def quality(self, notes: Iterable[str] = ()) -> Quality:
-        """Return the account, after the last row; the timing of the devices is not in it."""
+        """Return the account, after the last row, without the timing of the devices."""
         for number, text in self._waiting:
             self.keep_event(text, number, self._last)
         self._waiting.clear()
@@ -205,14 +205,14 @@ class Account:
 
 
 def damage(line: str) -> str:
-    """Return why a line cannot be read, one of `reject_reasons`; empty when it can."""
+    """Return why a line cannot be read, one of `reject_reasons`; empty if it can."""
     if "\0" in line:
         return NUL_BYTES
     return NOT_TEXT if "\ufffd" in line else ""
 
 
 def whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield all lines but damaged ones, also empty ones: number, and text without blanks at its end."""
+    """Yield all undamaged lines, also empty ones: number, and text without trailing blanks."""
     for number, line in enumerate(lines, first):
         reason = damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():

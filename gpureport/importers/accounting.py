@@ -1,7 +1,7 @@
-"""Tables with one row per run and no series: `sacct -P` with the use of GPUs, and CodeCarbon's emissions.csv.
+"""Tables with one row per run and no series: `sacct -P` with GPU use, and CodeCarbon's emissions.csv.
 
-A row states means of the whole run. They stand at the first and the last moment of each GPU: enough for GPU hours, mean
-use and energy, and too little for anything to be judged.
+A row states means of the whole run, kept at each GPU's first and last moment: enough for GPU hours, mean
+use and energy, too little to judge anything.
 """
 
 import csv
@@ -37,7 +37,7 @@ Cells = Mapping[str, str]
 
 
 class _Row(NamedTuple):
-    """What a table says of a run: its start and whether that is UTC, and metrics that are means of each GPU."""
+    """What a table says of a run: its start, whether that is UTC, and mean metrics per GPU."""
 
     id: str
     name: str
@@ -52,7 +52,7 @@ class _Row(NamedTuple):
 
 
 class Table(LocalStore):
-    """A table, whose runs are its rows; those without figures of their GPUs hold no hardware series."""
+    """A table whose rows are its runs; those without GPU figures hold no hardware series."""
 
     def __init__(self, where: str) -> None:
         """Read the table, packed or not."""
@@ -143,10 +143,10 @@ ACCOUNTING = Tracker(
 
 
 def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
-    """Yield the jobs of Slurm with the mean use of their GPUs, which stands in the rows of their steps.
+    """Yield Slurm's jobs with the mean use of their GPUs, which the rows of their steps state.
 
-    The use of a step is the sum over its GPUs, as a mean of its tasks; a batch script is one task. Where a GPU or its
-    driver is not supported, use and memory are both 0, so that alone is no sign of rest.
+    A step's use is the sum over its GPUs, as a mean of its tasks; a batch script is one task. For an unsupported GPU
+    or driver, use and memory are both 0, so that alone does not mean idle.
     """
     jobs: list[tuple[str, list[Cells]]] = []
     for cells in table:
@@ -183,7 +183,7 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
 
 
 def _read_emissions(cells: Cells) -> _Row:
-    """Return a run of CodeCarbon, which writes a row when one ends, with the mean power of its GPUs."""
+    """Return a run of CodeCarbon, one row written at its end, with the mean power of its GPUs."""
     run, project, ended = cells["run_id"], cells["project_name"] or "run", _read_time(cells["timestamp"])
     names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
     seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
@@ -200,7 +200,7 @@ def _read_emissions(cells: Cells) -> _Row:
 
 
 def _count(cells: Cells, column: str, name: str) -> float:
-    """Return what a list of Slurm such as `cpu=32,gres/gpu=4` says of a resource; 0 where it says nothing."""
+    """Return what a Slurm list such as `cpu=32,gres/gpu=4` says of a resource; 0 for nothing."""
     found = re.search(rf"(?:^|,)gres/{name}=(\d{{1,15}})(?:,|$)", cells.get(column, ""))
     return float(found[1]) if found else 0.0
 

@@ -1,4 +1,4 @@
-"""The clock of a log: its stamps and zone, and of each device the interval, the gaps and the time sampled."""
+"""The clock of a log: stamps and zone, and per device the interval, gaps and sampled time."""
 
 import re
 from bisect import bisect_left
@@ -44,7 +44,7 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def _offsets(stamps: IntArray, zone: ZoneInfo) -> tuple[IntArray, IntArray]:
-    """Return the zone's offset from UTC at local stamps: the earlier reading of each and the later one."""
+    """Return the zone's UTC offset at local stamps: the earlier and the later reading of each."""
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
     found = np.zeros((2, len(quarters)), dtype=np.int64)
     for place, quarter in enumerate(quarters.tolist()):
@@ -61,10 +61,10 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: BoolArray | None = None)
     Args:
         stamps: local times.
         zone: zone of the recording machine.
-        second: where a stamp that the zone has twice is the second of the two; the first where None.
+        second: whether an ambiguous stamp is the second of its two times; the first where None.
 
     Raises:
-        SettingsError: where several stamps lie in an hour that the zone skips: no clock of it ever showed them.
+        SettingsError: where several stamps lie in an hour that the zone skips.
     """
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
@@ -74,19 +74,19 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: BoolArray | None = None)
         raise SettingsError(
             "--tz", what, "name the zone that the clock of the machine was set to, perhaps UTC", code="skipped_hours"
         )
-    # between the two offsets lies the hour that is skipped in spring; only the doubled hour takes the second
+    # the hour skipped in spring lies between the two offsets; only the doubled hour takes the second
     return stamps - (first if second is None else np.where(second & (first > later), later, first))
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return for each local stamp that a zone has twice by how much the clock is set back that night, else 0."""
+    """Return for each ambiguous local stamp by how much the clock is set back that night, else 0."""
     first, later = _offsets(stamps, zone)
     sizes: IntArray = np.maximum(first - later, 0)
     return sizes
 
 
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
-    """Return two times in UTC, in microseconds, as local time of a zone kept as if UTC."""
+    """Return two UTC times, in microseconds, as local time of a zone kept as if UTC."""
     there = ((EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC) for time in span)
     start, end = ((time - EPOCH) // timedelta(microseconds=1) for time in there)
     return start, end
@@ -100,7 +100,7 @@ def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArr
 
 
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, which of them are any, and the zone they state: `UTC`, or None for local times."""
+    """Return times in microseconds, which are valid, and the zone they state: `UTC`, or None for local."""
     if isinstance(cells, pa.DictionaryArray):
         codes = read_codes(cells.indices)
         times, good, zone = read_times(cells.dictionary)
@@ -110,7 +110,7 @@ def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
     letters, lengths = letters_of(texts)
     if int((letters == ord("/")).sum()) in {0, 2 * len(texts)} and lengths.min(initial=_SECONDS) >= _SECONDS:
         try:
-            # the stamp of nvidia-smi is an ISO time but for its slashes; Arrow reads a column of them at once
+            # the stamp of nvidia-smi is ISO but for its slashes; Arrow reads a column of them at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
         except pa.ArrowInvalid:
             pass
@@ -138,7 +138,7 @@ _SECONDS = len("2026/03/14 09:26:53")
 
 
 def parse_time(text: str) -> tuple[int, bool] | None:
-    """Return a time in microseconds and whether it is UTC: of ISO, nvidia-smi, asctime, a spreadsheet, or a count."""
+    """Return a time in microseconds and whether it is UTC: ISO, nvidia-smi, asctime, spreadsheet, or count."""
     text = text.strip()
     if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
         factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
@@ -168,7 +168,7 @@ _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)", re.ASCII)
 
 
 def parse_time_of_day(text: str, half: str = "") -> int | None:
-    """Return microseconds since midnight of `16:28:31`, or of `04:28:31` with `AM` or `PM`; None for other texts."""
+    """Return microseconds since midnight of `16:28:31`, or `04:28:31` with `AM` or `PM`; else None."""
     match = _TIME.fullmatch(text)
     hour = int(match[1]) if match else 24
     if half and hour:
@@ -179,7 +179,7 @@ def parse_time_of_day(text: str, half: str = "") -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Return microseconds since the first midnight of times of day in the order of a log, behind the moments before."""
+    """Return microseconds since the first midnight of a log's times of day, continuing from earlier moments."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
@@ -206,7 +206,7 @@ _WORDS = re.compile(
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time a text holds, in microseconds as written, and whether it names a zone; None without a time."""
+    """Return the time in a text, in microseconds as written, and whether it names a zone; None without a time."""
     match = _WORDS.search(text)
     if match is None:
         match = _ISO.search(text)
@@ -225,9 +225,9 @@ _SECOND, _FEWEST = 1_000_000, 10
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Return stamps in which rows that were written several times a second share it evenly.
+    """Spread the stamps of rows written several times per second evenly over it.
 
-    A log whose stamps are whole seconds and that is sampled more often has several rows of a GPU with each stamp.
+    Stamps of whole seconds at a faster rate give several rows of a GPU the same stamp.
     """
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
@@ -240,14 +240,14 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
         if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
             continue
         places = np.arange(len(own)) - np.repeat(bounds, sizes)
-        # the first second may have begun before, and the last one may go on
+        # the first second may have begun before, and the last may go on
         places[: sizes[0]] += max(usual - int(sizes[0]), 0)
         shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
     return shared
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Return which rows have a damaged date: stamps a day or more off the two rows of their device beside them.
+    """Return which rows have a damaged date: a day or more off their device's neighbouring rows.
 
     Args:
         stamps: stamps of the rows, in microseconds.
@@ -283,7 +283,7 @@ class Clock:
         steps: backward steps, where the log has any.
         first: time of the first row, in microseconds; None before there is any.
         last: time of the last one.
-        duplicates: rows whose time equals that of the row before; after `measure`.
+        duplicates: rows with the time of the row before; after `measure`.
     """
 
     device: str
@@ -310,7 +310,7 @@ class Clock:
         return times
 
     def measure(self) -> None:
-        """Note intervals, duplicates and possible gaps of the rows read since this was done last."""
+        """Note intervals, duplicates and possible gaps of the rows since the last call."""
         if not self._unmeasured:
             return
         times, self._unmeasured = np.concatenate(self._unmeasured), []
@@ -327,12 +327,12 @@ class Clock:
 
     @property
     def interval(self) -> float | None:
-        """Median of the positive differences between stamps, in seconds; None before there are any."""
+        """Median positive difference between stamps, in seconds; None without any."""
         self.measure()
         return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
     def gaps(self) -> tuple[LogGap, ...]:
-        """Return the stretches without samples, judged by the interval of the whole log."""
+        """Return the stretches without samples, judged by the log's interval."""
         interval = self.interval or 0.0
         far = np.array(self._long, np.int64).reshape(-1, 2)
         far = far[far[:, 1] - far[:, 0] > gap_seconds(interval) * 1e6]
@@ -340,7 +340,7 @@ class Clock:
         return tuple(LogGap(device=self.device, start=start, end=end) for start, end in found.tolist())
 
     def bunched(self) -> bool:
-        """Return whether rows come in bunches, as those of several GPUs do that no column tells apart."""
+        """Return whether rows come in bunches, as of several GPUs that no column tells apart."""
         self.measure()
         apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > _TOGETHER)
         if not apart or _middle(apart) < _APART:
@@ -350,13 +350,13 @@ class Clock:
 
 
 def _middle(ticks: Sequence[tuple[int, int]]) -> int:
-    """Return the median of differences, each with how often it occurs, that rise; of two middle ones the lower."""
+    """Return the median of rising differences, each with its count; the lower of two middle ones."""
     upto = list(accumulate(count for _, count in ticks))
     return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
 
 
 def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | None:
-    """Return the share of the time from first to last sample, over all devices, in which each was sampled."""
+    """Return the share of time from first to last sample, over all devices, in which each was sampled."""
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)

@@ -1,4 +1,4 @@
-"""Columns of a log, what they fill and how their cells become values; and `Rows`, what is between text and table."""
+"""Columns of a log, what they fill and how cells become values; and `Rows`, between text and table."""
 
 import math
 import re
@@ -48,7 +48,7 @@ _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": 
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell holds no value, None when it does; any `[bracketed]` text is such a reason."""
+    """Return why a cell holds no value, None if it does; any `[bracketed]` text is such a reason."""
     if text.startswith("[") and text.endswith("]"):
         return text[1:-1]
     return (text or "empty") if text in _BARE else None
@@ -60,11 +60,11 @@ class Column:
 
     Attributes:
         target: metric, or a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`.
-        source: name the log gives it, or that its `heading` was taken for where a person wrote that (`translated`).
-        read: reads a stripped cell; None when the column cannot hold it.
-        unit: unit of numbers without one, `stated` by the heading or not; empty where it holds no numbers with units.
+        source: name in the log, or the known name that a hand-written `heading` was `translated` to.
+        read: reads a stripped cell; None if the column cannot hold it.
+        unit: unit of numbers without one, `stated` by the heading or not; empty for columns without units.
         decimal: character before the decimals of a number.
-        known: what texts of it meant: those of a log come again and again.
+        known: values of texts already read, as texts of a log recur.
     """
 
     target: str
@@ -84,9 +84,9 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return the column that fills a metric or an attribute; without a target, an extra column of text.
+    """Return the column that fills a metric or attribute; without a target, an extra column of text.
 
-    Without a `unit`, which is what the heading states, it is the one that nvidia-smi counts in.
+    `unit` is what the heading states; without it, nvidia-smi's unit counts.
     """
     metric = BY_NAME.get(target)
     if metric is not None and metric.dtype != "bool" and metric.unit and target not in _PATTERNS:
@@ -115,7 +115,7 @@ def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     metric = BY_NAME[target]
     if decimal == ",":
         grouped = _GROUPED.match(text)
-        # dots part thousands where a comma follows, or others, or the quantity is written without decimals
+        # dots part thousands where a comma or more dots follow, or the quantity has no decimals
         if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
             text = grouped[0].replace(".", "") + text[grouped.end() :]
         text = text.replace(",", ".")
@@ -141,7 +141,7 @@ def _matched(text: str, *, pattern: re.Pattern[str], value: Callable[[str], Any]
 
 @dataclass(slots=True)
 class Texts:
-    """A column that is no number: a code for each row, and what each code stands for; -1 stands for no value."""
+    """A column that is no number: a code per row, and the text of each code; -1 for no value."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]
@@ -175,10 +175,10 @@ class Rows:
     """Rows of a log.
 
     Attributes:
-        lines: line of each, rising; a running number of the rows where a line holds several.
-        times: time of each as written, or in UTC where `zone` is stated, in microseconds; None where they have none.
+        lines: line of each, rising; a running number where a line holds several rows.
+        times: time of each in microseconds, as written, or UTC where `zone` is stated; None without times.
         data: columns by target: numbers in base units, NaN for none; `Texts` of ATTRIBUTES, extras, MASK and LOST.
-        zone: zone that the stamps state, so that they are UTC; None where they state none.
+        zone: zone that the stamps state, so that they are UTC; else None.
         reasons: why cells of a column hold no value, by the column's name in the log.
     """
 
@@ -211,7 +211,7 @@ class Rows:
 
 
 def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows by their cells, and for each fault the rows that have it; the other rows are to be selected.
+    """Return rows by their cells, and the rows of each fault; the caller selects the others.
 
     Args:
         columns: what the cells hold.
@@ -241,7 +241,7 @@ _REMEMBERED, _MANY = 200_000, 200
 
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
-    """Return the values of a column, why cells hold none, and which it cannot hold; each distinct text is read once."""
+    """Return a column's values, why cells hold none, and which are invalid; each distinct text is read once."""
     if isinstance(cells, pa.DictionaryArray):
         coded, codes = cells.dictionary, read_codes(cells.indices)
     else:
@@ -280,7 +280,7 @@ _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"+-.0123456789", dtype=np.u
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers of one unit at once, NaN for `[reasons]`, None where units differ or a text is no such number."""
+    """Return numbers of one unit at once, NaN for `[reasons]`; None where units differ or a text is no such number."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     texts = pc.if_else(pc.starts_with(texts, "["), none, texts)
@@ -312,12 +312,12 @@ _TOGETHER = 20_000
 
 
 def rows_from_records(records: Iterable[Mapping[str, Any]], zone: str | None = None) -> Iterator[Rows]:
-    """Yield records as rows, in their order, those with a time apart from those without.
+    """Yield records as rows, in order, those with a time apart from those without.
 
     Args:
         records: what a form reads line by line: `{"line": 1, "timestamp": microseconds or None, "index": "0",
-            "gpu_power_watts": 250.0}`: the line that it is counted for, its time, the names of ATTRIBUTES as text,
-            metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
+            "gpu_power_watts": 250.0}`: its line, its time, the names of ATTRIBUTES as text, metrics in base units;
+            None, or no entry, for no value. `"host": True` is a row of the machine.
         zone: zone that the times state, None where they are local ones.
     """
     remaining = iter(records)
@@ -339,7 +339,7 @@ def _rows(records: Sequence[Mapping[str, Any]], zone: str | None, *, stamped: bo
 
 
 def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
-    """Return a column as Arrow arrays: of the mask of clock events one a reason, and its bits without a name."""
+    """Return a column as Arrow arrays; the clock event mask gives one per reason, and its unnamed bits."""
     if not isinstance(values, Texts):
         return {name: _to_arrow(name, values)}
     if name != MASK:
@@ -368,7 +368,7 @@ _CODED = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How each cell of a row is read, in order; the line that declares it, empty when none does, is the `header`."""
+    """How each cell of a row is read, in order; `header` is the declaring line, empty without one."""
 
     columns: tuple[Column, ...]
     delimiter: str = ","
@@ -383,9 +383,9 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which one column fills each target; any further one becomes an extra column.
+    """Return a layout in which one column fills each target; further ones become extra columns.
 
-    Sources that are `preferred` win over others for the same target, else the first one does.
+    `preferred` sources win over others for a target, else the first does.
     """
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):
@@ -408,7 +408,7 @@ def make_layout(
 
 
 def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]:
-    """Return the cells of lines, column by column as Arrow dictionaries, and the places of lines of another width."""
+    """Return the cells of lines, by column as Arrow dictionaries, and the places of lines of another width."""
     odd: list[int] = []
 
     def skip(row: csv.InvalidRow) -> Literal["skip"]:
@@ -432,7 +432,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
-    """Return the rows that have no fault, and the place of each other one with its first fault."""
+    """Return the rows without a fault, and the place of each other one with its first fault."""
     bad = np.zeros(len(rows), dtype=np.bool_)
     found: list[tuple[int, str]] = []
     for reason, wrong in faults.items():

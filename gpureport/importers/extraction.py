@@ -1,4 +1,4 @@
-"""One log being read: the rows of its form get a device each and their place in time, and become tables."""
+"""One log being read: its form's rows get a device and their place in time, and become tables."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -65,15 +65,15 @@ class Extraction:
         explain: Callable[[Account], CodedProblem | None] | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
-        """Prepare to read; nothing is read yet.
+        """Prepare to read, without reading yet.
 
         Args:
             file: the log.
             options: how to select and place rows.
             form: reads its lines.
-            name: what a person calls the form; one of several says so in the account.
-            explain: says why no row is left, and what to do; None for what is said of any log.
-            longest: bytes of a line at most; a longer one is shortened.
+            name: what a person calls the form; stated in the account where there are several.
+            explain: says why no row is left, and what to do; None for the general message.
+            longest: most bytes of a line; a longer one is shortened.
         """
         self._file, self._options, self._form, self._explain = file, options, form, explain
         self._longest = longest
@@ -126,9 +126,9 @@ class Extraction:
         return tables
 
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
-        """Yield the rows of the log, with the stamp of each and the place of its device; negative for one left out."""
+        """Yield the log's rows, with each one's stamp and the place of its device; negative for one left out."""
         if self._options.interval:
-            # whether most rows at the beginning have a time, so that no other is counted
+            # whether most early rows have a time, so that no others count
             counted = Counter[bool]()
             for rows in self._form(Text(self._file.again(), longest=self._longest, blocks=1), 1, Account()):
                 counted[rows.times is not None] += len(rows)
@@ -156,7 +156,7 @@ class Extraction:
         account.drop(reject_reasons.GPU_DAMAGED, rows.lines[damaged])
         account.drop(reject_reasons.GPU_NOT_NAMED, rows.lines[(codes == NOT_NAMED) & ~host & ~damaged])
         account.drop(reject_reasons.NOT_SELECTED, rows.lines[codes == NOT_SELECTED])
-        # the machine has the first place, so that a GPU keeps its own when another one is met
+        # the machine comes first, so that GPUs keep their places when another is met
         codes[codes >= 0] += 1
         codes[host] = 0
         if times is None:
@@ -172,7 +172,7 @@ class Extraction:
         return rows, stamps, codes
 
     def _count_times(self, devices: IntArray) -> IntArray:
-        """Return times of rows without stamps, of which the n-th of a device is n intervals after the first."""
+        """Return times of rows without stamps: the n-th of a device is n intervals after the first."""
         times = np.zeros(len(devices))
         for device in present(devices):
             own = np.flatnonzero(devices == device)
@@ -185,7 +185,7 @@ class Extraction:
         return [HOST, *self._gpus.ids]
 
     def _place(self, rows: Rows, stamps: IntArray, devices: IntArray) -> IntArray:
-        """Return the time of each row; rows that repeat earlier ones of a log appended to itself lose their device."""
+        """Return each row's time; rows that repeat earlier ones of a log appended to itself lose their device."""
         parts = {device: np.flatnonzero(devices == device) for device in present(devices)}
         if self._order is None:
             for device, own in parts.items():
@@ -210,9 +210,9 @@ class Extraction:
         return times
 
     def _survey(self) -> "Order":
-        """Return the place in time of every row, after a second look at the whole log.
+        """Return the place in time of every row, after a second pass over the log.
 
-        So memory holds 18 bytes a row, and not the rows.
+        So memory holds 18 bytes per row, not the rows.
         """
         from gpureport.importers.row_order import hash_rows, put_in_order  # noqa: PLC0415 - most logs are in order
 
@@ -273,7 +273,7 @@ class Extraction:
         for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
             own = whole.slice(start, end - start)
             if (end - start) * len(places) * _UNEVEN < len(times):
-                # it would keep the memory of all rows while it waits to be written
+                # it would keep the memory of all rows until written
                 own = own.take(to_arrow(np.arange(end - start), pa.int64()))
             yield own.add_column(0, "device", category(self._ids[place], end - start))
 
@@ -332,7 +332,7 @@ class Extraction:
             lie = "lies" if self._doubled == 1 else "lie"
             yield f"{rows} {lie} in the hour that {self._zone.key} has twice in autumn: the first of the two is taken."
         if self._untimed > self._account.rows and not self._options.interval:
-            # a few rows with a time beside many without may not be what the log is about
+            # a few timed rows beside many others may not be the log's subject
             yield f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."
         elif self._stamped and self._options.interval:
             yield _UNUSED_INTERVAL

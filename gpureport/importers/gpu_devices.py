@@ -1,4 +1,4 @@
-"""Which GPU a row is of, by uuid, PCI address, serial number, index or model; and what the rows say of each GPU."""
+"""Which GPU a row is of, by uuid, PCI address, serial, index or model; and what rows say of each GPU."""
 
 import re
 from collections import Counter
@@ -52,7 +52,7 @@ class Gpu:
         return not self.names.keys() & set(_SURE)
 
     def device(self, *, averaged: bool) -> Device:
-        """Return it as a device; `averaged` says that its power readings are averages over a second."""
+        """Return it as a device; `averaged` power readings are averages over a second."""
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = gpus.find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
@@ -79,8 +79,8 @@ class Gpu:
 class Gpus:
     """The GPUs of a log.
 
-    Where the cell of the surest column is empty, the next one names the GPU of a row. A row that no column names is
-    the GPU's of a log with a single one, and nobody's otherwise.
+    Where the cell of the surest column is empty, the next one names a row's GPU. A row that no column names is
+    of the log's only GPU, else of none.
 
     Attributes:
         keep: indices to keep, all when None.
@@ -107,12 +107,12 @@ class Gpus:
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU is named by what no other GPU has; two machines of a kind share PCI addresses."""
+        """Whether each GPU has a name no other has; two machines of a kind share PCI addresses."""
         names = {"uuid", "serial"} - self._ambiguous
         return all(names & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return for each row the place of its GPU among `ids`, NOT_NAMED or NOT_SELECTED; `where` rows are a GPU's."""
+        """Return the place of each row's GPU among `ids`, NOT_NAMED or NOT_SELECTED; only `where` rows are a GPU's."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         if "index" in held:
             self._ambiguous |= {name for name in held if name in _SURE and _names_two_gpus(held, name, times)}
@@ -135,7 +135,7 @@ class Gpus:
         return codes
 
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
-        """Return the place of the GPU of some rows, after noting what they say of it."""
+        """Return the place of some rows' GPU, after noting what they say of it."""
         said = {each: text for each in ATTRIBUTES if (text := _first_text(rows, each, own)) is not None}
         gpu = self._called.get((key, name)) if key else next(iter(self._found), None)
         gpu = gpu or self._known(key, said)
@@ -164,7 +164,7 @@ class Gpus:
         return self._found.index(gpu)
 
     def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
-        """Return the GPU that rows before named in another way: by a name they share with these, or by index alone."""
+        """Return the GPU that earlier rows named in another way: by a name in common, or by index alone."""
         index = said.get("index")
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
@@ -183,7 +183,7 @@ class Gpus:
         return tuple(gpu.device(averaged=averaged) for gpu in sorted(kept, key=lambda gpu: gpu.index))
 
     def notes(self) -> Iterator[str]:
-        """Yield what a reader must know of GPUs that an index alone names, or that several names stand for."""
+        """Yield notes on GPUs that only an index names, or that several names stand for."""
         if self._by_order:
             yield _BY_ORDER
         drivers = list(dict.fromkeys(gpu.names["driver"] for gpu in self._found if "driver" in gpu.names))
@@ -209,7 +209,7 @@ def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
 
 
 def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
-    """Return whether rows of one tick share a name and differ in their index, so that the name is not one GPU's."""
+    """Return whether rows of one tick share a name but not an index, so that the name is not one GPU's."""
     key, index = held[name], held["index"]
     both = np.flatnonzero((key.codes >= 0) & (index.codes >= 0))
     keys, indices = key.codes[both].astype(np.int64), index.codes[both]
@@ -236,10 +236,10 @@ Identity = tuple[str | None, ...]
 
 
 def find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows name a GPU as no other does and stand where a row of another GPU is missing.
+    """Return which rows name a GPU uniquely and stand where another GPU's row is missing.
 
-    A GPU that comes late, is lost early or is logged by another process has rows beside those of the others, and one
-    that changed its name or index goes on under it. Of the rows `where` holds, each identity is counted in `seen`.
+    A GPU that comes late, is lost early or is logged separately has rows beside those of the others; one
+    with a new name or index goes on under it. `seen` counts each identity of the `where` rows.
     """
     suspect, places = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(where)
     texts = [column for name in NAMES if isinstance(column := rows.data.get(name), Texts)]
@@ -272,12 +272,12 @@ def find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Coun
 
 
 def _agree(one: Identity, other: Identity) -> bool:
-    """Return whether two identities say the same wherever both say something."""
+    """Return whether two identities agree wherever both have a value."""
     return all(mine == its for mine, its in zip(one, other, strict=False) if mine is not None and its is not None)
 
 
 def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
-    """Return which odd rows keep the beat of a GPU, of which some rows are its own, that has no row there."""
+    """Return which odd rows keep the beat of a GPU that owns some and has no row there."""
     steps = np.abs(np.diff(times[own]))
     step = float(np.median(steps)) if len(steps) else 0.0
     following = np.searchsorted(own, odd)

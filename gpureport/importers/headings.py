@@ -1,9 +1,9 @@
-"""What the headings mean that people and scripts write over columns: one table for every source.
+"""What hand-written and scripted column headings mean: one table for every source.
 
-The words of a heading are lower case, parted at capitals, digits and signs, each in one spelling: `GPU Mem_Used(MB)`
-and `gpuMemoryUsed [mb]` are both `gpu memory used mb`. A row of the table names a metric, the words its heading must
-hold and those it may hold, in any order; a unit that fits the metric is always allowed. Names that only one tool uses,
-such as the fields of DCGM or of nvidia-smi, stay with the importer of that tool.
+Words of a heading are lower case, parted at capitals, digits and signs, each in one spelling: `GPU Mem_Used(MB)`
+and `gpuMemoryUsed [mb]` are both `gpu memory used mb`. A table row names a metric, the words its heading must
+hold and may hold, in any order; a fitting unit is always allowed. Names of a single tool,
+such as DCGM's or nvidia-smi's fields, stay with its importer.
 """
 
 import math
@@ -92,13 +92,13 @@ _LONGEST = 100
 
 @lru_cache(4096)
 def heading_words(heading: str) -> tuple[str, ...]:
-    """Return the words of a heading in the spelling of the table; none for a text too long to be one."""
+    """Return the words of a heading in the table's spelling; none for a text too long to be one."""
     parts = _WORD.findall(_CAPITAL.sub(" ", heading).lower()) if len(heading) <= _LONGEST else []
     return tuple(word for part in parts for word in _SPELLINGS.get(part, part).split())
 
 
 def stated_unit_word(words: frozenset[str], base: str) -> str:
-    """Return the word that states a unit of this base, empty where none does; bytes count bytes a second too."""
+    """Return the word that states a unit of this base, empty without one; bytes include bytes per second."""
     wanted = base.removesuffix("/s")
     return next((word for word in UNIT_WORDS if word in words and UNITS[UNIT_WORDS[word]].base == wanted), "")
 
@@ -185,7 +185,7 @@ _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
 
 class ColumnName(NamedTuple):
-    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, its unit, and the word that states that."""
+    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, its unit, and that unit's word."""
 
     target: str
     unit: str = ""
@@ -193,7 +193,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: tuple[_Row, ...]) -> ColumnName | None:
-    """Return what a heading says of its column where the table knows all its words, else None.
+    """Return what a heading says of its column; None unless the table knows all its words.
 
     Args:
         heading: a heading as written.
@@ -231,16 +231,16 @@ _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
 
 def parse_number(cell: object) -> float | None:
-    """Return the finite number a cell of text or JSON holds, None when it holds none."""
+    """Return the finite number in a cell of text or JSON, else None."""
     if isinstance(cell, str):
-        # float() keeps separators of ASCII that strip() takes for white space
+        # float() keeps ASCII separators that strip() removes
         cell = cell.strip()
         return parse_finite(cell) if _NUMBER.fullmatch(cell) else None
     return parse_finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
 
 
 def parse_finite(cell: float | str) -> float | None:
-    """Return a number as a finite float, None when it is too large to be one."""
+    """Return a number as a finite float, None if it is too large."""
     try:
         value = float(cell)
     except OverflowError:
@@ -249,13 +249,13 @@ def parse_finite(cell: float | str) -> float | None:
 
 
 def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return the value of a cell, a number of a unit, in the base unit of its metric; None for what it cannot have."""
+    """Return a cell, a number of a unit, in its metric's base unit; None for an impossible value."""
     found = parse_number(cell)
     return None if found is None else convert_to_base(found, unit, metric)
 
 
 def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
-    """Return a number of a unit as a value of a metric in its base unit, None when the metric cannot have it."""
+    """Return a number of a unit in its metric's base unit; None for an impossible value."""
     wanted, converted = BY_NAME[metric], UNITS[unit].to_base(found)
     if abs(converted) >= MOST or (converted < 0 and wanted.unit != "Cel"):
         return None
@@ -267,7 +267,7 @@ def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
 
 
 def absence_word(cell: object) -> str | None:
-    """Return the word of a cell that stands for no value, None for any other cell."""
+    """Return the word of a cell that stands for no value, else None."""
     text = "null" if cell is None else str(cell).strip()
     return (text or "empty") if text.lower() in _NONE else None
 

@@ -1,4 +1,4 @@
-"""Logs of the machine the GPUs sit in: what tools print (`host_forms`), or a CSV that a recorder of one's own wrote."""
+"""Logs of the GPUs' machine: output of tools (`host_forms`), or a CSV of one's own recorder."""
 
 import math
 import re
@@ -35,7 +35,7 @@ _LONGEST, _TOGETHER, _LISTED = 64, 10_000, 10
 
 
 class _Column(NamedTuple):
-    """A column that is kept; `bare` is a share whose heading states no unit: 93 may be 93 %, or 0.93 may be."""
+    """A kept column; `bare` is a share without a stated unit: 93 is 93 %, 0.93 may be too."""
 
     name: str
     target: str
@@ -45,7 +45,7 @@ class _Column(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """What a header declares: places of the time, and of what is kept; names of the time and of all else."""
+    """What a header declares: places of the time and of kept columns; names of the time and of the rest."""
 
     stamps: list[int]
     kept: dict[int, _Column]
@@ -54,10 +54,10 @@ class _Table(NamedTuple):
 
 
 def _find_table(header: Sequence[str]) -> _Table | None:
-    """Return the columns that a header declares, None where it names no time or no load of a processor.
+    """Return the columns a header declares, None where it names no time or no processor load.
 
-    The first column of each metric counts, and every core where no column states the busiest one. Beside columns of
-    GPUs memory is theirs unless its heading says otherwise.
+    The first column of each metric counts, and every core without a column of the busiest. Beside GPU columns,
+    memory is theirs unless its heading says otherwise.
     """
     # a line of no table may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
@@ -86,7 +86,7 @@ def _find_table(header: Sequence[str]) -> _Table | None:
 
 @lru_cache(4096)
 def _read(text: str, scale: float, most: float) -> float | None:
-    """Return the value of a cell, NaN for what no machine has, None where it is no number."""
+    """Return a cell's value, NaN for what no machine has, None for no number."""
     try:
         value = float(text.replace(",", ".").rstrip("% ")) * scale
     except ValueError:
@@ -100,7 +100,7 @@ def _begins_table(text: str) -> bool:
 
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
-    """Yield the rows of such a CSV; a header may come again, also with other columns."""
+    """Yield the rows of such a CSV; headers may recur, also with other columns."""
     del around
     found = tools.table_rows(lines, first, account, _find_table, "")
     for table, same in groupby(found, itemgetter(1)):

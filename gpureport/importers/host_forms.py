@@ -1,7 +1,7 @@
-"""What tools print of a machine: sysstat, vmstat, top and AMDuProf, each form one function.
+"""What tools print of a machine: sysstat, vmstat, top and AMDuProf, one function per form.
 
-A form yields what each line says: its number and text, its time, its rows by the names of their columns, and their
-table. Lines that say nothing of the machine it counts.
+A form yields what each line says: its number and text, its time, its rows by column name, and their
+table. It counts lines that say nothing of the machine.
 """
 
 import json
@@ -69,7 +69,7 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
 
 
 def _find_heading(line: str) -> tuple[str, ...]:
-    """Return the names of the columns of a heading, its time left out; none for another line."""
+    """Return the column names of a heading, without its time; none for another line."""
     timed = _TIMED.match(line)
     cells = timed["rest"].split() if timed else []
     # one name may be a message
@@ -78,7 +78,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
-    """Return the row of a table, an empty one where that holds no metric; a command may hold blanks."""
+    """Return a table row, empty without a metric; a command may hold blanks."""
     if not find_readers(names):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
@@ -143,7 +143,7 @@ def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around
 
 
 def _read_object(text: str, number: int, account: Account, clock: DayClock) -> Iterator[Said]:
-    """Yield what an object says at the beginning of a text, which goes on to the next one."""
+    """Yield what each object says at a text's beginning, which runs to the next object."""
     content, end, time = None, 0, None
     with suppress(ValueError, RecursionError):
         content, end = _DECODER.raw_decode(text)
@@ -182,14 +182,14 @@ _SHORTEST, _SECOND = 10, 1_000_000
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
-    """Return the names of the columns of a heading, its zone left out; none where the line is none."""
+    """Return the column names of a heading, without its zone; none for another line."""
     last = max((cells.index(name) for name in ("wa", "st", "gu") if name in cells), default=-1)
     return list(cells[: last + 1]) if {"bi", "bo", "id", "wa"}.issubset(cells[: last + 1]) else []
 
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows; the first of each start speaks of all time since the machine began: only its stamp is kept."""
+    """Yield the rows; the first after each start averages since boot, so only its stamp is kept."""
     names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
@@ -207,7 +207,7 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
             row = dict(zip(names, cells, strict=False))
             rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
             step = time[0] - last if time else pace
-            # a page may end where it was started again: rows keep their pace
+            # a page may end at a restart: rows keep their pace
             begins |= below == 0 and abs(step - pace) > max(pace // 2, _SECOND)
             if begins and time:
                 account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
@@ -232,7 +232,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     """Yield a summary and a list of processes per time, without a date.
 
-    What the first summary says of the cores covers no time of its own, so it is not kept.
+    The first summary's cores cover no time of their own, so they are not kept.
     """
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
@@ -259,7 +259,7 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around)
             loads, unit = _average(cores) if screens > 1 else None, 1024.0 ** ("KMGT".index(match[1]) + 1)
             account.absent.update([("%Cpu", _NO_LOADS)] if loads is None else [])
             amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
-            # where the page cache is not told apart, it is part of what is called used
+            # where the page cache is not told apart, it counts as used
             is_known = amounts.get("total") and "buff/cache" in amounts
             yield number, line, time, [*([amounts] if is_known else ()), *(loads or ())], "top"
             # the second such line is swap
@@ -279,9 +279,9 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return the load of each core, where they are told apart, and of all; None where any is cut off.
+    """Return each core's load, where told apart, and that of all; None where any is cut off.
 
-    Of two cores in a line that is too long one is left, of eight each second one.
+    A line that is too long keeps one of two cores, every second of eight.
     """
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
@@ -292,7 +292,7 @@ def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | Non
     return [{"CPU": core, "%idle": parts["id"], "%iowait": parts["wa"]} for core, parts in named]
 
 
-# the timechart of AMDuProf: times of day below the time the profile started
+# the timechart of AMDuProf: times of day below the profile's start time
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2}):(\d{1,3})", re.ASCII)
 _STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)

@@ -1,4 +1,4 @@
-"""What the columns of sysstat, vmstat and top mean, and how all that a log says of a time becomes one row."""
+"""What columns of sysstat, vmstat and top mean, and how all that a log says of a time becomes one row."""
 
 import operator
 import re
@@ -57,7 +57,7 @@ Where the text is empty, a list ends; rows of no table are whole lists.
 
 
 def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
-    """Return the figure in a cell, a size in bytes; the text of a `ValueError` is the reason to reject the line for."""
+    """Return a cell's figure, sizes in bytes; a `ValueError` says why to reject the line."""
     value = row[name]
     if isinstance(value, str):
         match = FIGURE.fullmatch(value)
@@ -70,7 +70,7 @@ def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
 
 
 def _cpu(row: Cells) -> dict[str, float]:
-    """Return the load of a core, or of all; one that waits for a disk is not busy, one that is stolen from is."""
+    """Return the load of a core, or of all; waiting for a disk is not busy, stolen time is."""
     waiting, core = parse_figure(row, "%iowait") / 100, str(row["CPU"])
     busy = 1 - parse_figure(row, "%idle") / 100 - waiting
     if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
@@ -80,7 +80,7 @@ def _cpu(row: Cells) -> dict[str, float]:
 
 
 def _memory(row: Cells) -> dict[str, float]:
-    """Return what is in use; older sysstat counts the page cache to it: there, used and free make the total."""
+    """Return what is in use; older sysstat adds the page cache: there, used and free make the total."""
     free, used, *cached = (parse_figure(row, f"kb{name}", _KIB) for name in ("memfree", "memused", "buffers", "cached"))
     share, cache, total = parse_figure(row, "%memused") / 100, sum(cached), used + free
     if total > 0 and abs(used / total - share) <= _EXACT and cache > total / 100:
@@ -99,7 +99,7 @@ def _disk(row: Cells) -> dict[str, float]:
 
 
 def _process(row: Cells) -> dict[str, float]:
-    """Return the cores and the memory of a process; `pidstat -I` divides the whole by all cores, but no part of it."""
+    """Return a process's cores and memory; `pidstat -I` divides the whole by all cores, but no part of it."""
     if row.get("TGID") == "-":
         return {}
     found = {"processes": 1.0} | ({_HELD: parse_figure(row, "RSS", _KIB)} if "RSS" in row else {})
@@ -132,7 +132,7 @@ _READERS: dict[str, Callable[[Cells], dict[str, float]]] = {
 
 @lru_cache(1024)
 def find_readers(names: tuple[str, ...]) -> tuple[Callable[[Cells], dict[str, float]], ...]:
-    """Return what reads a row with these columns; nothing where none holds a metric."""
+    """Return what reads a row with these columns; nothing without a metric."""
     here = set(names)
     return tuple(dict.fromkeys(reader for needed, reader in _READERS.items() if here.issuperset(needed.split())))
 
@@ -145,7 +145,7 @@ def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Sai
 def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     """Yield one row per time: each table of a log goes through all times once, in order.
 
-    Where the clock of a table falls, as in the night that summer time ends, its times are rows of another pass.
+    Where a table's clock falls, as when summer time ends, its times begin another pass.
     """
     places: dict[tuple[int, int], int] = {}
     passes: dict[Hashable, tuple[int, int]] = {}
@@ -191,11 +191,11 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
 
 
 def _finish_lists(data: dict[str, Any], last: int, none: FloatArray, account: Account) -> None:
-    """Take away what lists say that may lack lines, and add up the others where no table says it of all disks."""
+    """Drop what lists with missing lines say; add up the others where no table has the sum of all disks."""
     for kind, names in _LISTS.items():
         lengths = data.pop(kind, none)
         known = ~np.isnan(lengths)
-        # of the cores that -P names nobody knows whether the busiest one is among them
+        # the busiest core may not be among those that -P names
         wrong = known & np.isnan(data.get(LOAD, none)) & (kind == "cores")
         if last >= 0 and known[last]:
             known[last] = False
@@ -212,9 +212,9 @@ def _finish_lists(data: dict[str, Any], last: int, none: FloatArray, account: Ac
 
 
 class DayClock:
-    """Turns times of day into moments: a date may stand elsewhere in the log or be missing, and midnight may pass.
+    """Turns times of day into moments: the date may be elsewhere or missing, and midnight may pass.
 
-    Each table of a log has a time of its own: `sar` prints one table for the whole day, then the next one.
+    Each table has its own time: `sar` prints one for the whole day, then the next.
     """
 
     def __init__(self, account: Account, around: Around) -> None:
@@ -224,7 +224,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Take the date that a log states: of several readings the one near the log beside, else the first."""
+        """Take the date a log states: of several readings the one near the log beside, else the first."""
         found: list[int] = []
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         for form in ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y"):
@@ -239,7 +239,7 @@ class DayClock:
             self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
 
     def at(self, since_midnight: int | None, table: Hashable = None) -> Moment:
-        """Return the moment of a time of day in a table, None where no date is known."""
+        """Return the moment of a time of day in a table, None without a date."""
         if self._day is None and self._around is not None and since_midnight is not None:
             self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
             placed = f"its times were placed on {_name_day(self._day)}, where they are nearest to the start of the log."

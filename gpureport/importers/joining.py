@@ -1,4 +1,4 @@
-"""The rows of several logs as those of one run: rotated logs and nodes, logs that add metrics, logs of the machine."""
+"""The rows of several logs as one run's: rotated logs, nodes, added metrics, and logs of the machine."""
 
 import re
 from collections import Counter
@@ -36,16 +36,16 @@ _JOINED, _HELD = "joined", "held"
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Return the rows of each device of several logs that are one run, and what is known of the run and of the others.
+    """Return the rows of each device of several logs of one run, and what is known of the run and of the others.
 
-    Main logs go on from one to the next, with one account: rows that stand in two are taken once. Their companions, as
-    dmon or pmon beside a query, and then logs of the machine add metrics to rows of the same time, or devices. Where
-    there are several nodes every device is called by its own. Logs of times that cannot be compared or do not meet, and
-    two of the machine that hold the same column, are a SourceError.
+    Main logs continue one another, with one account: rows in two are taken once. Their companions, as
+    dmon or pmon beside a query, and then logs of the machine add metrics to rows of the same time, or devices. With
+    several nodes every device is called by its own. Incomparable or disjoint times, and
+    two logs of the machine with the same column, are a SourceError.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
-    # what a single reading covers is a second; the finest log of the machine gets what the others add
+    # a single reading covers a second; the machine's finest log gets what the others add
     pace = {log: (log.interval, -len(next(iter(log.tables.values())))) for log in logs if log.given.beside}
     hosts = sorted(pace, key=pace.__getitem__)
     surveys.check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
@@ -68,9 +68,9 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
 
 
 def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> None:
-    """Name the node of each log by its recording, its file or its folder; none where all are of one machine.
+    """Name each log's node by its recording, file or folder; none where all are of one machine.
 
-    A host log that bears the name of no GPU log, and is the only one, is one of no particular node.
+    A single host log with the name of no GPU log is of no particular node.
     """
     logs = [*mains, *hosts]
     leaders = list(range(len(mains)))
@@ -103,7 +103,7 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
 
 
 def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: surveys.Tables) -> Outcome:
-    """Add the rows and devices of main logs to those of the run; return what is known of all of them."""
+    """Add the rows and devices of main logs to those of the run; return what is known of all."""
     if len(logs) == 1:
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
@@ -155,7 +155,7 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
 
 
 def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
-    """Return the id that a device has in the run, with all that is known of it; `taken` are others of its log."""
+    """Return a device's id in the run, with all that is known of it; `taken` are others of its log."""
     before = "" if node is None else f"{node}/"
     here = [each for each in known.values() if each.node == node]
     free = [each for each in here if each.id not in taken]
@@ -180,7 +180,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _merge_accounts(accounts: Sequence[Quality], twice: int) -> Quality:
-    """Return the account of all main logs, in which each reason stands once, as do rows of which `twice` were held."""
+    """Return the account of all main logs, each reason once, less the rows held `twice`."""
     whole = merge_quality(accounts)
     first, rejected, absent = dict[str, Rejected](), Counter[str](), Counter[tuple[str, str]]()
     for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
@@ -197,7 +197,7 @@ def _merge_accounts(accounts: Sequence[Quality], twice: int) -> Quality:
 
 
 def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -> Quality:
-    """Return the account of a log with the names of its devices in the run, without those that are not among them."""
+    """Return a log's account with its devices' names in the run, without devices that are not among them."""
     account = log.outcome.quality
     gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
     steps = (replace(step, device=names[step.device]) for step in account.clock_steps if step.device in names)
@@ -207,7 +207,7 @@ def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -
 
 
 def _recorded_on(log: surveys.Log) -> str:
-    """Return the machine on which a log was recorded, where its recording says so."""
+    """Return the machine a log was recorded on, where its recording says so."""
     path = Path(log.given.locator)
     run = read_run_file(path.parent) if name_log(path) else None
     return run.host if run else ""
@@ -221,9 +221,9 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
     rates: dict[str, float],
     machines: Collection[str],
 ) -> Outcome:
-    """Add what a companion or a log of the machine holds to the run; return what is known of it.
+    """Add what a companion or log of the machine holds to the run; return what is known of it.
 
-    Of a machine that was recorded twice at a time, `machines`, one log of it counts.
+    Of a machine recorded twice at a time, `machines`, one log counts.
     """
     names: dict[str, str] = {}
     taken: list[str] = []
@@ -268,11 +268,11 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
 def _join_columns(
     whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Return rows of a device with the metrics of another log that they lack.
+    """Return a device's rows with the metrics of another log that they lack.
 
-    A row gets the reading that lies nearest in time, at most an interval of the other log away. Where several readings
-    lie nearest to one row, shares and rates are their mean. Of logs of means, `covering`, a row gets the reading that
-    covers the middle of the time that it covers itself.
+    A row gets the reading nearest in time, at most an interval of the other log away. Where several
+    are nearest to one row, shares and rates are their mean. Of logs of means, `covering`, a row gets the reading that
+    covers the middle of its own time.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

@@ -1,7 +1,7 @@
-"""The row of a table of jobs that is a run's own, and the tags it gives.
+"""The row of a job table that is a run's own, and the tags it gives.
 
-A table is what `sacct -P` prints, or any table with a heading. A run gets the row that names it or its job, otherwise
-that of the one job on its machine at its time; what fits several rows equally well is never guessed.
+A table is output of `sacct -P`, or any table with a heading. A run gets the row that names it or its job, else
+that of the one job on its machine at its time; several equally good rows are never guessed between.
 """
 
 import csv
@@ -40,7 +40,7 @@ TIMES = "its times cannot be compared with those of the table"
 
 
 class LabelRow(NamedTuple):
-    """What a line of a table says of one job or run; its keys are `run`, `job` or `node` with a name or number."""
+    """What a table line says of one job or run; its keys are `run`, `job` or `node` with a name or number."""
 
     line: int
     keys: tuple[tuple[str, str], ...]
@@ -51,7 +51,7 @@ class LabelRow(NamedTuple):
 
 
 class LabelMatch(NamedTuple):
-    """A run by its name with the row that labels it, or the rows that fit equally well, and why it has no labels."""
+    """A run's name, the row that labels it or rows that fit equally well, and why it has no labels."""
 
     name: str
     rows: list[LabelRow]
@@ -59,7 +59,7 @@ class LabelMatch(NamedTuple):
 
 
 class LabelTable:
-    """A table, and which of its rows belong to the runs that were looked up in it, by the runs' ids."""
+    """A table, and which of its rows belong to the runs looked up in it, by run id."""
 
     def __init__(self, path: Path) -> None:
         """Read the table, or raise a `SettingsError`."""
@@ -72,7 +72,7 @@ class LabelTable:
                 self._rows_by[key].append(row)
 
     def find_tags(self, run: Run) -> Pairs:
-        """Return what the table labels a run with; nothing where no row is its own."""
+        """Return a run's labels from the table; nothing without a row of its own."""
         # a param may name the host of a database
         named = [*(device.node for device in run.devices), *(find_label(run.tags, "node") or "").split(", ")]
         nodes = [shorten_node(node) for node in named if node]
@@ -88,12 +88,12 @@ class LabelTable:
         self.matches[run.id] = LabelMatch(run.name, rows, doubt)
         if doubt:
             return ()
-        # of the machines of a job only those that the run is of, where it names some
+        # of a job's machines only those of the run, where it names some
         own = ", ".join(node for node in rows[0].nodes if shorten_node(node) in nodes)
         return tuple((name, own if name == "node" and own else value) for name, value in rows[0].tags)
 
     def _find_rows(self, run: Run, nodes: list[str]) -> list[LabelRow]:
-        """Return the rows that may be a run's: by what names it, its job, a number in its name, machine and time."""
+        """Return the rows that may be a run's: by its name or job, a number in its name, machine and time."""
         paths = [PurePath(source.locator) for source in run.sources if source.kind not in TRACKER_KINDS]
         names = {run.id, run.name, *(source.locator.rpartition("#")[2] for source in run.sources if run.tracked)}
         for tail in (PurePath(*path.parts[place:]) for path in paths for place in range(len(path.parts))):
@@ -107,7 +107,7 @@ class LabelTable:
         shown = dict.fromkeys((run.name, *(part for path in paths for part in path.parts[-3:])))
         for number in (number for text in shown for number in _NUMBER.findall(text)):
             rows += self._look_up("job", [number]) or self._look_up("job", number.split("_"))
-        # a number in a name is that of a job where the time says so, and the machine nothing else
+        # a number in a name is a job's where the time says so, and the machine nothing else
         rows = [row for row in rows if _fits_node(nodes, row) or not (nodes and row.nodes)]
         rows = [row for row in rows if _fits_time(run, row)]
         return rows or [row for row in self._look_up("node", nodes) if _fits_time(run, row)]
@@ -117,12 +117,12 @@ class LabelTable:
 
 
 def _fits_time(run: Run, row: LabelRow) -> bool | None:
-    """Return whether the middle of a run lies within a job; None where their times cannot be compared."""
+    """Return whether a run's middle lies within a job; None where times cannot be compared."""
     span, zone = (run.started, run.ended), run.timezone
     if row.start is None or run.quality.synthetic_time:
         return None
     if row.start[1] != (zone is not None):
-        # trackers and Prometheus keep times in UTC, which says nothing of the machine
+        # trackers and Prometheus keep UTC, which says nothing of the machine
         if zone in {None, "UTC", "Etc/UTC", "GMT", "Z"}:
             return None
         span = local_span(span, load_zone(str(zone)))
@@ -134,7 +134,7 @@ def _fits_node(nodes: list[str], row: LabelRow) -> bool:
 
 
 def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
-    """Return the rows of a table, and the lines that have another number of cells than its heading."""
+    """Return a table's rows, and the lines with another number of cells than its heading."""
     table = _split_cells(path)
     names = ["_".join(_WORD.findall(redact_text(name))).lower() for name in next(table, (1, []))[1]]
     if {*names}.isdisjoint((*_RUN, _RAW_JOB, *(each for tag in ("job", "node") for each in BY_NAME[tag].columns))):
@@ -175,7 +175,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
-    """Return what a line says by the names of its columns; None of a step of a job, such as `4411.batch`."""
+    """Return what a line says by column name; None for a step of a job, such as `4411.batch`."""
     run, start, end = (next((values[name] for name in names if name in values), "") for names in (_RUN, _START, _END))
     tags: dict[str, str] = {}
     for name, text in values.items():
@@ -186,7 +186,7 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
     job, nodes = tags.get("job", ""), expand_node_list(tags.get("node", ""))
     if _STEP.fullmatch(job):
         return None
-    # a part of a heterogeneous job may be called by the number of the whole
+    # a part of a heterogeneous job may go by the number of the whole
     jobs = (job, job.partition("+")[0], values.get(_RAW_JOB, ""))
     keys = [*(("job", each) for each in jobs if each), *(("node", shorten_node(node)) for node in nodes)]
     keys += [("run", str(PurePath(run)))] if run else []
@@ -195,7 +195,7 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
 
 @lru_cache(1024)
 def expand_node_list(text: str) -> tuple[str, ...]:
-    """Return the machines of a list as Slurm prints it, `gpu[01-04,07],login1`; too long a list stays as it is."""
+    """Return the machines of Slurm's list `gpu[01-04,07],login1`; too long a list stays as it is."""
     parts: list[str] = re.findall(r"(?:[^\s,;\[\]]|\[[^\[\]]*\])+", text)
     nodes: list[str] = []
     for part in parts:
@@ -219,5 +219,5 @@ def _list_numbers(text: str) -> Iterator[str]:
 
 
 def shorten_node(name: str) -> str:
-    """Return a machine's name in lower case without its domain, as one tool writes it and another does not."""
+    """Return a machine's name in lower case without its domain, as tools differ in both."""
     return name.lower() if re.fullmatch(r"[\d.]+", name) else name.lower().partition(".")[0]

@@ -8,7 +8,7 @@ _VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}
 
 
 def read_message(data: bytes) -> defaultdict[int, list[Any]]:
-    """Return the values of each field by its number, whole numbers or bytes; ValueError for what is no message."""
+    """Return each field's values by number, integers or bytes; ValueError for no message."""
     found: defaultdict[int, list[Any]] = defaultdict(list)
     at = 0
     while at < len(data):
@@ -26,7 +26,7 @@ def read_message(data: bytes) -> defaultdict[int, list[Any]]:
 
 
 def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of seven bits per byte, and where the next one lies; the highest bit says that more follow."""
+    """Return a number of seven bits per byte, and the next one's place; the highest bit means more."""
     value = 0
     for place, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << (7 * place)

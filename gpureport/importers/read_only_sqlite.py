@@ -1,4 +1,4 @@
-"""Opening a SQLite database that belongs to someone else: nothing is written beside it, nothing in it changes."""
+"""Opening another's SQLite database: nothing is written beside it, nothing in it changes."""
 
 import shutil
 import sqlite3
@@ -22,7 +22,7 @@ _STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
 
 
 def is_database(path: Path) -> bool:
-    """Return whether a file is a SQLite database, by its first bytes; false where it cannot be read."""
+    """Return whether a file is a SQLite database, by its first bytes; false if unreadable."""
     with suppress(OSError):
         return _read_head(path).startswith(_MAGIC)
     return False
@@ -36,18 +36,18 @@ def _read_head(path: Path) -> bytes:
 
 @contextmanager
 def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Give a connection that can only read.
+    """Give a read-only connection.
 
-    A database in WAL mode cannot be read without files beside it being made, which fails in a read-only folder: with
-    nothing in its log it is opened as one that does not change, with something in it a copy of both is read.
+    SQLite makes files beside a database in WAL mode to read it, which fails in a read-only folder: with
+    an empty log it is opened as unchanging, else a copy of both is read.
 
-    What a hostile schema can do is bounded: functions it calls, the size of a value, and the work of a query. Text that
-    is not UTF-8 is read as well.
+    A hostile schema is bounded: the functions it calls, a value's size, and a query's work. Text that
+    is not UTF-8 is read too.
 
     Raises:
         SourceError: when it was written to while it was copied.
         OSError: when a file cannot be read.
-        sqlite3.Error: when it is no database, damaged, or locked for long.
+        sqlite3.Error: when it is no database, damaged, or locked too long.
     """
     log, options = path.with_name(f"{path.name}-wal"), "mode=ro"
     if _read_head(path)[_WAL_BYTE:] == _IN_WAL_MODE:
@@ -67,7 +67,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _copy(path: Path, log: Path) -> Path:
-    """Return a copy of a database and its log in a folder of its own, made once for each state of both."""
+    """Return a copy of a database and its log in a folder, made once per state of both."""
     for _ in range(_ATTEMPTS):
         begun = path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
         copy = _copy_state(path.resolve(), log.resolve(), begun)

@@ -1,4 +1,4 @@
-"""One run being read from its logs: its identity and what lies beside them first, then batches, then the run."""
+"""One run being read from its logs: first its identity and files beside them, then batches, then the run."""
 
 import re
 import shlex
@@ -49,11 +49,11 @@ def find_runs(
     kind: str | None = None,
     options: ReadOptions | None = None,
 ) -> list[list[Input]]:
-    """Return the runs a file, a folder or `-` holds, each as its main logs, its companions and the files beside it.
+    """Return the runs of a file, a folder or `-`, each as main logs, companions and files beside it.
 
-    In a folder and those below, logs of one machine and the same minutes are one run, and so is a log a node, with the
-    host logs of its time. What a person names with `host` wins over what is found; `kind` names the importer that reads
-    a file whatever its content looks like.
+    In a folder and below, logs of one machine and the same minutes are one run, and so is a log per node, with
+    host logs of its time. A person's `host` wins over what is found; `kind` names the importer of
+    a file whatever its content.
 
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
@@ -66,9 +66,9 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs; the batches must be taken before the run.
+    """Reads one run from its logs; take the batches before the run.
 
-    The sources are hashed while they are read. Asking for the run's id earlier reads the rest of them.
+    Sources are hashed as they are read. Asking for the run's id earlier reads the rest of them.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Reading:
         strict: bool = False,
         training: Sequence[TrainingFile] = (),
     ) -> None:
-        """Prepare to read the log, or several that are one run, and files beside it.
+        """Prepare to read one or several logs of one run, and files beside it.
 
-        With `strict`, a line that was not understood is an error.
+        With `strict`, a line that is not understood is an error.
         """
         self._inputs = sorted(inputs, key=lambda each: each.companion_of is not None)
         self._files = [RawFile(each.path) for each in self._inputs]
@@ -95,22 +95,22 @@ class Reading:
 
     @property
     def name(self) -> str:
-        """The name a person gave it, here or in a file beside its log, else one derived from its log."""
+        """Its name from a person, here or in a file beside its log, else one derived from its log."""
         return self.labels.name or self.longer_name or self.file_labels.name or _name_after_logs(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of each source that makes the run's identity; all are read for the batches."""
+        """Bytes of each source of the run's identity; the batches read them all."""
         return tuple(file.size for file in self._files)
 
     def watch(self, seen: Callable[[int], None]) -> None:
-        """Call `seen` with the number of bytes whenever some were read for the batches."""
+        """Call `seen` with the number of bytes that were just read for the batches."""
         for file in self._files:
             file.watch = seen
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Where the run comes from; what was not read yet is read to be hashed."""
+        """The run's origin; unread parts are read for hashing."""
         logs = [(each.importer.kind, each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
         read = self._training if self._outcomes else {each.locator for each, _ in self._trained}
         logs += [("training", each.locator, file) for each, file in self._trained if each.locator in read]
@@ -129,12 +129,11 @@ class Reading:
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
 
-        Rows of a device come in time order, unless its log has them in another; `series_table.sort_by_time` puts them
-        right.
+        Rows of a device come in order of time if its log has it; `series_table.sort_by_time` puts others right.
 
         Raises:
-            SourceError: when a source holds nothing usable, changes meanwhile, or has rejected lines and reading is
-                strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
+            SourceError: when a source has no usable content, changes meanwhile, or has rejected lines and reading is
+                strict; when host logs share a metric, or their times cannot be compared with the log's.
         """
         self._outcomes, self._training = [], {}
         held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
@@ -166,10 +165,10 @@ class Reading:
         self._outcomes = [outcome]
 
     def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
-        """Yield the rows of one log or several, read as a whole, as those of one run."""
+        """Yield the rows of one or several logs, read as a whole, as those of one run."""
         logs = [self._read_log(place, self._options) for place in places if not self._inputs[place].beside]
         spans = [log.span for log in logs] or [self._outcomes[0].span]
-        # a file that writes no date is dated by the local time of the GPU logs
+        # the local time of the GPU logs dates a file without dates
         options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
         logs += [self._read_log(place, options) for place in places if self._inputs[place].beside]
         if len(logs) == 1:
@@ -183,7 +182,7 @@ class Reading:
             yield from tables.values()
 
     def _read_log(self, place: int, options: ReadOptions) -> "Log":
-        """Return one log, all of it; one that was surveyed gives its bytes for those of the source."""
+        """Return one whole log; a surveyed one gives its bytes for the source's."""
         from gpureport.importers.surveys import Log  # noqa: PLC0415 - most runs have one log
 
         each, file = self._inputs[place], self._files[place]
@@ -207,7 +206,7 @@ class Reading:
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
     def _read_training(self, each: TrainingFile, file: RawFile) -> None:
-        """Read what the training loop wrote; a file found beside the log is left out where it cannot be read."""
+        """Read the training log; one found beside the log is left out if unreadable."""
         from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
         try:
@@ -271,11 +270,11 @@ class Reading:
         return self.labels.applied(name_copies_by_url(run))
 
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Return headings of its tables, and the metric or attribute that each became, after the last batch."""
+        """Return its tables' headings, and the metric or attribute of each, after the last batch."""
         return tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns))
 
     def training(self) -> "pa.Table":
-        """Return the training metrics, after the last batch; empty when there are none."""
+        """Return the training metrics, after the last batch; empty without any."""
         tables = [read.table for read in self._training.values()]
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else empty_training()
 
@@ -289,7 +288,7 @@ class Reading:
 
 @contextmanager
 def _errors_at(locator: str) -> Iterator[None]:
-    """Name the source of an error as a person does: a pipe is read from a spool, whose name means nothing to them."""
+    """Name an error's source as a person does: a pipe's spool has a meaningless name."""
     try:
         yield
     except SourceError as error:
@@ -297,7 +296,7 @@ def _errors_at(locator: str) -> Iterator[None]:
 
 
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
-    """Name runs that are called alike after their logs, or by a file of labels, by as much of the path as differs."""
+    """Name runs with equal names, from logs or files of labels, by as much of the path as differs."""
     from gpureport.importers import runs  # noqa: PLC0415 - most sources are files
 
     given = [(_name_after_logs(each._inputs), derive_name(each.locator), each.file_labels.name) for each in readings]
@@ -309,7 +308,7 @@ def lengthen_equal_names(readings: Sequence[Reading]) -> None:
 
 
 def _name_after_logs(inputs: Sequence[Input]) -> str:
-    """Return the name of a run: that of its log, or of the folder that holds its logs."""
+    """Return a run's name: that of its log, or of its logs' folder."""
     logs = [each for each in inputs if not each.beside and each.companion_of is None]
     if logs[0].locator == "-":
         return "standard input"
@@ -320,13 +319,13 @@ def _name_after_logs(inputs: Sequence[Input]) -> str:
 
 
 def name_copies_by_url(run: Run) -> Run:
-    """Return a run whose sources and notes name what was fetched from a bucket by its URL, not by its local copy."""
+    """Return a run whose sources and notes name bucket objects by URL, not by local copy."""
     sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in run.sources)
     return replace(run, sources=sources, quality=replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes))))
 
 
 def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
-    """Return a run's id: from its sources, a line each, and the options that select or place rows."""
+    """Return a run's id: from its sources, one per line, and the options that select or place rows."""
     later = {name: getattr(options, name) for name in ("columns", "interval", "gpus_per_tick", "map", "as_logged")}
     placed = [f"tz={options.tz or ''} gpus={options.gpus or ''}"]
     placed += [f"{name}={value}" for name, value in later.items() if value]
@@ -334,9 +333,9 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 
 
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
-    """Return how a run is read, what the files beside its logs say of it, notes, and whether its recorder did not end.
+    """Return how a run is read, labels and notes from files beside its logs, and whether its recorder did not end.
 
-    A run file holds for the logs that `gpureport record` wrote beside it. Its zone is that of the run where a person
+    A run file holds for the logs that `gpureport record` wrote beside it. Its zone applies where a person
     names none, and files of labels win over it. None of these files is a source, so none changes the run's id.
     """
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
@@ -371,10 +370,10 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
 
 
 def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
-    """Return the zone of the stamps, None where it is not known, and what to note of it."""
+    """Return the stamps' zone, None if unknown, and a note on it."""
     if len(named) > 1:
         return None, f"The recordings were made in different zones ({', '.join(named)}): their stamps are not moved."
-    # whole hours; the signs in the official names of such zones are turned round
+    # whole hours; the signs in the official names of such zones are inverted
     hours = re.fullmatch(r"([+-])(\d\d):00", zone := named[0])
     if hours:
         zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}" if int(hours[2]) else "UTC"
@@ -390,5 +389,5 @@ def _list_tags(run: RecordedRun) -> Iterable[tuple[str, str]]:
     code = "" if run.exit_code is None else str(run.exit_code)
     pairs = (("command", shlex.join(run.command).replace("'***'", "***")), ("exit_code", code), ("host", run.host))
     yield from (pair for pair in pairs if pair[1])
-    # recordings of older versions hold variables of Slurm among their params, and no tags
+    # older recordings hold Slurm's variables among params, and no tags
     yield from (dict(read_environment_labels(dict(run.params))) | dict(run.tags)).items()

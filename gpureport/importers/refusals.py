@@ -59,9 +59,9 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:  # noqa: PLR0911 - a kind each
-    """Return what a file is that nothing reads, what to do about it, and the code of this, by its name and beginning.
+    """Return what an unreadable file is, what to do about it, and a code for this, by name and beginning.
 
-    A host log is wanted where it lies `beside` one of GPUs; it `is_other` where it is a log of the kind not wanted.
+    A host log is wanted `beside` a log of GPUs; `is_other`: it is a log of the kind not wanted.
     """
     if is_other and beside:
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
@@ -102,7 +102,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
 
 
 def _find_option(text: str) -> str:
-    """Return which option reads a text that is no known log and may be a table."""
+    """Return which option reads an unknown text that may be a table."""
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
     if draft_map(text):
         return _MAP
@@ -122,10 +122,10 @@ _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 def thinned(data: bytes) -> bytes:
-    """Return a text with the beginnings of the first lines of each kind; those that differ in digits alone are of one.
+    """Return a text with the beginnings of the first lines of each kind; kinds ignore digits.
 
-    A few hundred bytes of a compressed file may stand for millions of lines or of cells, and what a log is stands in
-    few of them, near their beginning.
+    A few hundred compressed bytes may be millions of lines or cells, and few of them, near their beginning,
+    show what a log is.
     """
     lines = data.split(b"\n", _MOST_LINES)[:_MOST_LINES]
     if len(lines) > _FEW_LINES:

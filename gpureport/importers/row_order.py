@@ -1,4 +1,4 @@
-"""Where the rows of a log belong whose stamps run backwards: copies are left out, steps of a clock made good."""
+"""Where rows belong in a log whose stamps run backwards: copies are dropped, clock steps made good."""
 
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -53,7 +53,7 @@ class Order(NamedTuple):
 
 
 def hash_rows(rows: Rows) -> npt.NDArray[np.uint32]:
-    """Return a number for each row that stands for every value it holds, in whatever order its columns stand."""
+    """Return a number per row for all its values, in any order of columns."""
     hashes = np.zeros(len(rows), dtype=np.uint64)
     for name, values in rows.data.items():
         salt = np.uint64(crc32(name.encode()) | 1)
@@ -63,7 +63,7 @@ def hash_rows(rows: Rows) -> npt.NDArray[np.uint32]:
         else:
             # 0.0 and -0.0 are one value
             bits, valid = (values + 0.0).view(np.uint64), ~np.isnan(values)
-        # each column is mixed by itself, so that the order of columns does not matter
+        # each column is mixed by itself, so that column order does not matter
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
     return (hashes >> np.uint64(32)).astype(np.uint32)
@@ -76,10 +76,10 @@ def put_in_order(
     hashes: npt.NDArray[Any],
     zone: ZoneInfo | None,
 ) -> Order:
-    """Return where rows belong: copies are left out, and what a clock wrote after it was set back is moved on.
+    """Return where rows belong: copies are left out, rows after a clock was set back move on.
 
-    A step back by a few intervals is a late row, and many steps, or those over hours, are several recordings: such rows
-    keep their stamps and are put in the order of time.
+    A step back by a few intervals is a late row, and many steps, or steps over hours, are several recordings: such rows
+    keep their stamps and are sorted by time.
 
     Args:
         lines: line of each row, rising.
@@ -109,9 +109,9 @@ def put_in_order(
 
 
 def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | None) -> BoolArray:
-    """Return which rows of a device repeat rows above a step back: most rows of their stretch do.
+    """Return which rows of a device repeat rows above a step back, as most of their stretch do.
 
-    After the end of summer time the same stamps come again rightly.
+    After summer time ends, the same stamps recur rightly.
     """
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0, dtype=np.int32)
     behind = stamps[1:][stamps[1:] <= np.maximum.accumulate(stamps)[:-1]]
@@ -132,7 +132,7 @@ def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | No
     rows = np.bincount(stretch)
     repeated, met = np.bincount(among, again, len(rows)), np.bincount(among, minlength=len(rows))
     varied = {int(part) for part in np.unique(among) if len(np.unique(hashes[own[again & (among == part)]])) > _LATE}
-    # of a stretch that goes on behind the copy only what was met before counts, where values vary
+    # if a stretch goes on behind the copy, only values met before count, where they vary
     share = repeated / np.where(np.isin(np.arange(len(rows)), [*varied]), np.maximum(met, 1), rows)
     pace, cuts = measure_pace(stamps), own[again & (np.diff(among, prepend=-1) > 0)]
     rightly = [stretch[cut] for cut in cuts.tolist() if cut and _is_fold(stamps, cut, pace, zone)]
@@ -142,13 +142,13 @@ def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | No
 
 
 def _on_one_clock(lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None) -> tuple[IntArray, list[Step], int]:
-    """Return the times of a device's rows, the steps of its clock, and how often it is shuffled."""
+    """Return a device's times, its clock's steps, and how often it is shuffled."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     pace, apart, falls = measure_pace(stamps), np.diff(lines), np.diff(stamps)
     if 2 * (falls < 0).sum() > len(stamps):
         # the newest row stands first
         return times, [], 0
-    # where more lines stand between two rows than between others, as a header, another recording may begin
+    # more lines than usual between two rows, as a header, may begin another recording
     usual = np.median(apart) if len(apart) else 0
     near, steps, others = list[int](), list[Step](), 0
     for cut in (np.flatnonzero(falls < -1.5 * pace) + 1).tolist():
@@ -169,12 +169,12 @@ def _on_one_clock(lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | No
         else:
             near.append(cut)
     if others or len(near) > _MOST_STEPS:
-        # a second writer's rows say again and again what was at the same times
+        # a second writer's rows often repeat what was at the same times
         return times, steps, len(near) + others
     for cut in near:
         fall = int(stamps[cut - 1] - stamps[cut])
         if zone is not None and _is_fold(stamps, cut, pace, zone):
-            # once the doubled hour is over, the next one begins with its first half again
+            # after the doubled hour, the next one begins with its first half again
             end = cut + int(np.logical_and.accumulate(fold_sizes(stamps[cut:], zone) > 0).sum())
             times[cut:end] = to_utc(stamps[cut:end], zone, second=np.ones(end - cut, dtype=np.bool_))
             steps.append((int(times[cut]), -fall, 0, SUMMER_TIME))
@@ -197,6 +197,6 @@ def _is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bo
 
 
 def measure_pace(stamps: IntArray) -> int:
-    """Return the median of the positive differences between stamps; 0 where there is none."""
+    """Return the median positive difference between stamps; 0 without any."""
     steps = np.diff(stamps)
     return int(np.median(steps[steps > 0])) if (steps > 0).any() else 0

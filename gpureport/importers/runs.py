@@ -1,4 +1,4 @@
-"""Which files are one run: logs of one machine and the same minutes, a log a node, and what lies beside them."""
+"""Which files are one run: logs of one machine and the same minutes, a log per node, and files beside them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ _SIMILAR_INTERVALS = 2.0
 
 
 class FoundRuns(NamedTuple):
-    """For each source its runs, each as its main logs, companions and host logs; host logs of no run, and why.
+    """Per source its runs, each as main logs, companions and host logs; host logs of no run, and why.
 
-    A source whose logs all belong to runs of other sources has none.
+    A source whose logs all belong to other sources' runs has none.
     """
 
     runs: list[list[list[Input]]]
@@ -36,7 +36,7 @@ class FoundRuns(NamedTuple):
 
 
 class _Given:
-    """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
+    """A GPU log, the place of its source (None if from --host), and the folder searched."""
 
     def __init__(self, given: Input, source: int | None, folder: Path | None) -> None:
         self.given, self.source, self.folder, self.path = given, source, folder, given.path.resolve()
@@ -57,9 +57,9 @@ def find_source_runs(
 ) -> FoundRuns:
     """Return the runs of several sources: files, folders, or `-`.
 
-    A person names with `host` host logs, or GPU logs to join to another one, and with `kind` the importer that reads a
-    file whatever its content looks like. Logs of `steps` to compare, of different GPUs or all of one run, stay apart.
-    Raise a `SourceError` when there is no log, a file is of no known kind, or one that was named belongs to no run.
+    `host` names host logs, or GPU logs to join to another, and `kind` the importer of a
+    file whatever its content. Logs of `steps` to compare, of different GPUs or all of one run, stay apart.
+    Raise `SourceError` when there is no log, a file is of no known kind, or a named one belongs to no run.
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
@@ -99,11 +99,11 @@ def find_run_logs(
     kind: str | None = None,
     options: ReadOptions | None = None,
 ) -> list[Input]:
-    """Return all logs of several sources, then the files beside them, as the inputs of one run.
+    """Return all logs of several sources, then the files beside them, as one run's inputs.
 
-    Logs that only add metrics to another one, as dmon beside a query, are companions of it. Host files named by a
-    person win over those found; the rest as in `find_source_runs`.
-    Raise a `SourceError` when there is no log, a file is of no known kind, or one is named twice.
+    Logs that only add metrics to another, as dmon beside a query, are its companions. Named host files
+    win over found ones; the rest is as in `find_source_runs`.
+    Raise `SourceError` when there is no log, a file is of no known kind, or one is named twice.
     """
     logs, hosts = _find_logs(sources, host, kind)
     folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
@@ -120,7 +120,7 @@ def find_run_logs(
 def _find_logs(
     sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None
 ) -> tuple[list[_Given], list[Input]]:
-    """Return the GPU logs of sources, then those that --host names, and the host logs that it names."""
+    """Return the GPU logs of sources, then those of --host, and the host logs it names."""
     named = [files.identify_companion(str(path)) for path in host]
     logs: list[_Given] = []
     for place, source in enumerate(sources):
@@ -145,10 +145,10 @@ def _list_inputs(group: _Group) -> list[Input]:
 def _group_logs(
     given: Sequence[_Given], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[_Group]:
-    """Return the runs that logs belong to, in their order. A log that spans several runs is a companion in each.
+    """Return the runs of logs, in order. A log that spans several runs is a companion in each.
 
-    Logs without times belong to none, nor does one that is alone, which is a run whatever it holds. Logs of other GPUs
-    are no part of a run of `steps` to compare. With `only_adding` all are one run anyway, to which some add metrics.
+    Logs without times belong to none, nor does a lone log, which is a run whatever it holds. Logs of other GPUs
+    are no part of a run of `steps` to compare. `only_adding` makes all one run, to which some add metrics.
     """
     # logs of two folders that were searched are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
@@ -167,7 +167,7 @@ def _group_logs(
                 same_ids = not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
                 is_node = same_ids or list(group.values()).count(None) > 1
                 same_columns = log.metrics == main.log.metrics or (log.is_complete and main.log.is_complete)
-                # two logs that are named, each by itself, are two runs rather than two nodes
+                # two named logs are two runs rather than two nodes
                 is_found = same_columns and None not in {main.folder, each.folder}
                 if _run_together(main, each) and (is_found if is_node else not surveys.match_devices(known, log.gpus)):
                     # a copy of a part of the other is no second node
@@ -196,9 +196,9 @@ def _may_join(main: _Given, each: _Given, options: ReadOptions, *, only_adding: 
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
-    """Return the main logs that a log adds to, each with its run; None where there is none.
+    """Return the main logs that a log adds to, each with its run; None without any.
 
-    Of several at the same time it is the one that a uuid names, otherwise none is returned.
+    Of several at the same time, a uuid decides, otherwise none is returned.
     """
     found: dict[str, dict[_Given, _Group]] = {}
     for group in groups:
@@ -216,7 +216,7 @@ def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] 
 
 
 def _run_together(main: _Given, each: _Given) -> bool:
-    """Return whether two logs have the folder, begin, end, interval and model of what one command records."""
+    """Return whether two logs share folder, begin, end, interval and model, as from one command."""
     one, other = main.log, each.log
     longer = max(one.span[1] - one.span[0], other.span[1] - other.span[0])
     apart = max(abs(mine - theirs) for mine, theirs in zip(one.span, other.span, strict=True))
@@ -242,7 +242,7 @@ def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: R
     times = {place: run for place, run in _read_times(runs, options).items() if not run.has_host}
     for host in hosts:
         alone = _read_outcome(host, options)
-        # a file that writes no date, or one that can be read in two ways, is dated by each run
+        # each run dates a file without dates, or with ambiguous ones
         is_dated = alone is not None and not alone.quality.rejected and not alone.quality.notes
         told = {
             place: alone if is_dated else _read_outcome(host, options.for_companion(run.span))
@@ -258,7 +258,7 @@ def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: R
 
 
 def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[int, Outcome]:
-    """Return what is known of the runs that have times, by their places."""
+    """Return what is known of the runs with times, by place."""
     found = {place: surveys.survey_log(inputs[0], options) for place, inputs in enumerate(runs)}
     return {place: log.outcome for place, log in found.items() if log is not None}
 
@@ -273,8 +273,8 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     """Return the places of the runs whose time a file shares, or why it belongs to none.
 
-    Runs one after the other may share a file; of several at the same time it may be any. What is `told` of the file is
-    what is known of it when it is read beside that run, None where it has no time.
+    Successive runs may share a file; of simultaneous ones it may be any. `told` is
+    what is known of the file when read beside a run, None without a time.
     """
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [place for place, outcome in known.items() if _have_one_clock(outcome, runs[place], options)]
@@ -290,9 +290,9 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
 def assign_training_logs(
     files: Sequence[TrainingFile], runs: Sequence[Sequence[Input]], options: ReadOptions
 ) -> list[list[TrainingFile]]:
-    """Return for each run the training logs whose time it shares; a single run has all.
+    """Return per run the training logs whose time it shares; a single run has all.
 
-    One that belongs to none, or may belong to any of several, is a SourceError.
+    One that belongs to none, or may belong to several, is a SourceError.
     """
     if len(runs) == 1:
         return [list(files)]
@@ -317,7 +317,7 @@ def assign_training_logs(
 
 
 def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
-    """Return for each run the training logs in its folder, where that holds no other run; each has its source."""
+    """Return per run the training logs in its folder, where that holds no other run; each has its source."""
     found: list[list[TrainingFile]] = []
     held = Counter(inputs[0].path.parent for inputs in runs)
     for source, inputs in zip(sources, runs, strict=True):
@@ -329,7 +329,7 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
 
 
 def longer_names(locators: Sequence[str]) -> list[str]:
-    """Return names for logs that would be called alike, with as much of their paths as distinguishes them."""
+    """Return names for logs with equal names, with as much of their paths as distinguishes them."""
     paths = [files.split_path(locator) for locator in locators]
     shortest = min((count for _, count in paths), default=1)
     longest = max((len(parts) for parts, _ in paths), default=0)
@@ -339,9 +339,9 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return names of runs, those that several logs share with the part of their paths that differs.
+    """Return names of runs; shared ones with the part of their paths that differs.
 
-    Each name stands with the path of the log that gave it, None for a name that stays.
+    Each comes with the path of its log, None for a name that stays.
     """
     names = [name for name, _ in named]
     for name in {*names}:
@@ -353,7 +353,7 @@ def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
-    """Return runs with distinct names; a name that a person or a tracker gave stays."""
+    """Return runs with distinct names; names from a person or a tracker stay."""
     named: list[tuple[str, str | None]] = []
     for run in runs:
         log = run.sources[0].locator if run.sources and not run.tracked else "-"

@@ -1,6 +1,6 @@
-"""A log as text: its bytes, hashed as they are read, unpacked as far as they are whole, in UTF-8 and cut at line ends.
+"""A log as text: its bytes, hashed on reading, unpacked as far as they are whole, in UTF-8 and cut at line ends.
 
-A file is read up to the size that it had at first; memory holds a few blocks.
+A file is read up to its first size; memory holds a few blocks.
 """
 
 import bz2
@@ -35,7 +35,7 @@ PIECE_BYTES = 5 * 2**20
 
 @dataclass(slots=True)
 class ByteAccount:
-    """What was met on the way from bytes to lines; `damage` says why a compressed log was read in part only."""
+    """What was met between bytes and lines; `damage` says why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0
@@ -72,7 +72,7 @@ class FileState(NamedTuple):
 
 @contextmanager
 def raise_source_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the system while a source is read into errors that name it.
+    """Turn system errors on reading a source into errors that name it.
 
     Raises:
         SourceError: when it cannot be read.
@@ -89,10 +89,10 @@ def raise_source_errors(path: Path) -> Iterator[None]:
 
 
 class RawFile:
-    """The bytes of a file, hashed when they are read for the first time.
+    """A file's bytes, hashed when first read.
 
-    The hash can be asked for before the end: then the rest is read for it at once, and again when it is parsed;
-    `settle` makes sure that both saw the same. What cannot be read is a `SourceError`.
+    Asking for the hash before the end reads the rest for it at once, and again for parsing;
+    `settle` checks that both were the same. What cannot be read is a `SourceError`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,11 +108,11 @@ class RawFile:
         self._ended = self._again = False
 
     def __reduce__(self) -> "tuple[type[RawFile], tuple[Path]]":
-        """Return how another process opens it: from the start, wherever that process works."""
+        """Return how another process opens it: from the start, wherever it works."""
         return RawFile, (self.path.absolute(),)
 
     def again(self) -> "RawFile":
-        """Return the file to be read once more on the side, as long as it is now."""
+        """Return the file, to be read again on the side, at its present length."""
         other = RawFile(self.path)
         other._state = self._state
         return other
@@ -143,7 +143,7 @@ class RawFile:
                 self._again |= known > 0
                 if known < len(block):
                     self._wait()
-                    # aside, while the block is parsed; the interpreter is not held meanwhile
+                    # aside, while the block is parsed; this releases the interpreter
                     self._hashing = _hashers().submit(self._hasher.update, memoryview(block)[known:])
                     self.hashed = at + len(block)
                 at += len(block)
@@ -156,7 +156,7 @@ class RawFile:
             self._hashing = None
 
     def sha256(self) -> str:
-        """Return the hash of its bytes, after reading those that were not read yet."""
+        """Return the hash of its bytes, after reading the rest."""
         if not self._ended and self.hashed < self.size:
             for _ in self._read(self.hashed, BLOCK):
                 pass
@@ -165,10 +165,10 @@ class RawFile:
         return self._hasher.hexdigest()
 
     def settle(self) -> None:
-        """Make sure that what was parsed is what was hashed, after parsing.
+        """Check, after parsing, that what was parsed is what was hashed.
 
         Raises:
-            SourceError: when bytes that were read twice were not the same.
+            SourceError: when bytes that were read twice differ.
         """
         if not self._again or FileState.from_path(self.path) == self._state:
             return
@@ -196,7 +196,7 @@ _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
 
 
 def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
-    """Yield what concatenated members hold; NUL bytes between them are padding."""
+    """Yield the content of concatenated members; NUL bytes between them are padding."""
     decoder = _DECODERS[magic]()
     for chunk in chunks:
         left = chunk
@@ -243,7 +243,7 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return what kind of archive of several files, compressed or not, a file is, None when it is none."""
+    """Return which kind of archive of files, compressed or not, a file is, else None."""
     head = file.first_bytes()
     plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
     if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
@@ -252,9 +252,9 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield the content of a file in blocks of `size`, decompressed where it is compressed.
+    """Yield a file's content in blocks of `size`, decompressed where needed.
 
-    A file that is cut or damaged gives what can be read before; its account says so.
+    Of a cut or damaged file it yields what is readable before; the account says so.
     """
     magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
@@ -289,10 +289,10 @@ _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
 
 
 def _sniff(head: bytes) -> tuple[int, str]:
-    """Return how many bytes a byte order mark takes, and the encoding the text begins with.
+    """Return the size of a byte order mark, and the encoding of a text's beginning.
 
-    Without a mark, a zero in most pairs of bytes, always on the same side, is UTF-16: that is what Latin letters and
-    digits look like. A run of NUL bytes fills both sides.
+    Without a mark, zeros in most pairs of bytes, on the same side, are UTF-16, as Latin letters and
+    digits look so. A run of NUL bytes fills both sides.
     """
     marked = next(((len(mark), name) for mark, name in _BOMS.items() if head.startswith(mark)), None)
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
@@ -302,7 +302,7 @@ def _sniff(head: bytes) -> tuple[int, str]:
 
 
 def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield text in UTF-8 without a byte order mark; bytes that are not UTF-8 are a matter of their line."""
+    """Yield text in UTF-8 without a byte order mark; other bytes are a matter of their line."""
     head = b""
     for block in blocks:
         head += block
@@ -315,7 +315,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield text in UTF-8 in which a line ends with LF, and every run of NUL bytes is one such byte."""
+    """Yield UTF-8 text with LF line ends, and each run of NUL bytes as one."""
     account, held, nul = file.account, b"", False
     for each in _decode(decompressed_blocks(file, size)):
         block = held + each if held else each
@@ -333,8 +333,8 @@ def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
 
 
 def _quoted_row(delimiter: bytes) -> bytes:
-    # nothing is to be tried another way: a place to go back to at each cell takes more memory than the line;
-    # behind a last cell that fails, Python before 3.11.5 goes on after its delimiter (gh-106052)
+    # no backtracking: a place to go back to per cell takes more memory than the line;
+    # behind a last cell that fails, Python before 3.11.5 continues after its delimiter (gh-106052)
     quoted, bare = rb'"[^"\n%b]*+"' % delimiter, rb'[^"\n%b]++' % delimiter
     return rb"^%b(?:%b(?:%b|%b))++(?<!%b)$" % (quoted, delimiter, quoted, bare, delimiter)
 
@@ -344,7 +344,7 @@ _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE
 
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
-    """Return whole lines without the quotes of their cells, and Latin-1 as UTF-8."""
+    """Return whole lines with cells unquoted, and Latin-1 as UTF-8."""
     # one letter is looked for at many times the speed of two
     if b'"' in lines and (lines.startswith(b'"') or b'\n"' in lines):
         lines = _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)
@@ -370,7 +370,7 @@ _HEAD_BLOCKS = 256
 
 
 def head(file: RawFile, length: int) -> bytes:
-    """Return the first bytes of a log's text, whatever it is compressed with and encoded in."""
+    """Return the first bytes of a log's text, whatever its compression and encoding."""
     file.account = ByteAccount()
     found = b""
     for block in islice(_blocks(file, length), _HEAD_BLOCKS):
@@ -391,9 +391,9 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log, in UTF-8, with the number of the first and how many there are; `last`: the log ends here.
+    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here.
 
-    Every line but possibly the last one of the log ends with a newline.
+    All lines end with a newline, except possibly the log's last.
     """
 
     data: bytes
@@ -403,10 +403,10 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """The text of a log, iterated as an open file is; each iteration reads it anew."""
+    """A log's text, iterated like an open file; each iteration reads it anew."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
-        """Take a log, of which so many blocks are read, all when None; a line of more than `longest` is shortened."""
+        """Take a log, so many blocks of it, all for None; lines over `longest` are shortened."""
         self._file, self._longest, self._most = file, longest, blocks
 
     def blocks(self) -> Iterator[Piece]:
@@ -415,7 +415,7 @@ class Text:
 
     def __iter__(self) -> Iterator[str]:
         for block in self.blocks():
-            # what is no UTF-8 becomes a letter that stands for none, so that `damage` finds it
+            # invalid UTF-8 becomes the replacement character, so that `damage` finds it
             yield from StringIO(block.data.decode(errors="replace"), newline="\n")
 
     def _pieces(self) -> Iterator[Piece]:
@@ -434,7 +434,7 @@ class Text:
                 # it takes no more memory
                 account.long_lines += not shortened
                 opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
-            # the first lines, among them a header, are looked at one by one
+            # the first lines, which include a header, are checked one by one
             if held >= (PIECE_BYTES if first > 1 else size // 2):
                 yield Piece(_clean(b"".join(whole), account), first, last=False, lines=lines)
                 first, lines, held, whole = first + lines, 0, 0, []

@@ -1,7 +1,7 @@
-"""Which files are logs, and what reads each: a file, the files of a folder, what comes through a pipe, and a tracker.
+"""Which files are logs, and what reads each: a file, a folder's files, a pipe, and a tracker.
 
-A file is recognised by its content; its name says nothing. First bytes and names decide what is loaded: no tracker for
-a folder of logs, no other tool for a log that names no GPU.
+Content identifies a file, not its name. First bytes and names decide what is loaded: no tracker for
+a folder of logs, no other tool for a log without GPU names.
 """
 
 import atexit
@@ -50,9 +50,9 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 
 
 def find_tracker(source: str) -> "Tracker | None":
-    """Return the reader of the tracker whose store a source is: a locator, or a path, `#` and a run behind it or not.
+    """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run.
 
-    None when it is none.
+    None for other sources.
     """
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
@@ -61,12 +61,12 @@ def find_tracker(source: str) -> "Tracker | None":
 
 
 def _may_be_store(path: Path) -> bool:
-    """Return whether the first bytes of a file, or names in a folder, let it be the store of a tracker."""
+    """Return whether a file's first bytes, or names in a folder, may be a tracker's store."""
     try:
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
-            # an empty file can be a store by its name; tables of runs may be packed
+            # an empty file can be a store by name; tables of runs may be packed
             return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
     except OSError:
@@ -74,7 +74,7 @@ def _may_be_store(path: Path) -> bool:
 
 
 def names_run(source: str) -> bool:
-    """Return whether a source is the path of a store with `#` and a run of it."""
+    """Return whether a source is a store's path with `#` and a run of it."""
     return bool(_find_store_path(source)) and find_tracker(source) is not None
 
 
@@ -85,7 +85,7 @@ def _find_store_path(source: str) -> str:
 
 
 def find_store(folder: str | Path) -> tuple[str, Path] | None:
-    """Return the tracker and the path of the first store in a folder, but not further down; None without one."""
+    """Return the tracker and path of the first store directly in a folder; None without one."""
     for path in sorted(Path(folder).iterdir()) if is_folder(folder) else ():
         if (tracker := find_tracker(str(path))) is not None:
             return tracker.title, path
@@ -93,9 +93,9 @@ def find_store(folder: str | Path) -> tuple[str, Path] | None:
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
-    """Return a file with the importer that recognises it by its content, or with that of the kind a person names.
+    """Return a file with the importer that recognises its content, or that of the named kind.
 
-    Raise a `SourceError` when it is missing, empty, cannot be read, or is of no known kind.
+    Raise `SourceError` when it is missing, empty, unreadable, or of no known kind.
     """
     path, beside = _find_file(source), importers is HOST_IMPORTERS
     file = RawFile(path)
@@ -149,7 +149,7 @@ _STREAMS: dict[str, Path] = {}
 
 
 def hold_stream(source: str) -> Path | None:
-    """Return a file with what comes through a pipe or standard input, to be looked at; None for anything else."""
+    """Return a file with the content of a pipe or standard input, for inspection; else None."""
     is_stream = source == "-" or (path_exists(source) and not is_folder(source))
     if is_stream and not Path(source).is_file() and source not in _STREAMS:
         _STREAMS[source] = _spool(source)
@@ -157,19 +157,19 @@ def hold_stream(source: str) -> Path | None:
 
 
 def take_stream(source: str) -> Path | None:
-    """Return what `hold_stream` does, to be read; the next time, more is read of the stream."""
+    """Return what `hold_stream` does, for reading; the next time, more of the stream is read."""
     hold_stream(source)
     return _STREAMS.pop(source, None)
 
 
 def _spool(source: str) -> Path:
-    """Return a file with the content of a pipe or of standard input, which can be read only once."""
+    """Return a file with the content of a pipe or standard input, which is readable only once."""
     if source == "-" and sys.stdin is None:
         raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
     handle, name = tempfile.mkstemp(prefix="gpureport-")
     atexit.register(Path(name).unlink, missing_ok=True)
     try:
-        # a buffer would go on waiting for more without looking whether the process was asked to end
+        # a buffer would wait on without checking whether the process was asked to end
         stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
         with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
             while block := pipe.read(2**20):
@@ -184,7 +184,7 @@ def _spool(source: str) -> Path:
 
 
 def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    """Return the importer that recognises a file by its beginning, or by text further down."""
+    """Return the importer that recognises a file by its beginning, or by later text."""
     if head.lstrip().startswith(_STORES):
         return None
     found = _ask(importers, head)
@@ -202,7 +202,7 @@ def _ask(importers: Sequence[Importer], head: bytes) -> Importer | None:
 
 @lru_cache(4096)
 def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
-    """Return whether a file is a log of `gpu`, `host` or `training`, or nothing, and what makes a series of it."""
+    """Return whether a file is a log of `gpu`, `host` or `training`, or nothing, and its importer."""
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
     asked = [("gpu", IMPORTERS), ("host", HOST_IMPORTERS)]
@@ -215,13 +215,13 @@ def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
 
 
 def recognise_companion(path: Path) -> str | None:
-    """Return what a file is that lies beside GPU logs: `host` or `training`; None for anything else."""
+    """Return what a file beside GPU logs is: `host` or `training`; else None."""
     role = _classify(path, FileState.from_path(path))[0] if path.is_file() else ""
     return role if role in {"host", "training"} else None
 
 
 def is_readable(path: Path) -> bool:
-    """Return whether a file is a log of any kind, or the store of a tracker, by its content."""
+    """Return whether a file is any log, or a tracker's store, by content."""
     try:
         return find_tracker(str(path)) is not None or bool(_classify(path, FileState.from_path(path))[0])
     except SourceError:
@@ -233,7 +233,7 @@ def _list_files(folder: Path) -> list[Path]:
 
 
 def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> Iterator[Input]:
-    """Yield the logs of `gpu` or `host` in a folder, but for some files."""
+    """Yield the logs of `gpu` or `host` in a folder, except some files."""
     for path in (path for path in _list_files(folder) if path not in without):
         found, importer = _classify(path, FileState.from_path(path))
         if importer is not None and found == role:
@@ -247,16 +247,16 @@ def list_training_logs(folder: Path, without: Collection[Path] = ()) -> list[Tra
 
 
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
-    """Return the files of a folder, not of those below, that look like logs and are not among those used."""
+    """Return a folder's own files that look like logs and are not among those used."""
     known = {path.resolve() for path in used}
     files = _list_files(Path(source)) if is_folder(source) else []
     return [path for path in files if path.resolve() not in known and path.suffix.lower() not in _NO_LOGS]
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below, but no files that a tracker keeps of a run.
+    """Return the GPU logs in a folder and below, without a tracker's files of a run.
 
-    Raise a `SourceError` when there is none.
+    Raise `SourceError` when there is none.
     """
     logs: list[Input] = []
     try:
@@ -266,7 +266,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
             below[:] = sorted(name for name in below if not name.startswith(".") and name not in kept)
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
-                # the host log of a recording without GPUs is a run of its own
+                # the host log of a recording without GPUs is its own run
                 hosts = list_in_folder(folder, "host")
                 recorded = (each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG)
                 found = [Input(each.path, each.importer, each.locator) for each in recorded]
@@ -283,7 +283,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
-    """Return training logs that a person named, or raise a `SourceError` when one is missing, or no training log."""
+    """Return the named training logs; raise `SourceError` when one is missing or none."""
     found = []
     for path in map(str, paths):
         from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
@@ -298,16 +298,16 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
 
 def strip_suffixes(name: str) -> str:
-    """Return a file name without the suffixes of its kind, its compression and its rotation."""
+    """Return a file name without suffixes of kind, compression and rotation."""
     while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
         name = shorter
     return name
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return the folders above a log and what it is called, and how many of these at the end are its name.
+    """Return a log's parent folders and own name, and how many of the last are its name.
 
-    A log that is called what logs of nvidia-smi are called goes by its folder.
+    A log with a usual nvidia-smi name goes by its folder.
     """
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
@@ -316,24 +316,24 @@ def split_path(locator: str) -> tuple[tuple[str, ...], int]:
 
 
 def count_named(folders: Sequence[str]) -> int:
-    """Return how many folders at the end are a name: repetitions in `base/1` and `fast/1` are not both called 1."""
+    """Return how many last folders are a name: the repetitions `base/1` and `fast/1` are not both called 1."""
     return min(len(list(takewhile(str.isdecimal, reversed(folders)))) + 1, len(folders))
 
 
 def derive_name(locator: str) -> str:
-    """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
+    """Return a log's name, or its folder's where nvidia-smi's logs are usually called so."""
     parts, count = split_path(locator)
     return "/".join(parts[-count:])
 
 
 def list_label_files(log: Path) -> list[Path]:
-    """Return where the labels of a log may stand beside it, each place before the one that wins over it."""
+    """Return where a log's labels may be beside it, each place before the one that wins over it."""
     places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
     return [path for path in dict.fromkeys(places) if path != log]
 
 
 def read_label_files(log: Path, notes: list[str]) -> Labels:
-    """Return what files of labels beside a log say; note those that are none although their name says so."""
+    """Return the labels in files beside a log; note files that are none despite their name."""
     own, params, tags = dict[str, str](), dict[str, str](), dict[str, str]()
     for path in filter(Path.is_file, list_label_files(log)):
         content = None
@@ -350,7 +350,7 @@ def read_label_files(log: Path, notes: list[str]) -> Labels:
 
 
 def _parse_labels(content: Any) -> list[dict[str, str]] | None:
-    """Return labels; None where a key is unknown, or a value is neither a text, a number nor a truth value."""
+    """Return labels; None where a key is unknown, or a value is no text, number or truth value."""
     if not content or not isinstance(content, dict):
         return None
     parts = [content, content.pop("params", {}), content.pop("tags", {})]

@@ -1,4 +1,4 @@
-"""What a log holds, learned by reading it once, and what two logs are to each other: by time, identity and readings."""
+"""What a log holds, learned by one reading, and how two logs relate: by time, identity and readings."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -58,14 +58,14 @@ class Log:
         outcome, gpus: what is known of it, and its GPUs.
         span, spans: first and last time, and those of each device.
         interval: median seconds between samples; 1 where a device has a single one.
-        metrics, is_complete: columns that hold a value, and whether all are among them that most checks need.
-        rank: sorts the main log first: the most metrics that checks need, then the finest, then the richest.
-        held: bytes of the rows that are held.
-        node: the machine of several that it is of, once the logs are joined.
+        metrics, is_complete: columns with values, and whether they include all that most checks need.
+        rank: sorts the main log first: most metrics that checks need, then finest, then richest.
+        held: bytes of the held rows.
+        node: its machine among several, once the logs are joined.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
-        """Read a log; a `SourceError` says that it holds nothing that can be used."""
+        """Read a log; a `SourceError` says that nothing in it can be used."""
         self.given, self.file, self._options = given, file or RawFile(given.path), options
         try:
             extraction = given.importer.extract(self.file, options)
@@ -92,12 +92,12 @@ class Log:
         self._keys: dict[str, tuple[IntArray, Hashes]] = {}
 
     def adds_to(self, other: "Log") -> bool:
-        """Return whether it holds metrics that another log lacks, and not all that most checks need."""
+        """Return whether it has metrics that another log lacks, and not all that most checks need."""
         return not self.is_complete and bool(self.metrics - other.metrics)
 
     @property
     def tables(self) -> Tables:
-        """Its rows by device, in the order of time; whoever asks for them holds them from then on."""
+        """Its rows by device, in order of time, held from the first call on."""
         self._tables = self._tables or self._read_again()
         return self._tables
 
@@ -110,7 +110,7 @@ class Log:
         return tables
 
     def keys(self, device: str) -> tuple[IntArray, Hashes]:
-        """Return the times of a device, and a number for each of its rows."""
+        """Return a device's times, and a number for each row."""
         if not self._keys:
             for name, table in (self._tables or self._read_again()).items():
                 self._keys[name] = columns.integers(table.column("timestamp")), hash_rows(table)
@@ -121,7 +121,7 @@ _holding: WeakSet[Log] = WeakSet()
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
-    """Return the rows of each device in the order of time, of tables of one device each."""
+    """Return each device's rows in order of time, from tables of one device each."""
     kept: dict[str, list[pa.Table]] = {}
     for batch in batches:
         kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
@@ -132,7 +132,7 @@ def read_devices(batches: Iterable[pa.Table]) -> Tables:
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log of GPUs; None where it cannot be read, which is said when it is read as a run, or has no times."""
+    """Return a log of GPUs; None without times, or if unreadable, which reading it as a run will report."""
     key = survey_key(given, options)
     if key not in surveyed:
         surveyed[key] = None
@@ -154,7 +154,7 @@ def find_span(table: pa.Table) -> Span:
 
 
 def shared_time(one: Span, other: Span) -> int:
-    """Return the time that two spans have in common, in microseconds; negative where they lie apart."""
+    """Return the time shared by two spans, in microseconds; negative where they are apart."""
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
@@ -170,13 +170,13 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def format_span(span: Span) -> str:
-    """Return the first and last time of a source, in its own zone or in UTC."""
+    """Return a source's first and last time, in its own zone or in UTC."""
     start, end = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in span)
     return f"{start} to {end}"
 
 
 def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
-    """Raise an error where some sources are UTC and others name no zone; `tz` is that of stamps without one."""
+    """Raise an error where some sources are UTC and others name no zone; `tz` is for stamps without one."""
     first, base = inputs[0].locator, outcomes[0]
     for each, outcome in zip(inputs[1:], outcomes[1:], strict=True):
         if (
@@ -191,14 +191,14 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
 
 
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
-    """Raise an error where a source shares no time with the GPU log that it is joined to."""
+    """Raise an error where a source shares no time with the GPU log it is joined to."""
     if shared_time(span, main) < 0:
         what = f"it covers another time than the GPU log ({format_span(span)}; the GPU log: {format_span(main)})"
         raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
 def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]:
-    """Return for each time the place of the nearest stamp, the earlier of two, and how far away it is."""
+    """Return each time's nearest stamp by place, the earlier of two, and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)
     place = np.where(np.abs(stamps[before] - times) <= np.abs(stamps[after] - times), before, after)
@@ -206,21 +206,21 @@ def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]
 
 
 def _is_same(one: Device, other: Device, names: Sequence[str]) -> bool | None:
-    """Return whether two devices are one by the first of these attributes that both have; None where there is none."""
+    """Return whether two devices are one by the first of these attributes that both have; else None."""
     pairs = ((getattr(one, name), getattr(other, name)) for name in names)
     return next((mine == theirs for mine, theirs in pairs if mine is not None and theirs is not None), None)
 
 
 def models_differ(one: Device, other: Device) -> bool:
-    """Return whether two GPUs are of different models; tools shorten names."""
+    """Return whether two GPUs differ in model; tools shorten names."""
     mine, theirs = one.model or "", other.model or ""
     return mine not in theirs and theirs not in mine
 
 
 def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
-    """Return the known device that a device is, by the surest of what both say of themselves, else by its id.
+    """Return the known device that a device is, by the surest attribute of both, else by id.
 
-    GPUs of one board share its serial number, so that among several the one of the same id is meant.
+    GPUs of a board share its serial number, so the id decides between several.
     """
     told = [(_is_same(each, device, _IDENTITY), each) for each in known]
     named = [each for same, each in told if same]
@@ -238,10 +238,10 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 
 
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
-    """Return what two logs are to each other by the GPUs that both hold at the same time; empty where there is none.
+    """Return how two logs relate, by the GPUs both hold at the same time; empty without any.
 
-    They are of one machine where a uuid or serial number is the `same`, or most rows if `copies` count, and of machines
-    `apart` where names contradict each other; otherwise it is `untold`.
+    They are of one machine where a uuid or serial number is the `same`, or most rows if `copies` count, of machines
+    `apart` where names contradict; otherwise `untold`.
     """
     together = {
         (mine, theirs)
@@ -260,7 +260,7 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
 
 
 def _holds_copy(one: tuple[IntArray, Hashes], other: tuple[IntArray, Hashes]) -> bool:
-    """Return whether most rows of the shorter of two logs of the same time stand in both."""
+    """Return whether most rows of the shorter of two logs of the same time are in both."""
     (times, keys), (other_times, other_keys) = one, other
     inside = (other_times >= times[0]) & (other_times <= times[-1])
     place, far = find_nearest(other_times[inside], times)
@@ -270,7 +270,7 @@ def _holds_copy(one: tuple[IntArray, Hashes], other: tuple[IntArray, Hashes]) ->
 
 
 def hash_rows(table: pa.Table) -> Hashes:
-    """Return a number for each row: its time and every value it holds; columns it holds nothing in do not matter."""
+    """Return a number per row for its time and values; empty columns do not matter."""
     keys = columns.integers(table.column("timestamp")).view(np.uint64)
     for name in sorted(set(table.column_names) - KEYS):
         column: Any = table.column(name)

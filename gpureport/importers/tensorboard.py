@@ -1,8 +1,8 @@
-"""Reads the scalars of TensorBoard's event files: records of a fixed frame around messages of protobuf.
+"""Reads the scalars of TensorBoard's event files: framed records of protobuf messages.
 
-A record is the length of its message, a checksum of that, the message and its checksum (tensorflow/core/lib/io
-record_writer). The message says a wall time, a step and values, each a number or a tensor of one (event.proto,
-summary.proto, tensor.proto). Images, histograms and texts are passed over.
+A record is its message's length, a checksum of that, the message and its checksum (tensorflow/core/lib/io
+record_writer). The message has a wall time, a step and values, each a number or a tensor of one (event.proto,
+summary.proto, tensor.proto). Images, histograms and texts are skipped.
 """
 
 import struct
@@ -25,9 +25,9 @@ _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
 
 
 def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str, float | str]]]:
-    """Yield the number of each record that holds scalars, with its `wall_time`, its `step`, and each by its tag.
+    """Yield the number of each record with scalars, its `wall_time`, its `step`, and scalars by tag.
 
-    What follows a damaged length is lost, and counted as one record.
+    What follows a damaged length is lost, and counts as one record.
     """
     held, number = b"", 0
     for block in decompressed_blocks(file, BLOCK):
@@ -58,7 +58,7 @@ def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str
 
 
 def _read_event(message: bytes) -> dict[str, float | str]:
-    """Return the time, the step and the scalars of an event; nothing where it has none."""
+    """Return an event's time, step and scalars; nothing without scalars."""
     event, scalars = read_message(message), dict[str, float]()
     for value in (read_message(each) for summary in event[_SUMMARY] for each in read_message(summary)[1]):
         tensor = read_message(value[_TENSOR][-1] if value[_TENSOR] else b"")
@@ -79,7 +79,7 @@ def _crc_table() -> list[int]:
 
 
 def _mask(data: bytes) -> int:
-    """Return the checksum of bytes as records hold it: a CRC-32C that is turned and shifted."""
+    """Return the checksum of bytes as in records: a rotated and shifted CRC-32C."""
     table, crc = _crc_table(), 0xFFFFFFFF
     for each in data:
         crc = table[(crc ^ each) & 255] ^ (crc >> 8)

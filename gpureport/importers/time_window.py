@@ -1,4 +1,4 @@
-"""A part of a run in time: its rows between two moments, everything else of it as it was."""
+"""A run's part in time: its rows between two moments, all else as it was."""
 
 import re
 from collections.abc import Iterator
@@ -33,10 +33,10 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The part of a run that a person asks for, from `start` until before `end`; None where it is open.
+    """The requested part of a run, from `start` until before `end`; None where open.
 
-    Each is a time since the start of the run, or a moment. `job` is the number of the job in the log, which becomes
-    part of the name; None for any other part.
+    Each is a time since the run's start, or a moment. `job` is the number of the job in the log, a
+    part of the name; None for other parts.
     """
 
     start: str | None = None
@@ -44,7 +44,7 @@ class Window:
     job: int | None = None
 
     def bounds(self, run: Run) -> tuple[int, int]:
-        """Return the first microsecond that is wanted, and the first after it that is not."""
+        """Return the first wanted microsecond, and the first after the last."""
         start = run.started if self.start is None else _parse_moment("--from", self.start.strip(), run)
         end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end.strip(), run)
         if self.start and self.end and end <= start:
@@ -76,10 +76,10 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run; rows left out are counted, gaps and events outside are dropped.
+    """Return a part of a run; rows left out are counted, gaps and events outside dropped.
 
-    Where training metrics count work, that of the whole run is dropped: they count that of the part as well. A part
-    without a row of a GPU is refused.
+    Where training metrics count work, the whole run's is dropped, as they count the part's. A part
+    without a GPU row is refused.
     """
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
@@ -126,15 +126,15 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run, as `Reading` reads all of it; all of it is held in memory meanwhile."""
+    """Reads a part of a run, as `Reading` reads all of it; all is held in memory meanwhile."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
-        """Prepare to read a part of what `reading` reads, or of the `whole` where it was read already."""
+        """Prepare to read a part of `reading`, or of the `whole` if read already."""
         self._reading, self._window, self._whole = reading, window, whole
         self.labels: Labels = reading.labels
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is known of the whole: where it comes from, its columns."""
+        """Return what is known of the whole: its origin, its columns."""
         return getattr(self._reading, name)
 
     @cached_property

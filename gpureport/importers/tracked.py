@@ -1,4 +1,4 @@
-"""One run of a tracker being read; logs attached to it replace what was recorded of the devices that they cover."""
+"""One run of a tracker being read; attached logs replace its records of the devices they cover."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,7 +32,7 @@ _USE = "gpu_utilization_ratio"
 
 
 def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptions) -> Tracked:
-    """Return a run in which the devices of an attached log replace its own; a note says why a log is not used."""
+    """Return a run with an attached log's devices in place of its own; a note says why a log is not used."""
     run = tracked.run
 
     def noted(note: str) -> Tracked:
@@ -94,9 +94,9 @@ def _window(tracked: Tracked) -> tuple[int, int]:
 
 
 def _find_offset(log: Recording, tracked: Tracked) -> int:
-    """Return what to add to stamps without a zone, so that the log shares the most time with the run.
+    """Return the offset of stamps without a zone that gives the log the most time shared with the run.
 
-    Of several such offsets, the one wins at which the GPUs were as busy as the tracker says.
+    Of several such offsets, the one wins where the GPUs were as busy as the tracker says.
     """
     (start, end), window = (log.run.started, log.run.ended), _window(tracked)
     shared = {each: shared_time((start + each, end + each), window) for each in _OFFSETS}
@@ -127,7 +127,7 @@ class TrackedReading:
     """None: the bytes of a tracker say nothing about what is stored."""
 
     def __init__(self, kind: str, run: TrackerRun, options: ReadOptions, labels: Labels, *, strict: bool) -> None:
-        """Prepare to read, in a zone that there is; with `strict`, a point that was not understood is an error."""
+        """Prepare to read, in an existing zone; with `strict`, a point that is not understood is an error."""
         if options.tz:
             load_zone(options.tz)
         self._kind, self._of, self._options, self._strict = kind, run, options, strict
@@ -156,7 +156,7 @@ class TrackedReading:
 
     @property
     def run_id(self) -> str:
-        """The run's id, from that of the tracker and the options that select or place rows."""
+        """The run's id, from the tracker's and the options that select or place rows."""
         return compute_run_id([f"{self._kind} {self._of.key}"], self._options)
 
     def batches(self) -> Iterator["pa.Table"]:

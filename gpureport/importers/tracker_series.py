@@ -1,4 +1,4 @@
-"""What every tracker's run is made of: points of series, rows of devices, training metrics, work, and the account."""
+"""What tracker runs are made of: points of series, device rows, training metrics, work, and the account."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ _MOST_STEP = 2**62
 
 
 class Series(NamedTuple):
-    """Points of one series in the order they were logged: microseconds, values, and steps, NaN where not recorded."""
+    """Points of one series in logging order: microseconds, values, and steps, NaN where not recorded."""
 
     times: IntArray
     values: FloatArray
@@ -50,12 +50,12 @@ def is_dated(time: float) -> bool:
 
 
 def list_rejected(counts: Mapping[str, int]) -> tuple[Rejected, ...]:
-    """Return the points that were rejected, from their number by reason."""
+    """Return the rejected points, from their number by reason."""
     return tuple(Rejected(reason=why, rows=rows, first_line=None) for why, rows in counts.items() if rows)
 
 
 def list_absent(counts: Mapping[tuple[str, str], int]) -> tuple[AbsentCells, ...]:
-    """Return the values that are not known, from their number by column and reason."""
+    """Return the unknown values, from their number by column and reason."""
     return tuple(AbsentCells(column=name, reason=why, cells=n) for (name, why), n in counts.items() if n)
 
 
@@ -66,10 +66,10 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stages: Sequence[str] = (),
 ) -> "pa.Table":
-    """Return the rows of a device in the order of time, without rows that have no value.
+    """Return a device's rows in order of time, without rows that have no value.
 
-    Values are in base units, NaN for null; a column that is not a metric is kept as text. `imputed` marks rows with a
-    restored value; `stages` are the names of the stages of the rows, empty where a row belongs to none.
+    Values are in base units, NaN for null; columns without a metric are text. `imputed` marks rows with a
+    restored value; `stages` has each row's stage, empty for none.
     """
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
@@ -96,9 +96,9 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return an account with the gaps of each device, the usual interval and the span of rows; None where none are.
+    """Return an account with each device's gaps, the usual interval and the rows' span; None for none.
 
-    The interval is the median over the GPUs, over the hosts where there is no GPU.
+    The interval is the median over GPUs, or over hosts without GPUs.
     """
     clocks = []
     for table in tables:
@@ -114,7 +114,7 @@ def measure_times(
 
 
 def build_training_table(metrics: Mapping[str, Series], span: tuple[int, int] | None = None) -> "pa.Table":
-    """Return the points of all metrics within a span by time, then step; a value that is not a number is null.
+    """Return the points of all metrics within a span by time, then step; non-numbers are null.
 
     A fractional step counts as not recorded.
     """
@@ -150,10 +150,10 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
-    """Return a run of these devices and training metrics, or refuse one without a sample.
+    """Return a run of these devices and training metrics; refuse one without samples.
 
-    The account has no gaps and no notes on the training yet. `throughput` names the metric that counts work; of a
-    `stage`, only the training in its time is kept. `about` are other fields of `Run`, `more` those of `Tracked`.
+    The account lacks gaps and training notes so far. `throughput` names the metric that counts work; for a
+    `stage`, only training in its time is kept. `about` are other fields of `Run`, `more` those of `Tracked`.
     """
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times((series[device.id] for device in devices), quality)
@@ -197,7 +197,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
 def _count_work(
     metrics: Mapping[str, Series], throughput: str | None, span: tuple[int, int]
 ) -> tuple[str, Work] | None:
-    """Return the work done within a span and the metric that counts it; None where no metric does."""
+    """Return the work done in a span and the metric that counts it; None without one."""
     named = choose_throughput([*metrics], throughput)
     if named is None:
         return None

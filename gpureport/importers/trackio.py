@@ -1,4 +1,4 @@
-"""Trackio's store: a SQLite database per project, each row of which is a JSON text of what was logged at once."""
+"""Trackio's store: a SQLite database per project, with each logged set as a row of JSON text."""
 
 import json
 import re
@@ -65,7 +65,7 @@ _COLUMNS = {
 
 
 def _read_time(text: object) -> int | None:
-    """Return a time in microseconds; Trackio writes UTC, with its offset or without. None for what has no date."""
+    """Return a time in microseconds; Trackio writes UTC, with or without offset. None for an impossible date."""
     with suppress(ValueError, TypeError, OverflowError):
         moment = datetime.fromisoformat(str(text))
         time = round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1e6)
@@ -74,7 +74,7 @@ def _read_time(text: object) -> int | None:
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
-    """Return the numbers that were logged at once by name; None for what is no JSON of Trackio."""
+    """Return the numbers logged at once by name; None for what is not Trackio's JSON."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         found = json.loads(text).items()
         known = ("NaN", "Infinity", "-Infinity")
@@ -86,14 +86,14 @@ class TrackioStore(LocalStore):
     """A database of Trackio, which holds the runs of one project."""
 
     def query(self, query: str, *values: str) -> list[Any]:
-        """Return rows; `RUN` stands for the column that names a run, which had no id before version 0.24."""
+        """Return rows; `RUN` is the column that names a run, which had no id before version 0.24."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
             names = [name for _, name, *_ in connection.execute("pragma table_info(metrics)")]
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
             return connection.execute(query, values).fetchall()
 
     def list_runs(self, experiment: str | None) -> list[RunInfo]:
-        """Return all runs, the newest first; a row of sums over the GPUs says nothing of what a run recorded."""
+        """Return all runs, newest first; rows of sums over GPUs say nothing of what a run recorded."""
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
         rows = self.query("""
             select RUN, run_name, min(timestamp),
@@ -122,7 +122,7 @@ class TrackioStore(LocalStore):
         ]
 
     def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, Series]:
-        """Return the points of a run by name, in the order of time and step; rows that are none of Trackio's count."""
+        """Return a run's points by name, ordered by time and step; rows that are not Trackio's count."""
         step, found = "step" if table == "metrics" else "0", defaultdict[str, list[tuple[int, float, int]]](list)
         for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
             time, content = _read_time(at), _read_numbers(text)
@@ -134,7 +134,7 @@ class TrackioStore(LocalStore):
         return {name: make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
 
     def config(self, run_id: str) -> dict[str, Any]:
-        """Return what a run was configured with; a database of an early version holds nothing of it."""
+        """Return a run's configuration; a database of an early version has none."""
         with suppress(SourceError, ValueError, TypeError, RecursionError):
             for (text,) in self.query("select config from configs where RUN = ?", run_id):
                 return dict(json.loads(text))
@@ -144,7 +144,7 @@ class TrackioStore(LocalStore):
 def _build_devices(
     points: Mapping[str, Series], gpus: tuple[int, ...] | None, counts: Counter[str]
 ) -> tuple[list[Device], "dict[str, pa.Table]"]:
-    """Return the devices of a run with their rows, GPUs by number before the machine."""
+    """Return a run's devices with rows, GPUs by number before the machine."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(own.times for own in points.values())]))
     values: dict[int | None, dict[str, FloatArray]] = defaultdict(
         lambda: defaultdict(lambda: np.full(len(ticks), np.nan))

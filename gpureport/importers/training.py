@@ -1,8 +1,8 @@
-"""Metrics that a training loop logged: one long table of time, step, name and value.
+"""Metrics of a training loop: one long table of time, step, name and value.
 
-Lightning's CSVLogger, a Trainer of Hugging Face, TensorBoard and most loops of one's own write a CSV, JSON lines, the
-state of a Trainer, an event file, or text on the screen. A row may state a date, seconds since 1970 or since the run
-began, or only a step; then its points have no time, and the steps count the work of the run.
+Lightning's CSVLogger, Hugging Face's Trainer, TensorBoard and most private loops write a CSV, JSON lines, a
+Trainer's state, an event file, or text on the screen. A row may state a date, seconds since 1970 or since the run
+began, or only a step; then its points have no time, and the steps count the run's work.
 """
 
 import math
@@ -68,9 +68,9 @@ _START_UP = (
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training log: its points as `Recording.training`, and what is known of it, with a span of 0 without times.
+    """A training log: its points as `Recording.training`, and what is known of it, with span 0 without times.
 
-    Its points may be `dated`; where they have no times, `work` is what the steps come to, None where they don't rise.
+    Its points may be `dated`; without times, `work` is the total of steps, None if they don't rise.
     """
 
     table: "pa.Table"
@@ -91,12 +91,12 @@ class TrainingLog:
     sample: ClassVar[str] = "no_progress/training.csv"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a file that a person names begins as a training log does: any object may be one."""
+        """Return whether a named file begins as a training log: any object may be one."""
         text = head_text(head).lstrip()
         return text.startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether an unnamed file is a training log: it must also name a loss or a similar metric."""
+        """Return whether an unnamed file is a training log: it must also name a loss or the like."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     def read(self, file: "RawFile", options: "ReadOptions", started: int, name: str) -> Training:
@@ -104,10 +104,10 @@ class TrainingLog:
 
         Args:
             file: the log.
-            options: the zone of its stamps.
+            options: the zone of stamps.
             started: when the run began, in microseconds, for a log of elapsed times.
             name: what a person called it; TensorBoard's export names its metric nowhere else.
-        Raise a `SourceError` when it holds no point.
+        Raise `SourceError` when it holds no point.
         """
         account, known, of_epochs = Account(), dict[str, int](), False
         counts: list[array[int]] = [array(kind) for kind in "qbqqi"]
@@ -164,7 +164,7 @@ class TrainingLog:
 
 
 def _is_training(text: str, *, of_loss: bool) -> bool:
-    """Return whether a text is of a training loop: an event file, what it prints, or rows with a step or a time."""
+    """Return whether a text is a training loop's: an event file, output, or rows with a step or time."""
     if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or printed.is_training_text(text):
         return True
     lines = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
@@ -172,7 +172,7 @@ def _is_training(text: str, *, of_loss: bool) -> bool:
 
 
 def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
-    """Return whether names are those of a step or a time, and of a metric; `of_loss` asks for a loss or the like."""
+    """Return whether names include a step or time, and a metric; `of_loss` asks for a loss or the like."""
     plain = set(map(_normalise, names))
     is_known = not of_loss or plain >= _BOARD or any(map(printed.LOSS.search, plain))
     return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
@@ -185,9 +185,9 @@ def _normalise(name: str) -> str:
 
 @lru_cache(64)
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
-    """Return the names of the time and of the step, and whether the time of loading data is among the names.
+    """Return the names of time and step, and whether data loading time is among the names.
 
-    An epoch is a step where there is neither; beside the time of loading data alone, `time` is that of an iteration.
+    Without either, an epoch is a step; beside data loading time alone, `time` is that of an iteration.
     """
     known = {_normalise(name): name for name in names}
     waits = printed.DATA_TIME in known
@@ -223,7 +223,7 @@ def _parse_object(text: str) -> object:
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter of a header and its names, or those of an object."""
+    """Return a header's delimiter and names, or an object's names."""
     if line.startswith("{"):
         content = _parse_object(line)
         return ",", [*content] if isinstance(content, dict) else []
@@ -239,7 +239,7 @@ def _read_objects(lines: Sequence[str], account: Account) -> Iterator[printed.Ro
 
 
 def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: Account) -> Iterator[printed.Row]:
-    """Yield the rows of a CSV below its header: the first line that names a step or a time."""
+    """Yield a CSV's rows below its header, the first line with a step or time."""
     headers = (_split_header(line) for line in first)
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
@@ -257,7 +257,7 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) -> Work | None:
-    """Return what the steps of its rows come to, None where they do not rise; a row may stand for its epoch."""
+    """Return the total of its rows' steps, None if they do not rise; a row may stand for its epoch."""
     done = done[~np.isnan(done)]
     if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
         return None
@@ -279,7 +279,7 @@ def _make_table(  # noqa: PLR0913, PLR0917 - the columns of a table
     known: Mapping[str, int],
     account: Account,
 ) -> "pa.Table":
-    """Return points as a table in TRAINING_SCHEMA, without what the loop waited while it started up."""
+    """Return points as a table in TRAINING_SCHEMA, without the loop's waits at startup."""
     kept, took = np.ones(len(names), dtype=np.bool_), np.flatnonzero(names == known.get(printed.STEP_TIME, -1))
     if printed.WAITING in known and len(took):
         slow = values[took] > _SLOW * np.quantile(values[took], 0.5, method="lower")
@@ -299,9 +299,9 @@ def _make_table(  # noqa: PLR0913, PLR0917 - the columns of a table
 
 
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | str:
-    """Return how a row tells its time, the place in `_KINDS`, and its microseconds, or what is wrong.
+    """Return how a row tells its time, as a place in `_KINDS`, and its microseconds, or what is wrong.
 
-    Elapsed time counts from the start of the run. A date without a year has the one that is nearest to it.
+    Elapsed time counts from the run's start. A date without a year gets the nearest.
     """
     if time is None:
         return 0, 0
@@ -320,7 +320,7 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
 
 
 def _parse_number(cell: object) -> float | None:
-    """Return a number, NaN where a loss was none; None for anything else."""
+    """Return a number, NaN for a loss that was none, else None."""
     if isinstance(cell, bool) or not isinstance(cell, str | int | float):
         return None
     if isinstance(cell, str) and cell.strip().lower() in _EMPTY:

@@ -1,10 +1,10 @@
 """What training loops print: bars of tqdm and Keras, Hugging Face's dictionaries, and lines of names and numbers.
 
-A line counts where it says which step it is of: `Epoch: [0][ 10/5005]` (ImageNet), `Epoch(train) [1][50/5000]`
+A line counts if it states its step: `Epoch: [0][ 10/5005]` (ImageNet), `Epoch(train) [1][50/5000]`
 (mmengine), `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`, `10/1000 [00:05<08:15, 2.00it/s]`.
-Numbers stand behind names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. A time is a date before the line, or what a bar
-says has passed. Seconds an iteration are no clock: they are `iteration_time`, whatever the loop calls them, and the
-part of it that loading data took is `data_wait_ratio`.
+Numbers follow names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. A time is a date before the line, or a bar's
+elapsed time. Seconds per iteration are no clock: they are `iteration_time`, whatever the loop calls them, and the
+share of data loading in it is `data_wait_ratio`.
 """
 
 import ast
@@ -65,7 +65,7 @@ _ADDED = "The bars of the training log were taken one after the other: time betw
 
 
 def is_training_text(text: str) -> bool:
-    """Return whether a text holds lines of a training loop among the first: steps with a loss, a rate or a time."""
+    """Return whether a text's first lines are a training loop's: steps with a loss, rate or time."""
     rows = (cells for _, _, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account()))
     of_loop = (
         any(name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) for name in cells)
@@ -100,7 +100,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
         elif line.startswith("{'"):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                # what Python prints of a number that is none, which it does not read again
+                # Python prints a number that is none so, but does not read it
                 found = ast.literal_eval(_NO_NUMBER.sub("None", line))
                 cells = where | ({str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {})
         elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
@@ -114,7 +114,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             cells = {"timestamp": stamp[1]} if stamp else {}
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
             turn, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
-            # epochs count from 0 behind a colon, as in `Epoch: [0]`, or where one is 0, otherwise from 1
+            # epochs count from 0 behind a colon, as `Epoch: [0]`, or where one is 0, else from 1
             from_zero = from_zero or bool(counter["colon"]) or not turn
             step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
             cells |= {"step": step, **_read_pairs(said)}
@@ -127,7 +127,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
 
 
 def _find_loop(lines: Iterable[str]) -> str:
-    """Return the name of the bars that count the steps of training: the one that is drawn most."""
+    """Return the name of the bars that count training steps: the one drawn most."""
     bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
     names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
     return max(names, key=names.__getitem__, default="")
@@ -154,9 +154,9 @@ def _read_pairs(text: str) -> dict[str, float]:
 
 
 def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return cells with the share of an iteration in which it waited for data, where they say how long both took.
+    """Return cells with the share of an iteration spent waiting for data, where they give both times.
 
-    The time beside that of loading data is seconds an iteration, unless another one is called so.
+    The time beside data loading is seconds per iteration, unless another one is called so.
     """
     named = [name for name in cells if str(name).lower() in STEP_TIMES]
     times = [name for name in named if str(name).lower() != "time"] or named

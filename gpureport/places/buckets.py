@@ -1,7 +1,7 @@
-"""Objects and folders of buckets, by pyarrow, with the part of pathlib's interface that this project uses.
+"""Objects and folders of buckets, by pyarrow, with the part of pathlib's interface used here.
 
-Credentials, region and endpoint come from where the clients of each cloud find them: the environment, the files of
-their command lines, or the machine itself. pyarrow is loaded when a bucket is first reached.
+Credentials, region and endpoint come from where each cloud's clients find them: the environment, files of
+command lines, or the machine. pyarrow is loaded when a bucket is first reached.
 """
 
 import os
@@ -60,7 +60,7 @@ Result = TypeVar("Result")
 
 
 def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError:
-    """Return an error of the client of the cloud with this scheme as one that a person can act on."""
+    """Return an error of this scheme's cloud client as one that a person can act on."""
     text = " ".join(str(error).split())
     for code, words, what, hint in _CASES:
         if re.search(words, text):
@@ -71,9 +71,9 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RemotePath:
-    """An object of a bucket, or a folder, which is there when an object lies in it; methods are those of pathlib.
+    """An object of a bucket, or a folder, which exists while an object is in it; methods are pathlib's.
 
-    Its path is the bucket, then the key without a slash at either end. Methods that reach the bucket raise `PlaceError`
+    Its path is the bucket, then the key without outer slashes. Methods that reach the bucket raise `PlaceError`
     when it cannot be reached or refuses.
     """
 
@@ -122,10 +122,10 @@ class RemotePath:
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
-        """Write an object, which appears whole or not at all, with the type that its name says.
+        """Write an object, which appears whole or not at all, with the type that its name implies.
 
-        An interrupt between opening and closing would publish half an object, since a stream is closed when it is
-        dropped. Interrupts reach the main thread alone, so that another one writes.
+        A stream is closed when dropped, so an interrupt before closing would publish half an object.
+        Interrupts reach only the main thread, so another one writes.
         """
         kind, _ = guess_type(self.name)
 
@@ -139,7 +139,7 @@ class RemotePath:
             try:
                 pool.submit(put).result()
             except PlaceError:
-                # the parts may be one object although the answer was lost, or is not as pyarrow expects
+                # the parts may be one object although the answer was lost, or surprises pyarrow
                 with suppress(FileNotFoundError, PlaceError):
                     if len(content) > _SMALL and self.read_bytes() == content:
                         return
@@ -152,7 +152,7 @@ class RemotePath:
             client.delete_file(self.path)
 
     def remove_folder(self, last: str) -> None:
-        """Remove a folder with all that lies in it, where there is one: first the file that readers look for."""
+        """Remove a folder with its content, if there is one: first the file that readers look for."""
         (self / last).unlink()
         with suppress(FileNotFoundError), self.reach() as client:
             client.delete_dir(self.path)
@@ -161,7 +161,7 @@ class RemotePath:
         return self.glob("*")
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Yield what matches a pattern, without `**`, in or below a folder; with a slash at its end only folders."""
+        """Yield matches of a pattern, without `**`, in or below a folder; only folders for a final slash."""
         parts = pattern.rstrip("/").split("/")
         for info in self.list_infos(recursive=len(parts) > 1):
             names = info.path.removeprefix(f"{self.path}/").split("/")
@@ -170,7 +170,7 @@ class RemotePath:
                 yield RemotePath(scheme=self.scheme, path=info.path)
 
     def list_infos(self, *, recursive: bool) -> "list[fs.FileInfo]":
-        """Return what pyarrow knows of each object and folder in a folder, of those below as well if `recursive`."""
+        """Return pyarrow's data on each object and folder in a folder, and below if `recursive`."""
         from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
 
         with self.reach() as client:
@@ -182,22 +182,22 @@ class RemotePath:
             return client.get_file_info([self.path])[0]
 
     def check_bucket(self) -> None:
-        """Refuse a bucket that is not there or cannot be reached, before the work whose result goes there."""
+        """Refuse a missing or unreachable bucket, before the work whose result goes there."""
         bucket = RemotePath(scheme=self.scheme, path=self.path.partition("/")[0])
         try:
             if not bucket.exists():
                 raise PlaceError(str(bucket), *_NO_BUCKET, code="no_such_bucket")
         except PlaceError as error:
-            # whoever may write objects need not be allowed to ask for the bucket
+            # whoever may write objects may lack the right to ask for the bucket
             if error.code != "access_denied":
                 raise
 
     @contextmanager
     def reach(self, *, large: bool = False) -> "Iterator[fs.FileSystem]":
-        """Give the client that reaches it; `large` where it is to be written and larger than `_SMALL`.
+        """Give the client that reaches it; `large`: it is to be written and larger than `_SMALL`.
 
         Raises:
-            OSError: when there is no such object, or this machine refuses: what it says has a number.
+            OSError: when there is no such object, or this machine refuses, with an error number.
             PlaceError: when the bucket cannot be reached, or refuses.
         """
         import pyarrow as pa  # noqa: PLC0415 - only where a bucket is named
@@ -235,7 +235,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
     if not (account := given("AZURE_STORAGE_ACCOUNT")):
         what = "the storage account is not named"
         raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
-    # without either, the login of the az command or the identity of the machine is used
+    # without either, the az command's login or the machine's identity is used
     key, token = given("AZURE_STORAGE_KEY"), given("AZURE_STORAGE_SAS_TOKEN")
     return fs.AzureFileSystem(account, account_key=key, sas_token=None if key else token)
 
@@ -246,12 +246,12 @@ def is_bucket_url(text: str) -> bool:
 
 
 def is_place(text: str) -> bool:
-    """Return whether a text can be a place: a path, or the URL of something in a bucket."""
+    """Return whether a text can be a place: a path, or a URL in a bucket."""
     return "://" not in text or is_bucket_url(text)
 
 
 def parse_place(text: str) -> Place:
-    """Return the place that a text names: a path, unless it is a URL.
+    """Return the place of a text: a path, unless it is a URL.
 
     Raises:
         SettingsError: when the URL has an unknown scheme, or names no bucket.
@@ -267,9 +267,9 @@ def parse_place(text: str) -> Place:
 
 
 def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
-    """Return what a function returns for each place, in order; several at a time where they lie in a bucket.
+    """Return a function's result for each place, in order; several at a time in a bucket.
 
-    A request to a bucket waits a hundred times longer than a disk.
+    A bucket takes a hundred times longer than a disk to answer.
     """
     if not any(isinstance(place, RemotePath) for place in places):
         return [function(place) for place in places]

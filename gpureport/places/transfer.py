@@ -1,6 +1,6 @@
-"""Files that go from one place to another: fetched from a bucket or sent there, or put where a person keeps files.
+"""Files that go between places: fetched from a bucket, sent there, or put where a person keeps files.
 
-What is put there appears whole or not at all, and what killed writers left is removed.
+Files appear whole or not at all, and remains of killed writers are removed.
 """
 
 import os
@@ -28,12 +28,12 @@ _fetched: dict[RemotePath, dict[str, tuple[int, int | None]]] = {}
 
 
 def fetch(place: RemotePath) -> Path:
-    """Return the local copy of an object or folder; nothing lies there where the bucket holds neither.
+    """Return the local copy of an object or folder; none exists where the bucket holds neither.
 
-    What did not change since it was last fetched is not fetched again.
+    Unchanged content is not fetched again.
 
     Raises:
-        PlaceError: when it cannot be fetched whole, or an object has a name that leads elsewhere.
+        PlaceError: when it cannot be fetched whole, or an object's name leads elsewhere.
     """
     from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
 
@@ -70,11 +70,11 @@ def fetch(place: RemotePath) -> Path:
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Give a folder to write files to that belong into a place; on success those for a bucket are sent.
+    """Give a folder to write a place's files to; on success those for a bucket are sent.
 
     Args:
-        place: a folder of this machine, which is given itself, or of a bucket.
-        last: name of the file that leads to the others, sent when they are there.
+        place: a folder of this machine, given itself, or of a bucket.
+        last: name of the file that leads to the others, sent after them.
     """
     if isinstance(place, Path):
         yield place
@@ -85,7 +85,7 @@ def stage_folder(place: Place, last: str) -> Iterator[Path]:
 
 
 def send_folder(folder: Path, target: RemotePath, last: str) -> None:
-    """Send the files of a folder and below, several at a time, and the last one when the others are there."""
+    """Send the files of a folder and below, several at a time, and the last one at the end."""
     names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
     for group in ([name for name in names if name != last], [last]):
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -94,9 +94,9 @@ def send_folder(folder: Path, target: RemotePath, last: str) -> None:
 
 @contextmanager
 def write_part(target: Path) -> Iterator[Path]:
-    """Give an empty file beside a target to write to; on success it takes the target's place, otherwise it is removed.
+    """Give an empty file beside a target; on success it takes the target's place, otherwise it is removed.
 
-    Those that killed writers of the same target left a day ago or longer are removed.
+    Files that killed writers of the target left a day ago or longer are removed.
     """
     own = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
     with suppress(OSError):
@@ -113,7 +113,7 @@ def write_part(target: Path) -> Iterator[Path]:
 
 
 def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
-    """Remove files and folders that a writer made and last wrote a day ago or longer, as far as that is possible."""
+    """Remove a writer's files and folders last written a day ago or longer, as far as possible."""
     for left in paths:
         with suppress(OSError):
             inside = left.iterdir() if left.is_dir() and not left.is_symlink() else ()
@@ -122,7 +122,7 @@ def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
 
 
 def remove_entry(path: Path) -> None:
-    """Remove a file, a folder, or a link and not what it leads to, as far as that is possible."""
+    """Remove a file, a folder, or a link without its target, as far as possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return

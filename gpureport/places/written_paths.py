@@ -1,4 +1,4 @@
-"""Which paths a command may write: the one place that holds them against what is read and what is not ours."""
+"""Which paths a command may write: the one check against what is read and what is not ours."""
 
 import json
 import os
@@ -21,16 +21,16 @@ _ANOTHER = "choose another name"
 
 
 class WrittenPath(NamedTuple):
-    """What a command is to write: a file, or a folder that it puts files into."""
+    """A command's output: a file, or a folder that it puts files into."""
 
     place: Place
     is_folder: bool = False
 
 
 class ReadPath(NamedTuple):
-    """What a command reads: the name it has in a message, and whether nothing may be written into the folder.
+    """A command's input: its name in messages, and whether the folder must not be written into.
 
-    Files whose endings are among the suffixes may be written over in the folder: none of them is read from it.
+    Files with one of the suffixes may be overwritten in the folder: none of them is read from it.
     """
 
     place: Place
@@ -44,17 +44,17 @@ def refuse_taken_paths(
     read: Sequence[ReadPath] = (),
     holds_data: Callable[[Path], bool] = lambda _: False,
 ) -> None:
-    """Refuse to write what is read, what another output is, and what lies in a store, a tracker or another's folder.
+    """Refuse to write inputs, other outputs, and paths in a store, a tracker or another's folder.
 
-    Nothing is written or changed. Paths are the same when the system says that they are one file, or lead to one place.
+    It changes nothing. Paths are the same when the system says so, or when they lead to one place.
 
     Args:
-        written: what is to be written.
-        read: what is read.
-        holds_data: returns whether a file that is there is a log or a database, which nobody wants to lose.
+        written: the outputs.
+        read: the inputs.
+        holds_data: returns whether an existing file is a log or a database, which nobody wants to lose.
 
     Raises:
-        RenderError: naming the first path that may not be written, why, and what to do.
+        RenderError: naming the first refused path, why, and what to do.
     """
     for at, target in enumerate(written):
         obstacles = () if str(target.place) == "-" else _find_obstacles(target, written[:at], read, holds_data)
@@ -85,7 +85,7 @@ def _find_obstacles(
 
 
 def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
-    """Return why a path clashes with one that is read; empty where it does not."""
+    """Return why a path clashes with an input; empty where it does not."""
     place, is_remote = target.place, isinstance(target.place, RemotePath)
     is_open_folder = target.is_folder and not read.is_closed and isinstance(read.place, Path) and read.place.is_dir()
     if _is_same(place, read.place) and not is_open_folder:
@@ -103,9 +103,9 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
 
 
 def _is_same(one: Place, other: Place, *, in_any_case: bool = False) -> bool:
-    """Return whether two places are one: by their URLs, as the system says, or by where their links lead.
+    """Return whether two places are one: by URL, as the system says, or by where links lead.
 
-    Some disks take names that differ by case for one.
+    Some disks ignore case in names.
     """
     if isinstance(one, RemotePath) or isinstance(other, RemotePath):
         return str(one) == str(other)
@@ -117,7 +117,7 @@ def _is_same(one: Place, other: Place, *, in_any_case: bool = False) -> bool:
 
 
 def _find_owner(place: Path, *, is_folder: bool) -> str:
-    """Return whose folder a path lies in; empty where it is nobody's but the person's."""
+    """Return whose folder a path is in; empty for the person's own."""
     resolved = Path(os.path.realpath(place))
     for folder in (resolved, *resolved.parents) if is_folder else resolved.parents:
         if resolved.relative_to(folder).parts[:1] in {(name,) for name in STORE_PARTS}:
@@ -135,7 +135,7 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
 
 
 def _read_head(path: Path) -> bytes:
-    """Return the beginning of a regular file; nothing where there is none."""
+    """Return a regular file's beginning; nothing without one."""
     with suppress(OSError):
         if path.is_file():
             with path.open("rb") as file:
@@ -144,7 +144,7 @@ def _read_head(path: Path) -> bytes:
 
 
 def find_folder_obstacle(path: Path, *, is_folder: bool = False) -> str:
-    """Return why the folder of a file, or a folder, cannot be written or made; empty where it can."""
+    """Return why a file's folder, or a folder, cannot be written or made; empty where it can."""
     above = path.absolute()
     folder = next((each for each in (above, *above.parents)[not is_folder :] if each.exists()), Path("/"))
     if not folder.is_dir():

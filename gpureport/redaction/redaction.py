@@ -1,6 +1,6 @@
 """Texts, params, command lines and columns without their secrets.
 
-Values stand in a text after their name: `token=…`, `"token": …`, `--token …`, `token: …`. Every pattern takes time in
+In texts, values follow names: `token=…`, `"token": …`, `--token …`, `token: …`. Every pattern takes time in
 proportion to the text.
 """
 
@@ -66,7 +66,7 @@ EXTRA = "extra_"
 
 
 def redact_text(text: str) -> str:
-    """Return any text without users of URLs, values of secret keys, and tokens that show what they are.
+    """Return any text without users of URLs, values of secret keys, and recognisable tokens.
 
     Checksums and ids, which only look random, stay.
     """
@@ -85,17 +85,17 @@ def _redact(text: str, _version: int) -> str:
 
 
 def redact_start(text: str, longest: int = _SHOWN) -> str:
-    """Return the beginning of a text as `redact_text` does, before it is cut: half a secret no longer shows that."""
+    """Return a text's beginning as `redact_text` does, before cutting: half a secret no longer shows that."""
     return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
 
 
 def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return params or tags without the values that are secrets by their name or their form."""
+    """Return params or tags without values that are secrets by name or form."""
     return tuple((redact_text(name), redact_value(name, value)) for name, value in pairs)
 
 
 def redact_value(name: str, value: str) -> str:
-    """Return the value of a param or tag, `***` where its name says secret, and without those it holds."""
+    """Return a param's or tag's value, `***` if its name says secret, and without secrets inside."""
     if is_secret(name, value):
         return HIDDEN
     if _NUMBER.fullmatch(value):
@@ -107,9 +107,9 @@ def redact_value(name: str, value: str) -> str:
 def _hide_after(
     label: re.Pattern[str], text: str, judge: Callable[[str, str], bool], values: re.Pattern[str] = _VALUE
 ) -> str:
-    """Return a text without the secrets after labels; looks on behind a label whose value is none.
+    """Return a text without secrets after labels; looks on behind labels with other values.
 
-    A value is looked at only where its name allows a secret: the time is that of the text, however many labels.
+    Only names that allow a secret have their value checked: the time is that of the text, however many labels.
     """
     parts, end, found = [], 0, label.search(text)
     while found:
@@ -128,16 +128,16 @@ def _hide_after(
 
 
 def _is_credential(_: str, word: str) -> bool:
-    """Return whether what follows `Bearer` or `Basic` is no word of a sentence, as in `basic training`."""
+    """Return whether what follows `Bearer` or `Basic` is no word, as in `basic training`."""
     return len(word) >= len("0123456789abcdef") or not word.isalpha()
 
 
 def _is_headed_secret(name: str, value: str) -> bool:
     """Return whether what follows `name:` is a secret.
 
-    A sentence may say `token: word` and `per token: 0.01`: a value after a name that leaves a doubt looks like one only
-    with a digit in it, and where it is no number that counts something; after `key` only where the word before says
-    what it opens, as in `API key`, or where it is as a generator writes it.
+    A sentence may say `token: word` and `per token: 0.01`: a value after an ambiguous name looks like one only
+    with a digit in it, unless it is a number that counts; after `key` only where the word before says
+    what it opens, as in `API key`, or where it looks generated.
     """
     last = re.split(r"[ \t/]", name)[-1]
     before = name.removesuffix(last)
@@ -147,7 +147,7 @@ def _is_headed_secret(name: str, value: str) -> bool:
         return True
     has_digit, is_rate = any(map(str.isdigit, value)), _RATE.match(before)
     if last.lower() == "key":
-        # sentences and messages say so of anything that is looked up: `missing key: gpu_0`
+        # sentences and messages say so of any lookup: `missing key: gpu_0`
         is_long = len(value) >= _SHORTEST or signs.read_name(name)[0] == signs.PLAIN
         opens = bool(before) and not is_rate and is_long
         return hide_random(value) != value or (opens and has_digit and not _COUNT.fullmatch(value))
@@ -156,7 +156,7 @@ def _is_headed_secret(name: str, value: str) -> bool:
 
 
 def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command line with `***` for what is a secret, or may be one, by its name or its form."""
+    """Return a command line with `***` for what is or may be a secret, by name or form."""
     shown: list[str] = []
     option = ""
     for word in command:
@@ -173,12 +173,12 @@ def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def hide_secret_value(name: str, value: str) -> str:
-    """Return the value of a setting, `***` where it is a secret, or may be one."""
+    """Return a setting's value, `***` where it is or may be a secret."""
     return HIDDEN if may_be_secret(name, value) else _hide_in_word(value, name)
 
 
 def _hide_in_word(word: str, name: str = "") -> str:
-    """Return a word of a command line, which may be a whole script, without its secrets."""
+    """Return a word of a command line, possibly a whole script, without its secrets."""
     if assigned := _ASSIGNMENT.fullmatch(word):
         name, sign, value = assigned.groups()
         if may_be_secret(name, value):
@@ -199,7 +199,7 @@ def _hide_in_word(word: str, name: str = "") -> str:
 
 
 def _unquote(piece: str) -> str:
-    """Return a word as the shell understands it; as it is where its quotes do not match."""
+    """Return a word as the shell understands it; unchanged where quotes do not match."""
     try:
         return "".join(shlex.split(piece)) if re.search(r"[\"'\\]", piece) else piece
     except ValueError:
@@ -207,7 +207,7 @@ def _unquote(piece: str) -> str:
 
 
 def redact_extra_columns(table: "pa.Table") -> "pa.Table":
-    """Return a table without secrets in its extra columns: those that their name or their form shows."""
+    """Return a table without secrets in extra columns, by name or form."""
     for name in table.column_names:
         if name.startswith(EXTRA):
             table = _redact_texts(table, name, partial(redact_value, name.removeprefix(EXTRA)))
@@ -215,15 +215,15 @@ def redact_extra_columns(table: "pa.Table") -> "pa.Table":
 
 
 def redact_column(table: "pa.Table", name: str) -> "pa.Table":
-    """Return a table without secrets in the texts of one column; texts that differ stay so, with a number behind.
+    """Return a table without secrets in one column's texts; different texts stay so, by a number behind.
 
-    The number depends on the other texts of the table, so that what is shown alike in two tables need not be alike.
+    The number depends on the table's other texts, so equal results in two tables need not be alike.
     """
     return _redact_texts(table, name, redact_text, distinct=True)
 
 
 def _redact_texts(table: "pa.Table", name: str, redact: Callable[[str], str], *, distinct: bool = False) -> "pa.Table":
-    """Return a table with the texts of a column replaced; the table itself where none changes."""
+    """Return a table with a column's texts replaced; the table itself where none changes."""
     import pyarrow as pa  # noqa: PLC0415 - whoever hides secrets of texts alone does without Arrow
 
     place = table.schema.get_field_index(name)

@@ -1,6 +1,6 @@
-"""What shows a secret: names, the names and beginnings that a person adds, and forms.
+"""What shows a secret: names, a person's additional names and beginnings, and forms.
 
-On a command line, what only might be a secret is one: a hidden value costs a reader less than a shown password. In
+On a command line, a possible secret counts as one: a hidden value costs a reader less than a shown password. In
 params, tags and texts, words of machine learning (`pad_token`, `key_padding`) name settings. Every pattern takes time
 in proportion to the text.
 """
@@ -41,9 +41,9 @@ _LETTER = r"[^\s\"'<>,;&()|]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecrets:
-    """Names whose values are secrets, whatever their case, and beginnings of secrets; `*` stands for any letters.
+    """Names of secret values, in any case, and beginnings of secrets; `*` stands for any letters.
 
-    They are no regular expressions, whose time may grow without bounds.
+    They are no regular expressions, whose time may be unbounded.
     """
 
     names: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ _in_use, version = OwnSecrets(), 0
 
 
 def use_own_secrets(own: OwnSecrets) -> None:
-    """Replace these secrets too, in this process, from now on; those that were in use before no longer."""
+    """Replace these secrets too, in this process, from now on, instead of earlier ones."""
     global _in_use, version
     _in_use, version = own, version + (own != _in_use)
 
@@ -66,7 +66,7 @@ def get_own_secrets() -> OwnSecrets:
 
 
 def hide_own(text: str) -> str:
-    """Return a text without the words that the patterns of a person find."""
+    """Return a text without the words that a person's patterns find."""
     for pattern in _in_use.patterns:
         if all(piece in text for piece in pattern.split(STAR)):
             text = _compile(pattern).sub(lambda found: found[0] if found[1] is None else HIDDEN, text)
@@ -75,9 +75,9 @@ def hide_own(text: str) -> str:
 
 @lru_cache(256)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return an expression for the rest of a word from where a pattern may begin, with a group where it does.
+    """Return an expression for the rest of a word from a pattern's possible start, with a group at the start.
 
-    Where the pieces do not follow the first place of the first one, they follow no later one of the word.
+    If the pieces do not follow the first one's first place, they follow no later one of the word.
     """
     first, *rest = map(re.escape, pattern.split(STAR))
     start = rf"(?<![^\W_]){first}" if first else f"(?<!{_LETTER})(?={_LETTER})"
@@ -86,18 +86,18 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def may_be_secret(name: str, value: str) -> bool:
-    """Return whether a name says that its value is a secret; `max_tokens=2048` and `key_dim=64` are settings."""
+    """Return whether a name means a secret value; `max_tokens=2048` and `key_dim=64` are settings."""
     # our own messages and help say KEY=VALUE
     return value not in {"", "VALUE"} and read_name(name)[0] > (_POSSIBLE if _SETTING.fullmatch(value) else _NONE)
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a param is a secret by its name, words of machine learning aside."""
+    """Return whether a param is a secret by name, machine learning terms aside."""
     return not read_name(name)[1] and may_be_secret(name, value)
 
 
 def read_name(name: str) -> tuple[int, bool, bool]:
-    """Return the sign of a name, whether words beside make it a setting of a model, and whether it is a checksum."""
+    """Return a name's sign, whether nearby words make it a model's setting, and whether it is a checksum."""
     return _read_name(name[-_LONGEST:], version)
 
 
@@ -156,12 +156,12 @@ _RANDOM = re.compile(
 
 
 def hide_forms(text: str) -> str:
-    """Return a text without tokens that show what they are by how they begin, and those that a person named."""
+    """Return a text without tokens that their beginning shows, and those a person named."""
     return hide_own(_FORMS.sub(HIDDEN, text))
 
 
 def hide_random(text: str) -> str:
-    """Return a text without hexadecimal digits and mixtures of letters and digits as a generator writes them."""
+    """Return a text without generated hexadecimal digits and mixtures of letters and digits."""
 
     def hide(found: re.Match[str]) -> str:
         is_mixed = all(any(map(kind, found[0])) for kind in (str.isupper, str.islower, str.isdigit))
@@ -171,14 +171,14 @@ def hide_random(text: str) -> str:
 
 
 def hide_users(text: str) -> str:
-    """Return a text without users and passwords of URLs, and of `user:password@host`."""
+    """Return a text without users and passwords of URLs and `user:password@host`."""
     if "@" not in text:
         return text
     return _LISTED.sub(f"{HIDDEN}@", _NAMED_HOST.sub(_hide_named_user, _USER_OF_URL.sub(f"://{HIDDEN}@", text)))
 
 
 def _hide_named_user(found: re.Match[str]) -> str:
-    """Return `user:password@host` without the user; what stands before `=` stays."""
+    """Return `user:password@host` without the user; text before `=` stays."""
     named, _, host = found[0].rpartition("@")
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")

@@ -15,11 +15,11 @@ _NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")
 
 
 def read_own_secrets(settings: Settings) -> OwnSecrets:
-    """Return the names and patterns of `[secrets]`; none where there is no such section.
+    """Return the names and patterns of `[secrets]`; none without the section.
 
     Raises:
-        SettingsError: when a key is unknown, what it holds is no list of names or patterns, or another section is
-            almost called so: its secrets would silently be shown.
+        SettingsError: when a key is unknown, its value is no list of names or patterns, or another section's
+            name is close to this: its secrets would silently be shown.
     """
     if SECTION not in settings.content and (unknown := settings.unknown_sections()):
         from difflib import get_close_matches  # noqa: PLC0415 - most sections are spelt right
@@ -51,7 +51,7 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
 
 
 def _find_flaw(text: str, fewest: int) -> str:
-    """Return what is wrong with a name or a pattern; empty where nothing is."""
+    """Return what is wrong with a name or pattern; empty for nothing."""
     if len(text) > LONGEST_SECRET_PATTERN:
         return f"longer than {LONGEST_SECRET_PATTERN} letters"
     if not _NO_LETTERS.isdisjoint(text):

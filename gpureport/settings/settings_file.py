@@ -16,7 +16,7 @@ SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One table of the settings file. What reads a value raises `SettingsError` where it is of another kind.
+    """One table of the settings file. Methods raise `SettingsError` for a value of another kind.
 
     Attributes:
         file: the file, for messages.
@@ -47,7 +47,7 @@ class Section:
         return value
 
     def text(self, key: str) -> str:
-        """Return a text that is not blank, empty when the key is absent."""
+        """Return a text that is not blank, empty if absent."""
         value: Any = self.values.get(key)
         if not _is_kind(value, str) or (value is not None and not value.strip()):
             raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
@@ -62,7 +62,7 @@ class Section:
         return value  # type: ignore[no-any-return]  # as above
 
     def at(self, key: str) -> str:
-        """Return the place of a key, as `gpureport.toml:4`; the file alone where its lines are not known."""
+        """Return a key's place, as `gpureport.toml:4`; the file alone without known lines."""
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
@@ -85,7 +85,7 @@ class Settings:
     text: str = ""
 
     def section(self, name: str) -> Section:
-        """Return a table by its dotted name, empty when it is absent; `SettingsError` where the name holds none."""
+        """Return a table by dotted name, empty if absent; `SettingsError` for something else there."""
         values: Any = self.content
         for part in name.split("."):
             values = values.get(part, {})
@@ -98,7 +98,7 @@ class Settings:
         return [name for name in self.content if name not in SECTIONS]
 
     def refuse_section(self, name: str) -> SettingsError:
-        """Return an error that names the line of a section nobody reads."""
+        """Return an error with the line of a section nobody reads."""
         opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in self.text.splitlines())
         found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
         # 1 where it is written otherwise
@@ -107,7 +107,7 @@ class Settings:
         return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
     def sections(self, name: str) -> tuple[Section, ...]:
-        """Return every table of an array (`[[name]]`) by its dotted name; `SettingsError` where the name holds none."""
+        """Return an array's tables (`[[name]]`) by dotted name; `SettingsError` for something else there."""
         parent, _, last = name.rpartition(".")
         entries = (self.section(parent).values if parent else self.content).get(last, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -116,26 +116,26 @@ class Settings:
         return tuple(self._place_lines(name, entry, place) for place, entry in enumerate(entries))
 
     def _place_lines(self, name: str, values: dict[str, Any], place: int = 0) -> Section:
-        """Return a table with the line of each key; of an array of tables the one at `place`."""
+        """Return a table with each key's line; of an array of tables the one at `place`."""
         tables = _index_lines(self.text).get(name, [])
         lines = tables[place] if place < len(tables) else {}
         return Section(file=self.file, name=name, values=values, lines=lines)
 
 
 def read_settings(path: Path | None) -> Settings:
-    """Return the settings of a file; without one, those of gpureport.toml in this folder, if it is there.
+    """Return a file's settings; without one, those of gpureport.toml in this folder, if any.
 
     Raises:
-        SettingsError: when a file that was named is missing, is not TOML, or holds a section nobody reads.
+        SettingsError: when a named file is missing, is not TOML, or holds a section nobody reads.
     """
     return check_sections(read_unchecked(path))
 
 
 def read_unchecked(path: Path | None) -> Settings:
-    """Return settings as `read_settings` does, for whoever reads one section of them, whatever the others are called.
+    """Return settings as `read_settings` does, but with any sections, for readers of a single one.
 
     Raises:
-        SettingsError: when a file that was named is missing, or is not TOML.
+        SettingsError: when a named file is missing, or is not TOML.
     """
     if path is None and not Path(FILE).is_file():
         return Settings()
@@ -157,7 +157,7 @@ def check_sections(settings: Settings) -> Settings:
 
 @lru_cache(1)
 def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
-    """Return the lines of the keys of each table, by its name in the order of its headings."""
+    """Return the lines of each table's keys, by its name in the order of headings."""
     found: dict[str, list[dict[str, int]]] = {}
     current: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -171,7 +171,7 @@ def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
 
 
 def _is_kind(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a kind, as msgspec tells kinds apart; none is of any."""
+    """Return whether a value is of a kind, as msgspec tells them apart; none is of any."""
     if value is None:
         return True
     import msgspec  # noqa: PLC0415 - most commands read no value of a file

@@ -1,4 +1,4 @@
-"""Reads TOML that a person wrote by hand: settings, maps, steps. What no type holds or takes minutes is refused."""
+"""Reads hand-written TOML: settings, maps, steps. It refuses what no type holds or takes minutes."""
 
 import re
 import tomllib
@@ -31,19 +31,19 @@ class TomlText:
 
 
 def keep_piped() -> None:
-    """Keep from now on what is read from pipes, and forget what was kept before: a command reads its settings twice."""
+    """Keep what is read from pipes from now on, and forget earlier content: commands read settings twice."""
     _piped.set({})
 
 
 def read_toml(path: Path, hint: str) -> TomlText:
-    """Return the content of a file, that of a pipe once more where `keep_piped` has it kept.
+    """Return a file's content, a pipe's once more where `keep_piped` kept it.
 
     Args:
         path: the file.
-        hint: what to do where it is no TOML.
+        hint: what to do if it is no TOML.
 
     Raises:
-        SettingsError: when it cannot be read, is no TOML, or holds a number or a nesting beyond all use.
+        SettingsError: when it is unreadable, no TOML, or holds an absurd number or nesting.
     """
     kept = _piped.get()
     if kept and path in kept:
@@ -66,7 +66,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Return what a text holds.
 
     Raises:
-        ValueError: when it is no TOML, or holds what `read_toml` refuses. `RecursionError` when it is nested deeply.
+        ValueError: when it is no TOML, or `read_toml` refuses it. `RecursionError` for deep nesting.
     """
     if sum(line.count(".") ** 2 for line in _STRING.sub("", text).splitlines()) > _MOST_KEY_WORK:
         msg = "a key of too many parts"

@@ -1,4 +1,4 @@
-"""Writes files and folders that appear whole or not at all; errors of the disk become errors of the store."""
+"""Writes files and folders that appear whole or not at all; disk errors become store errors."""
 
 import ctypes
 import errno
@@ -24,10 +24,10 @@ _TRIES = 100
 
 @contextmanager
 def raise_store_errors(store: Place) -> Iterator[None]:
-    """Turn errors of the system while the store is written into errors of the store.
+    """Turn system errors on writing the store into store errors.
 
     Raises:
-        StoreError: when the system refuses, as on a full disk, or a file is larger than could be read again.
+        StoreError: when the system refuses, as on a full disk, or a file is too large to read again.
     """
     try:
         yield
@@ -50,14 +50,14 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 
 @contextmanager
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
-    """Give a folder to write to; on success move it to the place of its name, asked for at the end, else remove it.
+    """Give a folder to write to; on success move it to its name's place, asked for at the end, else remove it.
 
-    What is to lie in a bucket is sent there once it is written, last the file without which readers see no folder.
+    For a bucket it is sent once written, last the file without which readers see no folder.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            # without renaming, the order makes up for it: whoever reads finds no mixture of two contents
+            # without renaming, the order keeps readers from a mixture of two contents
             (runs / name()).remove_folder(last)
             send_folder(Path(folder), runs / name(), last)
         return
@@ -79,7 +79,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
 def _move_into_place(folder: Path, place: Path) -> None:
     """Move a folder to its place in one step; one already there takes its old name.
 
-    Where the system cannot exchange them, the other is moved out of the way, and a reader can miss it meanwhile.
+    If the system cannot exchange them, the other is moved away first, and readers can miss it meanwhile.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     for _ in range(_TRIES):
@@ -103,7 +103,7 @@ def _move_into_place(folder: Path, place: Path) -> None:
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    """Write a small file whole or not at all; `runs`, any folder of the same disk, holds the half-written one."""
+    """Write a small file whole or not at all; `runs`, any folder of its disk, holds the half-written one."""
     # both lie on this machine or neither
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
@@ -119,13 +119,13 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
 
 
 def replace_file(path: Place, content: bytes, folder: Place) -> None:
-    """Write as `write_bytes` does to a folder that others write to as well, and remove what killed writers left."""
+    """Write like `write_bytes` to a folder with other writers, and remove what killed writers left."""
     remove_stale_files(folder, re.escape(path.name))
     write_bytes(path, content, folder)
 
 
 def remove_folder(folder: Place, last: str) -> None:
-    """Remove a folder: first from the eyes of readers, who see none without its file `last`, then its files."""
+    """Remove a folder: first its file `last`, without which readers see no folder, then the rest."""
     if isinstance(folder, RemotePath):
         folder.remove_folder(last)
         return
@@ -139,9 +139,9 @@ def remove_folder(folder: Place, last: str) -> None:
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
-    """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name.
+    """Remove files that killed writers left a day ago or longer; in a bucket they leave none with a name.
 
-    In a folder that others write to as well, only those of files whose whole names match `targets`, and no folder.
+    In a folder with other writers, only those of files whose whole names match `targets`, and no folder.
     """
 
     def is_own(path: Path) -> bool:
@@ -164,5 +164,5 @@ def flush_to_disk(path: Path) -> None:
 
 
 def _temporary_path(runs: Path, name: str) -> Path:
-    """Return a path beside the runs that readers ignore, and that is removed later if its writer was killed."""
+    """Return a path beside the runs that readers ignore, removed later if its writer was killed."""
     return runs / f".tmp-{name}-{os.getpid()}-{secrets.token_hex(4)}"

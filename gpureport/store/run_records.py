@@ -1,7 +1,7 @@
-"""`run.json`, a run and its quality as JSON a person can read: written, read back, and what a store holds by it.
+"""`run.json`, a run and its quality as readable JSON: written, read back, and what a store holds by it.
 
-A flipped bit often gives another valid number, so the file carries the sha256 of its content. The hash covers the
-values and not the bytes: other white space is not damage.
+A flipped bit often gives another valid number, so the file has the sha256 of its content: of the
+values, not the bytes, as other white space is no damage.
 """
 
 import json
@@ -32,7 +32,7 @@ _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A run as stored; hashes are None in what was stored before there were any, and without training metrics."""
+    """A stored run; hashes are None in older stores, and without training metrics."""
 
     run: Run
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunIndex:
-    """What a store holds: its runs, oldest first, and the names of folders whose `run.json` cannot be read."""
+    """A store's runs, oldest first, and the names of folders with an unreadable `run.json`."""
 
     runs: tuple[StoredRun, ...]
     damaged: tuple[str, ...]
@@ -63,7 +63,7 @@ def dump_run(stored: StoredRun) -> str:
 
 
 def _load_run(text: str) -> StoredRun:
-    """Return the run a JSON text holds; raise one of `_DAMAGE` where it holds none, or was changed since."""
+    """Return the run in a JSON text; raise one of `_DAMAGE` without one, or if it was changed."""
     import msgspec  # noqa: PLC0415 - most commands read no stored run
 
     content = json.loads(text)
@@ -83,7 +83,7 @@ def _load_run(text: str) -> StoredRun:
 
 @lru_cache(maxsize=512)
 def _share_devices(dumped: bytes, _own: OwnSecrets) -> tuple[Device, ...]:
-    """Return the devices of a run, the same for runs on the same GPUs: a third of what a list of runs holds."""
+    """Return a run's devices, one object for runs on the same GPUs: a third of a list of runs."""
     import msgspec  # noqa: PLC0415 - as above
 
     return msgspec.convert(marshal.loads(dumped), tuple[Device, ...])  # noqa: S302 - dumped right before
@@ -94,7 +94,7 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 
 def read_stored_file(path: Place, most: int) -> bytes:
-    """Return the content of a file of a store; OSError when it is no regular file, or larger than `most` bytes."""
+    """Return a store file's content; OSError when it is no regular file, or over `most` bytes."""
     if isinstance(path, Path):
         check_regular_file(path, most=most)
     return path.read_bytes()
@@ -118,16 +118,16 @@ def read_stored_run(folder: Place) -> StoredRun:
 
 
 def list_run_folders(runs: Place) -> list[str]:
-    """Return the name of every folder that holds a `run.json`, in their order; those of writers begin with a dot."""
+    """Return the sorted names of folders with a `run.json`; writers' begin with a dot."""
     found = []
     if isinstance(runs, RemotePath):
-        # one listing of all objects, since each question for one would wait for its answer
+        # one listing of all objects, as a request for each would wait
         paths = [info.path.removeprefix(f"{runs.path}/") for info in runs.list_infos(recursive=True) if info.is_file]
         found = [folder for folder, *names in (path.split("/") for path in paths) if names == [RUN_FILE]]
     else:
         with suppress(FileNotFoundError):
             for folder in runs.iterdir():
-                # not every folder is a run, and one may be removed meanwhile
+                # not every folder is a run, and one may vanish meanwhile
                 with suppress(OSError):
                     if stat.S_ISREG((folder / RUN_FILE).stat().st_mode):
                         found.append(folder.name)
@@ -135,7 +135,7 @@ def list_run_folders(runs: Place) -> list[str]:
 
 
 def read_index(runs: Place) -> RunIndex:
-    """Return what a store holds by every `run.json` in the folder of its runs: ten thousand take a second or two."""
+    """Return a store's content by every `run.json` in its runs folder: ten thousand take a second or two."""
     folders = [runs / name for name in list_run_folders(runs)]
     found = list(zip(folders, map_places(_try_stored_run, folders), strict=True))
     # a folder without the file was removed meanwhile

@@ -1,8 +1,8 @@
-"""The stored runs that a person means: by name, by id, or by comparisons such as `gpus>=8`, all of which a run meets.
+"""The stored runs that a person means: by name, id, or comparisons such as `gpus>=8`, all of which a run meets.
 
-Dates are compared as far as they are written, in the zone of each run, or in UTC with a `Z` at their end. A run that
-lacks what is compared does not match, whatever the operator. Of several models, hosts or sources of a run one must
-match, and with `!=` none may be equal. Commands that need no series load this without Arrow.
+Dates compare as far as written, in each run's zone, or in UTC with a final `Z`. A run that
+lacks what is compared does not match, whatever the operator. Of a run's models, hosts or sources one must
+match, and with `!=` none may be equal. Commands without series load this without Arrow.
 """
 
 import operator as compare
@@ -63,7 +63,7 @@ _VALUES = (
 
 
 def find_store_folder(start: Path) -> Path:
-    """Return the store of a folder or of the nearest one above it, else the place of a new one in it."""
+    """Return the store of a folder or the nearest one above, else a new one's place in it."""
     above = next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), start)
     return above / FOLDER
 
@@ -74,7 +74,7 @@ def list_baseline_names(store: Place) -> list[str]:
 
 
 class RunLookup:
-    """Finds runs of a store, as it was when the first was looked up, by what a person types; made once a command."""
+    """Finds a store's runs, as of the first lookup, by what a person types; made once per command."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -85,7 +85,7 @@ class RunLookup:
 
     @property
     def names(self) -> list[str]:
-        """The names of the runs, each once, in the order of the oldest run of each."""
+        """The names of runs, each once, in the order of its oldest run."""
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
@@ -95,7 +95,7 @@ class RunLookup:
             UnknownRunError: when there is none.
             StoreError: when there is more than one, or its `run.json` is damaged.
         """
-        # a whole id is a folder, which is read without a look at any other run
+        # a whole id is a folder, readable without other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
         runs = [stored.run for stored in self._index.runs]
@@ -113,7 +113,7 @@ class RunLookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One comparison; made by `parse_condition`, which checks that it makes sense."""
+    """One comparison; `parse_condition` makes it and checks that it makes sense."""
 
     key: str
     operator: str
@@ -126,7 +126,7 @@ class Condition:
 
     @property
     def label(self) -> tuple[str, str] | None:
-        """`tag` or `param` and the key of it; None of any other condition."""
+        """`tag` or `param` and its key; None for other conditions."""
         kind, colon, key = self.key.partition(":")
         return (kind, key) if colon else None
 
@@ -154,7 +154,7 @@ class Condition:
         return text == self.value or (one is not None and one == other)
 
     def _matches_date(self, microseconds: int, timezone: str | None) -> bool:
-        """Return whether a time matches a date, compared as far as the date is written."""
+        """Return whether a time matches a date, as far as that is written."""
         time = _format_time(microseconds, None if self.value.endswith("Z") else timezone)
         wanted = self.value.removesuffix("Z")
         if self.operator == "~":
@@ -170,7 +170,7 @@ def parse_condition(text: str) -> Condition:
     """Return a comparison such as `tag:user=ann`.
 
     Raises:
-        SettingsError: when it is none, its key is not known, or key, operator and value do not fit.
+        SettingsError: when it is none, its key is unknown, or key, operator and value do not fit.
     """
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
@@ -196,7 +196,7 @@ def _fits(key: str, operator: str, value: str) -> bool:
 
 
 def parse_since(text: str, now: int) -> Condition:
-    """Return the condition that a run ended within a time such as `30d` before now, in microseconds, or since a date.
+    """Return the condition that a run ended within a time such as `30d` before now (microseconds), or since a date.
 
     Raises:
         SettingsError: when the text is neither.
@@ -214,7 +214,7 @@ def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[S
     """Return the runs that meet every condition, in their order.
 
     Raises:
-        SettingsError: when no run at all has a tag or param that is asked for.
+        SettingsError: when no run has a tag or param that is asked for.
     """
     for kind, key in filter(None, (condition.label for condition in selection)):
         known = dict.fromkeys(name for stored in runs for name, _ in getattr(stored.run, f"{kind}s"))
@@ -225,7 +225,7 @@ def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[S
 
 
 def _format_time(microseconds: int, timezone: str | None) -> str:
-    """Return a time as `2026-10-14T09:30:00` in a zone; as it is without one."""
+    """Return a time as `2026-10-14T09:30:00` in a zone; unchanged without one."""
     time = _EPOCH + timedelta(microseconds=microseconds)
     return f"{time.astimezone(ZoneInfo(timezone)) if timezone else time:%Y-%m-%dT%H:%M:%S}"
 

@@ -1,7 +1,7 @@
-"""Series and training metrics as Parquet: wide, by device and then time, every file hashed, every page with a checksum.
+"""Series and training metrics as Parquet: wide, by device then time, every file hashed, every page with a checksum.
 
-Delta-encoded timestamps and dictionaries take 4.0 bytes a row of nine varying columns, the defaults 5.9 (measured).
-A page checksum turns every flipped bit into an error instead of a wrong value, at no measurable cost.
+Delta-encoded timestamps and dictionaries take 4.0 bytes per row of nine varying columns, defaults 5.9 (measured).
+A page checksum turns flipped bits into errors instead of wrong values, at no measurable cost.
 """
 
 from collections import Counter
@@ -47,14 +47,13 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
 
 class SeriesWriter:
-    """Writes batches of one device each; holds about a million rows of all devices in memory at most.
+    """Writes batches of one device each; holds about a million rows of all devices at most.
 
-    Arrow needs the columns of a file before its first row. If a log names a column late, another file is begun, and all
-    become one in the end.
+    Arrow needs a file's columns before its first row. A late column begins another file, and all become one in the end.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
-        """Prepare to write; the file is made, and the id of the run is read, with the first row group."""
+        """Prepare to write; the first row group makes the file and reads the run's id."""
         self._path, self._run_id = path, cache(run_id)
         self._parts: list[Path] = []
         self._writer: parquet.ParquetWriter | None = None
@@ -66,7 +65,7 @@ class SeriesWriter:
         self._ordered = True
 
     def add(self, batch: "pa.Table") -> None:
-        """Take a batch; write what makes a full row group, or the fullest where too many rows are held."""
+        """Take a batch; write full row groups, or the fullest where too many rows are held."""
         device = batch.column("device")[0].as_py()
         self._columns |= dict.fromkeys(batch.column_names)
         self._held.setdefault(device, []).append(batch)
@@ -77,9 +76,9 @@ class SeriesWriter:
             self._write(self._take(max(self._rows, key=self._rows.__getitem__)))
 
     def close(self, devices: Sequence[str]) -> tuple[str, ...]:
-        """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
+        """Write the rest, in the order of `devices`; return the recorded columns in order.
 
-        Rows that came in another order than that of devices and time, or in several files, are written once more.
+        Rows out of order of devices and time, or in several files, are written once more.
         """
         rest = [self._take(device) for device in devices if self._held.get(device)]
         is_late = bool(self._parts) and self._lacks_column()
@@ -114,7 +113,7 @@ class SeriesWriter:
         return table
 
     def _begin(self, path: Path) -> "parquet.ParquetWriter":
-        """Begin a file of the columns known by now: run_id, the keys and the metrics, then extras."""
+        """Begin a file of the columns known so far: run_id, keys and metrics, then extras."""
         if self._writer is not None:
             self._writer.close()
         known = [pa.field("run_id", _TEXTS, nullable=False), *(each for each in SCHEMA if each.name in self._columns)]
@@ -125,7 +124,7 @@ class SeriesWriter:
         return self._writer
 
     def _write(self, table: "pa.Table") -> None:
-        """Write a row group, with the id of the run and nulls for columns it lacks, to a file that has its columns."""
+        """Write a row group, with the run's id and nulls for missing columns, to a file with its columns."""
         writer, rows = self._writer, len(table)
         if writer is None or self._lacks_column():
             writer = self._begin(self._path.with_suffix(f".{len(self._parts)}"))
@@ -158,11 +157,11 @@ class SeriesWriter:
 
 
 def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Yield row groups of the rows of each device: several short devices together, a long one by itself."""
+    """Yield row groups of each device's rows: several short devices together, a long one by itself."""
     short: list[pa.Table] = []
     for table in chain(devices, [None]):
         if short and (table is None or sum(map(len, short)) + len(table) > _SHARED_ROWS):
-            # as one chunk, since Parquet keeps a dictionary only where all chunks share it
+            # as one chunk, as Parquet keeps a dictionary only if all chunks share it
             yield pa.concat_tables(short, promote_options="default").unify_dictionaries().combine_chunks()
             short = []
         if table is not None and len(table) > _SHARED_ROWS:
@@ -175,14 +174,14 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
     """Return how these columns are written."""
     return {
         "compression": "zstd",
-        # 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)
+        # 2 % fewer bytes than 3; higher gains nothing (measured 1 to 9)
         "compression_level": 5,
         "use_dictionary": [name for name in ("run_id", *recorded) if name != "timestamp"],
         "column_encoding": {"timestamp": "DELTA_BINARY_PACKED"},
-        # what a reader prunes row groups by; bounds of every other column cost a tenth of the writing
+        # readers prune row groups by these; bounds of all other columns cost a tenth of the writing
         "write_statistics": ["run_id", "device", "timestamp"],
         "write_page_checksum": True,
-        # a row group is read whole: one page a column saves 5 % of the bytes and a tenth of the writing
+        # a row group is read whole: one page per column saves 5 % of bytes and a tenth of the writing
         "data_page_size": 64 * 2**20,
         "max_rows_per_page": 2**20,
         "write_page_index": False,
@@ -190,7 +189,7 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
 
 
 def redact_series(content: bytes) -> bytes:
-    """Return a file of series without the secrets of its extra columns; as it is where it has none."""
+    """Return a file of series without secrets in extra columns; unchanged without any."""
     with parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
         schema = file.schema_arrow
         if not any(name.startswith(EXTRA) for name in schema.names):
@@ -209,14 +208,14 @@ def write_training(table: "pa.Table", path: Path) -> None:
 
 
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
-    """Return the rows of a run, of which the file is held in memory and those of any devices are read when wanted.
+    """Return a run's rows: its file is held in memory, and rows of any devices are read when wanted.
 
-    A file of 40 million rows takes about 160 MB, and as one table of ten columns 2 GB and more. Names are those
-    of the wanted columns, devices are in order, and the sha256 is expected where it is known.
+    A file of 40 million rows takes about 160 MB, as one table of ten columns 2 GB and more. Names are those
+    of wanted columns, devices are in order, and the sha256 is expected where known.
 
     Raises:
-        OSError: when a page does not match its checksum or the file is cut.
-        ValueError: when the file is another than expected or lacks a column; KeyError when it has another device.
+        OSError: when a page's checksum is wrong or the file is cut.
+        ValueError: when the file is unexpected or lacks a column; KeyError when it has another device.
     """
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:
@@ -250,7 +249,7 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
     """Yield each device of a row group with its first row and the one after its last.
 
     Raises:
-        ValueError: when a row has none of the names of the file.
+        ValueError: when a row has none of the file's names.
     """
     codes: Any = group.column("device").unify_dictionaries().combine_chunks()
     indices = columns.read_codes(codes.indices)
@@ -263,12 +262,12 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
 
 
 def read_training(path: Place, expected: str | None) -> "pa.Table":
-    """Return training metrics, checksums verified as for series; none where none are expected."""
+    """Return training metrics, checksums verified as for series; none if none are expected."""
     return empty_training() if expected is None else _open_verified(path, expected).read().cast(TRAINING_SCHEMA)
 
 
 def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
-    """Return a file, hashed and held in memory, so that what was verified is what is read."""
+    """Return a file, hashed and held in memory, so that what is verified is what is read."""
     content = read_stored_file(path, MOST_SERIES_BYTES)
     if expected is not None and sha256(content).hexdigest() != expected:
         msg = f"{path} does not have the sha256 {expected}"

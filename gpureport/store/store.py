@@ -1,4 +1,4 @@
-"""The store: a folder of runs, on this machine or in a bucket. A run appears there when it is whole."""
+"""The store: a folder of runs, on this machine or in a bucket. Runs appear there when whole."""
 
 import json
 from collections import Counter
@@ -46,7 +46,7 @@ class Store:
     """A folder of runs."""
 
     def __init__(self, folder: Place) -> None:
-        """Take a folder, made with the first run; `StoreError` when it was written by a newer version."""
+        """Take a folder, made with the first run; `StoreError` for one of a newer version."""
         self.folder = folder
         self._runs = folder / "runs"
         self._marker = folder / "store.json"
@@ -63,11 +63,11 @@ class Store:
 
     @classmethod
     def find(cls, start: Path) -> "Store":
-        """Return the store of a folder or of the nearest one above it, else a new one in it."""
+        """Return the store of a folder or the nearest one above, else a new one in it."""
         return cls(find_store_folder(start))
 
     def write(self, reading: Any, importer_version: str, label_source: Run | None = None) -> Entry:
-        """Read a run into the store, with the labels of another if given; one of the same id is replaced whole.
+        """Read a run into the store, with another's labels if given; it replaces one of the same id.
 
         `reading` gives all `batches()` of the series first, then its `run_id`, `run()` and `training()`.
         """
@@ -108,22 +108,22 @@ class Store:
             raise
 
     def index(self) -> RunIndex:
-        """Return all runs, oldest first, and which cannot be read; every `run.json` is read."""
+        """Return all runs, oldest first, and which are unreadable; it reads every `run.json`."""
         return run_records.read_index(self._runs)
 
     def get(self, run_id: str) -> Entry | None:
-        """Return the run of exactly this id, None when it is not there; StoreError when its `run.json` is damaged."""
+        """Return the run of exactly this id, None without one; StoreError if its `run.json` is damaged."""
         folder = self._runs / run_id
         return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
-        """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
+        """Return whether a run with sources of these sizes may be here; runs of unknown size may be any."""
         # training metrics are no part of a run's identity
         held = [[each.bytes for each in known.run.sources if each.kind != "training"] for known in self.index().runs]
         return any(None in logs or Counter(logs) == Counter(sizes) for logs in held)
 
     def intact(self, entry: Entry) -> bool:
-        """Return whether the series of a run are there, byte for byte as they were written where that is known."""
+        """Return whether a run's series are there, byte for byte as written where that is known."""
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
@@ -132,7 +132,7 @@ class Store:
         return False
 
     def lookup(self) -> RunLookup:
-        """Return what finds runs by name; it knows the names that there are now."""
+        """Return what finds runs by name, among the present names."""
         return RunLookup(self)
 
     def named(self, name: str) -> Entry:
@@ -164,7 +164,7 @@ class Store:
         return Recording(run=entry.run, rows=rows, training=training)
 
     def relabel(self, entry: Entry, run: Run) -> Entry:
-        """Keep what is now said about a run: its name, step, params, tags and work."""
+        """Keep what is now said about a run: name, step, params, tags and work."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
             stored = replace(current.stored, run=_copy_labels(current.run, run))
@@ -173,12 +173,12 @@ class Store:
         return Entry(stored, entry.folder)
 
     def remove(self, entry: Entry) -> None:
-        """Remove a run: gone from the list at once, its files right after."""
+        """Remove a run: from the list at once, its files right after."""
         with atomic_writes.raise_store_errors(self.folder):
             atomic_writes.remove_folder(entry.folder, RUN_FILE)
 
     def export(self, entry: Entry, target: Place) -> None:
-        """Copy the series of a run to a Parquet file, without secrets that were none when the run was stored.
+        """Copy a run's series to a Parquet file, without secrets named since it was stored.
 
         Raises:
             StoreError: when they are damaged, or the file cannot be written.

@@ -1,4 +1,4 @@
-"""MLflow's file store, a folder `mlruns`, read without MLflow: its client refuses them since 3.13."""
+"""MLflow's file store, a folder `mlruns`, read without MLflow, whose client refuses them since 3.13."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
-    """Return the values of a `meta.yaml` by name: one flat mapping to plain values, no more of YAML than that."""
+    """Return the values of a `meta.yaml` by name: of YAML only one flat mapping to plain values."""
     found = {}
     for name, text in _ENTRY.findall(_read_text(folder / _META, root)):
         value = re.sub(r"\s*\n\s*", " ", text.strip())
@@ -37,9 +37,9 @@ def _read_meta(folder: Path, root: Path) -> dict[str, str]:
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
-    """Return the points of a metric, a line each, and how many lines are none.
+    """Return a metric's points, one per line, and how many lines are none.
 
-    A line is time, value and step, and of a metric of a dataset its name and digest as well.
+    A line is time, value and step; a metric of a dataset adds its name and digest.
     """
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line of a process that was killed may have been cut anywhere
@@ -75,7 +75,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
-    """Return the names of the files in a folder, sorted; one with slashes is a file in folders of it."""
+    """Return the sorted names of files in a folder; names with slashes are files in its folders."""
     found = []
     for path in _list_folder(folder):
         is_folder = deepest and path.is_dir() and not path.is_symlink()
@@ -89,7 +89,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folders of experiments, which have numbers, with their names; deleted ones last.
+    """Yield the folders of experiments, which are numbers, with their names; deleted ones last.
 
     One whose own file is damaged is known by the runs in it.
     """
@@ -103,20 +103,20 @@ def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def is_file_store(folder: Path) -> bool:
-    """Return whether a folder is a file store: it holds experiments, which state their number or hold runs."""
+    """Return whether a folder is a file store: its experiments state their number or hold runs."""
     with suppress(SourceError):
         return any(True for _ in _find_experiments(folder))
     return False
 
 
 def keeps_artifacts(folder: Path) -> bool:
-    """Return whether a folder is that of the artifacts of one run, by its name and that of the folder above."""
+    """Return whether a folder holds one run's artifacts, by its name and its parent's."""
     return folder.name == "artifacts" and _RUN_ID.fullmatch(folder.parent.name) is not None
 
 
 def refuse_artifacts(folder: Path, wanted: str) -> None:
-    """Refuse a folder in which MLflow keeps artifacts of runs that a database elsewhere lists, as `wanted` names it."""
-    # one that is not there, or cannot be listed, is of nobody's concern until it is opened
+    """Refuse a folder where MLflow keeps artifacts of runs listed in a database elsewhere, as `wanted` names it."""
+    # one that is missing or cannot be listed matters only when opened
     with suppress(OSError):
         if any(map(keeps_artifacts, folder.glob("[0-9]*/*/artifacts"))):
             what = "MLflow keeps the artifacts of its runs in it"
@@ -135,9 +135,9 @@ class Folder(LocalStore):
         return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
     def list_runs(self, experiment: str | None) -> list[RunInfo]:
-        """Return the runs of an experiment, of all when None, the newest first; deleted ones too.
+        """Return an experiment's runs, or all for None, newest first; deleted ones too.
 
-        One damaged run of hundreds does not keep the others out: it has a fault.
+        A damaged run keeps no others out: it has a fault.
         """
         known = dict(_find_experiments(self.path))
         ids = stores.find_experiments(self.where, {path.name: name for path, name in known.items()}, experiment)
@@ -150,7 +150,7 @@ class Folder(LocalStore):
         return sorted(filter(None, found), key=lambda run: (-(run.started or 0), run.id))
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None if there is none, and its fault is raised."""
+        """Return the run of an id, deleted or not; None without one. Its fault is raised."""
         places = (folder / run_id for folder, _ in _find_experiments(self.path))
         return next((self._find_run(place) for place in places if place.is_dir()), None)
 
@@ -168,7 +168,7 @@ class Folder(LocalStore):
         return stores.read_info(said, _list_names(path / "metrics"))
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        """Return params and tags of a run, and the metrics whose names begin so."""
+        """Return a run's params and tags, and the metrics whose names begin so."""
 
         def read_all(part: str, start: str = "", most: int = MOST_SETTINGS_BYTES) -> Iterator[tuple[str, str]]:
             folder = self.home(run) / part

@@ -1,8 +1,7 @@
-"""One run of an MLflow store as `Tracked`: devices, training, labels, the account of its points, and notes.
+"""One run of an MLflow store as `Tracked`: devices, training, labels, the account of its points, notes.
 
-MLflow's monitor reads a value, waits for its interval, and logs the value with the time of logging: every system metric
-is late by an interval that is stored nowhere. A value was read when the one before it was logged, the first one when
-the run started.
+MLflow's monitor reads a value, waits an interval that is stored nowhere, and logs the value with the time of logging.
+So a value was read when the one before it was logged, the first one when the run started.
 """
 
 import re
@@ -74,7 +73,7 @@ _LATE, _NAMED = 1.5, 3
 
 
 class Name(NamedTuple):
-    """A name of a system metric: its node (None for the only one), GPU (None for the machine), and what is measured."""
+    """A system metric's name: its node (None for the only one), GPU (None for the machine), and what it measures."""
 
     key: str
     node: str | None
@@ -84,9 +83,9 @@ class Name(NamedTuple):
 
 
 def _parse_names(keys: Iterable[str]) -> list[Name]:
-    """Return the parsed names of system metrics; other names are left out.
+    """Return the parsed names of system metrics, without other names.
 
-    In an unknown name, the part before the last slash is a node only if a known name has that node.
+    In an unknown name, the part before the last slash is a node only if a known name has it.
     """
     found = []
     for match in filter(None, map(_NAME.fullmatch, keys)):
@@ -100,10 +99,10 @@ def _parse_names(keys: Iterable[str]) -> list[Name]:
 
 
 class _Found(NamedTuple):
-    """What a run is made of, and what became of its points: counted by reason, `absent` by name and reason.
+    """A run's content, and what became of its points: counted by reason, `absent` by name and reason.
 
-    `late` holds by how much values were logged after they were read, in microseconds; `shared` names the nodes on which
-    several processes logged under the same names at the same time.
+    `late` holds the delay from reading to logging, in microseconds; `shared` names the nodes on which
+    several processes logged the same names at the same time.
     """
 
     devices: list[Device]
@@ -117,12 +116,12 @@ class _Found(NamedTuple):
 def _add_node(
     found: _Found, names: Sequence[Name], points: Mapping[str, Series], started: int | None, options: ReadOptions
 ) -> None:
-    """Add the devices of a node: a value for each tick and name, NaN if there is none."""
+    """Add a node's devices: a value per tick and name, NaN for none."""
     times, _, steps = (np.concatenate(parts) for parts in zip(*(points[name.key] for name in names), strict=True))
     ticks, first = np.unique(times, return_index=True)
     writers = _assign_writers(steps[first])
     order = np.argsort(writers, kind="stable")
-    # where a process began to record; only the first one began with the run
+    # where a process began to record; only the first began with the run
     logged, begins = ticks[order], np.diff(writers[order], prepend=-1) != 0
     monitors = np.split(logged, np.flatnonzero(begins)[1:])
     read = np.concatenate([_find_read_times(each, None if place else started) for place, each in enumerate(monitors)])
@@ -147,7 +146,7 @@ def _add_node(
             found.rejected[NOT_SELECTED] += int((~np.isnan([*own.values()])).sum())
             continue
         columns = {}
-        # gigabytes are AMD's; their monitor takes 500 W for the limit of every GPU
+        # gigabytes are AMD's; their monitor takes 500 W as every GPU's limit
         amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in own)
         for (key, _, _, what, meaning), each in own.items():
             if meaning is None or (amd and what == "power_usage_percentage"):
@@ -167,10 +166,10 @@ def _add_node(
 
 
 def _assign_writers(steps: IntArray) -> IntArray:
-    """Return the number of the monitor that logged each tick, from 0, by the steps of the ticks.
+    """Return the number of the monitor that logged each tick, from 0, by the ticks' steps.
 
-    Every monitor counts its ticks as steps. If several log the same names, steps repeat. A tick belongs to the monitor
-    whose last step is the one before, else to one with a lower step; of several, to the one that waited longest.
+    A monitor counts ticks as steps. If several log the same names, steps repeat. A tick belongs to the monitor
+    whose last step is the one before, else to one with a lower step; of several, the longest waiting.
     """
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
@@ -206,9 +205,9 @@ def _describe_device(node: str | None, gpu: int | None, columns: Mapping[str, Fl
 
 
 def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the total that values are shares of, by the largest shares; None where rounding leaves it open.
+    """Return the total that values are shares of, by the largest shares; None if rounding leaves it open.
 
-    MLflow rounds per cent to one decimal; a total that may be wrong by more than 2 % is not derived (pragmatic).
+    MLflow rounds per cent to one decimal; totals that may be over 2 % off are not derived (pragmatic).
     """
     if values is None or shares is None:
         return None
@@ -222,10 +221,10 @@ def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float
 def _add_neptune(
     found: _Found, points: Mapping[str, Series], params: Mapping[str, str], gpus: tuple[int, ...] | None
 ) -> tuple[set[str], Hardware]:
-    """Add what Neptune's client recorded, which its exporter loads into MLflow under the names it had.
+    """Add what Neptune's client recorded, which its exporter loads into MLflow under the original names.
 
-    That client drops zeros, which are put back, and stamps a value when it reads it. Each process becomes a stage. The
-    names of its series, which are none for any other run, and its hardware are returned.
+    That client drops zeros, put back here, and stamps values when read. Each process becomes a stage. Returns the
+    names of its series, none for any other run, and its hardware.
     """
     spaces = [space for space in find_namespaces(points, params, NameMap()) if space.client]
     rows = read_hardware([(space, points, params.get(f"{space.path}/hostname", "")) for space in spaces], gpus)
@@ -238,7 +237,7 @@ def _add_neptune(
 
 
 def record_run(store: "Store", info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
-    """Return what a store holds of a run, with the logs among its artifacts."""
+    """Return a store's content of a run, with the logs among its artifacts."""
     locator = f"mlflow:{store.where}#{info.id}"
     held, params, tags, torn = store.read(info)
     if max(len(params), len(tags)) > MOST_LABELS:
@@ -287,7 +286,7 @@ def record_run(store: "Store", info: RunInfo, selection: Selection, options: Rea
     started, ended = info.started, info.ended or max(last.values(), default=0) * 1000
     more: dict[str, Any] = {"attachments": tuple(attachments.items())}
     if started is not None and not moved:
-        # for MLflow, a run that came from Neptune starts when it was loaded
+        # for MLflow, a run from Neptune starts when it was loaded
         more["lasted"] = started, ended
     return build_tracked(
         locator,

@@ -1,4 +1,4 @@
-"""Stores of MLflow: what is one, which is meant by a locator, and the reader of their runs."""
+"""Stores of MLflow: what is one, which one a locator means, and the reader of their runs."""
 
 import os
 import re
@@ -27,7 +27,7 @@ _GIVE = "give mlflow.db, a mlruns folder or an http URL"
 
 
 def is_mlflow_source(source: str) -> bool:
-    """Return whether a source is a locator of MLflow, or a file or folder that is an MLflow store."""
+    """Return whether a source is a locator of MLflow, or a file or folder with its store."""
     path = Path(source)
     try:
         of_path = is_file_store(path) if path.is_dir() else path.is_file() and holds_tables(path)
@@ -37,17 +37,17 @@ def is_mlflow_source(source: str) -> bool:
 
 
 def split_locator(source: str) -> tuple[str, str | None]:
-    """Return the store and the run that a locator names; the run is None if it names none."""
+    """Return the store and the run (or None) that a locator names."""
     return tracker.split_locator(source, PREFIX)
 
 
 def is_store_scheme(scheme: str) -> bool:
-    """Return whether URLs of a scheme name stores of MLflow alone; `file:` may name any folder."""
+    """Return whether URLs of a scheme name only MLflow stores; `file:` may name any folder."""
     return scheme.partition("+")[0] in {"sqlite", *_DATABASE_SERVERS, *_SERVERS}
 
 
 def refuse_database_server(scheme: str, store: str) -> None:
-    """Refuse a store that is a database server, by the scheme of its URL, whatever driver a `+` names."""
+    """Refuse a database server as a store, by its URL's scheme, with or without a driver after `+`."""
     if scheme.partition("+")[0] in _DATABASE_SERVERS:
         what = "a database server is not opened directly: that could change its schema"
         hint = "run `mlflow server --backend-store-uri ...`, give its http URL"
@@ -55,7 +55,7 @@ def refuse_database_server(scheme: str, store: str) -> None:
 
 
 def open_store(source: str) -> tuple[Store, str | None]:
-    """Open the store that a locator names, or the one that MLflow would use here; return it and the named run."""
+    """Open a locator's store, or the one MLflow would use here; return it and the named run."""
     store, run = split_locator(source)
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
@@ -69,7 +69,7 @@ def open_store(source: str) -> tuple[Store, str | None]:
             os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         )
         return SignedServer(store) if signed or not scheme.startswith("http") else Server(store), run
-    # three slashes before a relative path of sqlite, four before one from the root
+    # three slashes before a relative path of sqlite, four before an absolute one
     paths = {
         "": store,
         "sqlite": unquote(store.partition(":")[2].removeprefix("///")),

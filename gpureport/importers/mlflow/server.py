@@ -1,7 +1,7 @@
 """MLflow's server, read through its documented REST API: page by page, eight requests at a time.
 
-Requests have a time limit of their own: MLflow's client waits minutes for an unreachable server. Databricks, and
-servers whose requests must be signed, are reached through that client.
+Requests have their own time limit: MLflow's client waits minutes for an unreachable server. Databricks, and
+servers that want signed requests, are reached through that client.
 """
 
 import base64
@@ -45,17 +45,16 @@ Answer: TypeAlias = tuple[int, Any, bytes]
 
 
 class Server:
-    """A server, talked to as the variables that MLflow's own client honours and its file of credentials say.
+    """A server, reached as the variables and credentials file of MLflow's own client say.
 
-    `request` and what asks through it raise SourceError when the server cannot be reached, does not answer in time, or
-    answers that it will not.
+    `request` and its callers raise SourceError when the server cannot be reached, does not answer in time, or refuses.
     """
 
     kind, version = "server", ""
     grouped: tuple[str, ...] = ()
 
     def __init__(self, url: str) -> None:
-        """Take `http://host:port/prefix`, with name and password where they are nowhere else; nothing is sent yet."""
+        """Take `http://host:port/prefix`, with name and password unless set elsewhere; send nothing yet."""
         self.where = re.sub(r"(?<=://)[^/]*@", "", re.split("[?#]", url)[0]).rstrip("/")
         try:
             parts = urlsplit(url)
@@ -73,7 +72,7 @@ class Server:
         weakref.finalize(self, _close, self._idle)
 
     def request(self, method: str, path: str, content: bytes | None = None) -> bytes:
-        """Return what a server answers; it is asked again where it is overloaded."""
+        """Return a server's answer; ask again where it is overloaded."""
         for left in range(self._retries, -1, -1):
             status, headers, body = self._send(method, path, content)
             if status not in _OVERLOADED or not left:
@@ -92,7 +91,7 @@ class Server:
         raise self._not_mlflow(f"{status} on {path.partition('?')[0]} {headers.get('Location') or ''}")
 
     def ask(self, path: str, content: Mapping[str, Any], *, post: bool = False) -> dict[str, Any]:
-        """Return the JSON of a path of the API, asked for with a query, or with JSON."""
+        """Return the JSON of an API path, asked for with a query, or with JSON."""
         sent = json.dumps(content).encode() if post else None
         body = self.request("POST" if post else "GET", f"{API}/{path}{'' if post else f'?{urlencode(content)}'}", sent)
         with suppress(ValueError, RecursionError):
@@ -104,7 +103,7 @@ class Server:
     def _send(self, method: str, path: str, content: bytes | None) -> Answer:
         try:
             with suppress(IndexError, ConnectionError):
-                # the server may close a connection that is kept open at any time
+                # the server may close a kept-open connection at any time
                 return self._exchange(self._idle.pop(), method, path, content)
             return self._exchange(self._connect(), method, path, content)
         except (OSError, http.client.HTTPException) as error:
@@ -147,7 +146,7 @@ class Server:
 
     @contextmanager
     def _expect_fields(self) -> Iterator[None]:
-        """Say of an answer without the fields of MLflow, or with others in their place, that it is none of MLflow's."""
+        """Say that an answer is none of MLflow's, as its fields are missing or others."""
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -169,7 +168,7 @@ class Server:
         return {str(each["experiment_id"]): each for each in found}
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return runs, the newest first; deleted ones too, unless a filter in MLflow's language is given."""
+        """Return runs, newest first; deleted ones too, unless a filter in MLflow's language is given."""
         found: list[RunInfo] = []
         with self._expect_fields():
             names = {key: str(each.get("name")) for key, each in self._experiments.items()}
@@ -197,7 +196,7 @@ class Server:
         return stores.read_info(info | said, _pairs(data, "metrics"))
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None if there is none."""
+        """Return the run of an id, deleted or not; None without one."""
         try:
             with self._expect_fields():
                 return self._info(self.ask("runs/get", {"run_id": run_id})["run"])
@@ -207,7 +206,7 @@ class Server:
             return None
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        """Return params and tags of a run, and the metrics whose names begin so."""
+        """Return a run's params and tags, and the metrics whose names begin so."""
         with self._expect_fields(), ThreadPoolExecutor(_THREADS, thread_name_prefix="mlflow") as pool:
             data = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
             keys = [key for key in _pairs(data, "metrics") if key.startswith(beginning)]
@@ -222,7 +221,7 @@ class Server:
         return np.fromiter(rows, dtype=POINT)
 
     def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
-        """Return copies of the files in a folder of a run's artifacts whose names end so, by their paths there."""
+        """Return copies of the files in a folder of a run's artifacts whose names end so, by path."""
         with self._expect_fields():
             found = self.ask("artifacts/list", {"run_id": run.id, "path": folder}).get("files", ())
             files = (each["path"] for each in found if not each.get("is_dir"))
@@ -235,7 +234,7 @@ class Server:
         return path
 
     def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], now: int) -> None:
-        """Log one value of each metric, at a time in milliseconds, and set tags of a run."""
+        """Log one value per metric, at a time in milliseconds, and set tags of a run."""
         values = [{"key": key, "value": value, "timestamp": now, "step": 0} for key, value in metrics.items()]
         labels = [{"key": key, "value": text} for key, text in tags.items()]
         self.ask("runs/log-batch", {"run_id": run.id, "metrics": values, "tags": labels}, post=True)
@@ -259,7 +258,7 @@ def _read_number(name: str, otherwise: float) -> float:
 
 
 def _build_headers(user: str, password: str) -> dict[str, str]:
-    """Return the headers of requests; a name and a password win over a token, as in MLflow."""
+    """Return request headers; a name and password win over a token, as in MLflow."""
     parser = configparser.ConfigParser(interpolation=None)
     with suppress(configparser.Error, UnicodeDecodeError, OSError):
         parser.read(Path.home() / ".mlflow" / "credentials", encoding="utf-8")
@@ -282,7 +281,7 @@ def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
 
 
 def load_mlflow(where: str, module: str = "") -> Any:
-    """Return a module of MLflow, which is an extra and takes seconds to load, told to send nothing about its use."""
+    """Return a module of MLflow, an extra that loads for seconds, with its telemetry off."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     try:

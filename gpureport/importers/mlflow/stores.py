@@ -28,7 +28,7 @@ _STORED_INFINITY = 1.7976931348623157e308
 
 
 class Contents(NamedTuple):
-    """What a store holds of a run, by name, and how many points could not be read."""
+    """A store's content of a run, by name, and how many points could not be read."""
 
     points: dict[str, Series]
     params: dict[str, str]
@@ -37,7 +37,7 @@ class Contents(NamedTuple):
 
 
 def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dict[str, str], torn: int = 0) -> Contents:
-    """Return series by name, in the order of time, step and value; points whose time has no date are torn.
+    """Return series by name, ordered by time, step and value; points with an impossible time are torn.
 
     The largest number stands for infinity.
     """
@@ -56,9 +56,9 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
 
 
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
-    """Return a run by what its store says of it under the names of MLflow's files and answers.
+    """Return a run by its store's data under the names of MLflow's files and answers.
 
-    Beside them stand its `parent` and whether its experiment was `deleted`; `metrics` holds the names of its metrics.
+    Beside these, it takes its `parent`, whether its experiment was `deleted`, and the names of its `metrics`.
     """
     status, times = str(said.get("status") or ""), []
     for name in ("start_time", "end_time"):
@@ -81,7 +81,7 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
 
 
 def find_experiments(where: str, known: Mapping[str, str], experiment: str | None) -> list[str]:
-    """Return the ids of the experiments of a name or id, given the names by id; all when None."""
+    """Return the ids of experiments of a name or id, given names by id; all for None."""
     found = [key for key, name in known.items() if experiment in {None, key, name}]
     if experiment is not None and not found:
         hint = f"it has {', '.join(sorted(set(known.values()))[:5]) or 'none'}"
@@ -90,16 +90,15 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
 
 
 def unreadable(error: OSError, path: Path) -> SourceError:
-    """Return an error that names the path that the system names, else this one."""
+    """Return an error that names the system's path, else this one."""
     hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code="cannot_read")
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
-    """Return the folder that a URI of artifacts names, there or not; None where it names none of this machine.
+    """Return the folder of an artifact URI, there or not; None where it is not of this machine.
 
-    A relative one is taken as seen from `beside`: MLflow takes it as seen from wherever it was started, which is the
-    folder of its database as a rule.
+    A relative one counts from `beside`: MLflow counts from where it was started, usually the folder of its database.
     """
     with suppress(ValueError):
         parts = urlsplit(uri)
@@ -110,7 +109,7 @@ def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
 
 
 class LocalStore:
-    """What stores on this machine have in common: they know no filter, and artifacts lie there as well."""
+    """What stores on this machine share: they know no filter, and artifacts lie there too."""
 
     kind = version = ""
     grouped: tuple[str, ...] = ()
@@ -126,7 +125,7 @@ class LocalStore:
         return self.path.resolve() if self.path.is_dir() else self.path.resolve().parent
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs of an experiment, of all when None, the newest first; deleted ones too."""
+        """Return an experiment's runs, or all for None, newest first; deleted ones too."""
         start = f"mlflow server --backend-store-uri {self.where}"
         refuse_filter(wanted, f"name runs with --run or --experiment, or start one: {start}")
         return self.list_runs(experiment)
@@ -136,15 +135,15 @@ class LocalStore:
         raise NotImplementedError
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None if there is none, and its fault is raised."""
+        """Return the run of an id, deleted or not; None without one. Its fault is raised."""
         return next((run for run in self.list_runs(None) if run.id == run_id), None)
 
     def home(self, run: RunInfo) -> Path:
-        """Return the folder of a run, if the store lies where it was made."""
+        """Return a run's folder, if the store lies where it was made."""
         return self.root / "mlruns" / run.experiment_id / run.id
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
-        """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""
+        """Return the folder of a run's artifacts; None where they are not on this machine."""
         for place in (self.home(run) / "artifacts", folder_of_uri(run.artifact_uri, self.path.parent)):
             # a name that is too long, or holds NUL
             with suppress(OSError, ValueError):
@@ -153,7 +152,7 @@ class LocalStore:
         return None
 
     def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
-        """Return the files in a folder of a run's artifacts whose names end so, by their paths among the artifacts."""
+        """Return the files in a folder of a run's artifacts whose names end so, by path among the artifacts."""
         root = self.artifact_folder(run)
         files = sorted((root / folder).iterdir()) if root and (root / folder).is_dir() else []
         files = [each for each in files if each.is_file() and root and lies_within(each, root)]
@@ -184,9 +183,9 @@ _POINTS = """
 
 @contextmanager
 def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "MLflow") -> Iterator[sqlite3.Connection]:
-    """Give a connection that can only read to a database that holds the tables of a tracker.
+    """Give a read-only connection to a database that holds a tracker's tables.
 
-    A column of SQLite holds values of any type, and a damaged schema any bytes: what cannot be read is refused here.
+    SQLite columns hold values of any type, and a damaged schema any bytes: this refuses the unreadable.
     """
     hint, code = f"give one that {title} wrote; copy it again while nobody writes to it", "not_an_mlflow_database"
     try:
@@ -204,7 +203,7 @@ def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "M
 
 
 def holds_tables(path: Path, tables: Collection[str] = _TABLES) -> bool:
-    """Return whether a file is a database that holds tables, those of MLflow unless others are given."""
+    """Return whether a file is a database with tables, those of MLflow unless others are given."""
     with suppress(SourceError):
         if is_database(path):
             with open_database(path, tables):
@@ -225,21 +224,21 @@ class Database(LocalStore):
                 self.version = f"schema {revision}"
 
     def list_runs(self, experiment: str | None) -> list[RunInfo]:
-        """Return the runs of an experiment, of all when None, the newest first; deleted ones too."""
+        """Return an experiment's runs, or all for None, newest first; deleted ones too."""
         with open_database(self.path) as connection:
             rows = connection.execute("select experiment_id, name from experiments")
             ids = find_experiments(self.where, {str(key): str(name) for key, name in rows}, experiment)
             return [run for run in _query_runs(connection) if run.experiment_id in ids]
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None if there is none."""
+        """Return the run of an id, deleted or not; None without one."""
         with open_database(self.path) as connection:
             return next(_query_runs(connection, run_id), None)
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        """Return params and tags of a run, and the metrics whose names begin so.
+        """Return a run's params and tags, and the metrics whose names begin so.
 
-        They are read in one pass, since older schemas have no index on both run and key.
+        One pass reads them, as older schemas have no index on both run and key.
         """
         keys: dict[Any, int] = {}
         labels: list[dict[str, str]] = []

@@ -1,9 +1,9 @@
-"""Runs in Parquet files of neptune-exporter: rows of project, run, path, type, and a value in a column of its type.
+"""Runs in Parquet files of neptune-exporter: rows of project, run, path, type, and a value in its type's column.
 
-Files are known by their columns, and which run a row is of by its cells: before November 2025 a file held many runs.
+Columns identify files, and cells a row's run: before November 2025 a file held many runs.
 
-The exporter takes times of runs of Neptune 2 from a client that gives them in the zone of the machine it runs on, and
-writes them unchanged, labelled as UTC. The time at which a run was made is not shifted, which is how it can be told.
+For runs of Neptune 2, the exporter gets times in the zone of its machine from the client, and writes them
+unchanged, labelled as UTC. A run's creation time is not shifted, which reveals it.
 """
 
 import re
@@ -47,7 +47,7 @@ Found = dict[tuple[str, str], Stored]
 
 
 def is_export_file(path: Path) -> bool:
-    """Return whether a file is one of an export: by its columns, by its name where it is damaged."""
+    """Return whether a file is of an export: by its columns, or by name if damaged."""
     if not path.name.endswith((".parquet", ".parquet.tmp")):
         return False
     try:
@@ -58,9 +58,9 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs of the files of an export in a folder, those that cannot be read with the reason.
+    """Return the runs of an export's files in a folder, unreadable ones with the reason.
 
-    The exporter names the parts of a run when it is done, the first one last.
+    The exporter names a run's parts when it is done, the first one last.
     """
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
@@ -97,9 +97,9 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
 
 @contextmanager
 def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
-    """Give some columns of the parts of a file, texts that repeat as codes; what is damaged is a `SourceError`.
+    """Give some columns of the parts of a file, repeating texts as codes; damage is a `SourceError`.
 
-    The statistics of columns are left alone: where they contradict the schema, asking for them ends the process.
+    Column statistics are left alone: reading any that contradict the schema ends the process.
     """
     try:
         check_regular_file(path, root=root)
@@ -126,7 +126,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
 
 
 def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
-    """Add what a file holds of each run, but for its points, to what is known of it; return the runs."""
+    """Add a file's content of each run, without points, to what is known of it; return the runs."""
     keys: Found = {}
     with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
         for table in groups:
@@ -182,9 +182,9 @@ def _load(run: Stored, root: Path) -> Stored:
 
 
 def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> Stored:
-    """Return a run whose times are local with times of UTC where a zone is given, and notes on them.
+    """Return a run of local times with UTC times where a zone is given, and notes on them.
 
-    What was recorded in the hour that the zone has twice is left out: nobody can say in which of the two it was.
+    Samples in the zone's doubled hour are left out, as they are ambiguous.
     """
     series, notes, left = dict(run.series), list(run.notes), 0
     for path, each in run.series.items() if tz else ():

@@ -1,9 +1,8 @@
 """Hardware series as Neptune's client and its monitoring recipe name them, as rows of GPUs and machines.
 
-The client reports a value only when it is not 0, so an idle GPU is a missing point. All values of one tick share one
-time, and the memory of host and GPU is never 0: where a tick has the memory of a GPU and not its utilization, the
-utilization was 0. Anything else that is missing stays unknown. Runs that neptune-exporter loaded into MLflow keep
-these names there.
+The client only reports values other than 0, so an idle GPU is a missing point. All values of a tick share one time, and
+host and GPU memory are never 0: where a tick has a GPU's memory and not its utilization, the utilization was 0.
+Anything else missing stays unknown. Runs that neptune-exporter loaded into MLflow keep these names.
 """
 
 from collections import Counter
@@ -39,9 +38,9 @@ DeviceKey = tuple[str, int | None]
 
 @dataclass(slots=True, kw_only=True)
 class DeviceRows:
-    """Rows of one device as one process recorded them, in base units by metric, NaN where not recorded.
+    """Rows of one device from one process, in base units by metric, NaN where not recorded.
 
-    `imputed` marks a zero that was put back, `points` counts those that a row is made of.
+    `imputed` marks restored zeros, `points` counts the points of each row.
     """
 
     space: Namespace
@@ -61,11 +60,10 @@ class DeviceRows:
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows of a run by device, of which those of one device do not overlap, and what became of its points.
+    """A run's rows by device, without overlaps within a device, and what became of its points.
 
-    `rejected` counts points by reason, `nan` values that are not numbers by metric, `gpus` are those recorded. Of those
-    in `never` the utilization was never reported although their memory was; of those in `unrestored` the memory was
-    not, so their zeros cannot be put back.
+    `rejected` counts points by reason, `nan` non-numbers by metric, `gpus` are those recorded. GPUs in `never` reported
+    memory but never utilization; GPUs in `unrestored` reported no memory, so their zeros cannot be put back.
     """
 
     blocks: dict[DeviceKey, list[DeviceRows]] = field(default_factory=dict)
@@ -85,11 +83,11 @@ class Hardware:
         return f"{node}/{own}" if (node := self.node(key)) else own
 
     def count(self, part: str) -> int:
-        """Return how many points rows are made of, or how many zeros were put back: `points` or `imputed`."""
+        """Return how many points rows have, or how many zeros were restored: `points` or `imputed`."""
         return sum(int(getattr(block, part).sum()) for blocks in self.blocks.values() for block in blocks)
 
     def build_tables(self) -> dict[str, "pa.Table"]:
-        """Return the rows of each device as a series table, by device id."""
+        """Return each device's rows as a series table, by device id."""
         tables = {}
         for key, blocks in self.blocks.items():
             values = {
@@ -102,7 +100,7 @@ class Hardware:
         return tables
 
     def list_stages(self) -> tuple[Stage, ...]:
-        """Return the named processes of a run, in the order they began; one that resumed has one stage."""
+        """Return a run's named processes in the order they began; a resumed one has one stage."""
         found: dict[tuple[str, str | None], list[int]] = {}
         for key, blocks in self.blocks.items():
             for block in (block for block in blocks if block.space.stage is not None):
@@ -112,11 +110,11 @@ class Hardware:
 
 
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
-    """Return what processes recorded of machines and of the selected GPUs, all when None.
+    """Return what processes recorded of machines and of the selected GPUs, all for None.
 
-    Of a device that several processes recorded at the same time, the rows of one are kept. Processes that each saw a
-    single GPU, which then has no number, have a GPU of their own if they ran at the same time: it is numbered as they
-    began. If they ran one after the other they may share it, and share number 0.
+    Of a device that several processes recorded at once, one process's rows are kept. Processes that each saw a
+    single GPU, which then has no number, have their own GPU if they ran at the same time, numbered as they
+    began. If they ran in succession they may share it, and share number 0.
     """
     found = Hardware()
     held = [block for process in processes for block in _sample(found, *process) if len(block.times)]
@@ -136,12 +134,12 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
 
 
 def _sample(found: Hardware, space: Namespace, series: Mapping[str, Series], node: str) -> Iterator[DeviceRows]:
-    """Yield the rows of each device that one process recorded, on common ticks."""
+    """Yield the rows of each device from one process, on common ticks."""
     meanings = {path: meaning for path, meaning in space.leaves.items() if path in series and len(series[path].times)}
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(series[path].times for path in meanings)]))
     values, points = np.full((len(meanings), len(ticks)), np.nan), 0
     for cells, (path, meaning) in zip(values, meanings.items(), strict=True):
-        # no measurement reaches MOST; of two points at one tick the last counts
+        # no measurement reaches MOST; the last of two points at a tick counts
         read = np.where(np.abs(series[path].values) < MOST, series[path].values, np.nan)
         cells[np.searchsorted(ticks, series[path].times)] = read
         found.nan[meaning.metric] += int(np.isnan(read).sum())
@@ -175,7 +173,7 @@ def _sample(found: Hardware, space: Namespace, series: Mapping[str, Series], nod
 
 
 def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArray) -> BoolArray:
-    """Return where a value was 0 and not reported for it, from the ticks at which each series of a process has one."""
+    """Return where a value was 0 and so not reported, from the ticks at which each series of a process has one."""
     space, _, leaf = path.rpartition("/")
     memory = f"{space}/{'memory' if leaf == 'cpu' else leaf.replace('gpu', 'gpu_memory', 1)}"
     if memory not in known or memory == path:
@@ -183,7 +181,7 @@ def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArr
     if known[path].any() and known[memory].any() and not (known[path] & known[memory]).any():
         what = f"{path} and {memory} share no time, so zeros cannot be told"
         raise SourceError(space, what, "leave the run out", code="times_not_shared")
-    # the first reading of the CPU in a process covers no time and is not reported
+    # a process's first CPU reading covers no time and is not reported
     return ~known[path] & known[memory] & ~(_mark_starts(ticks) & (leaf == "cpu"))
 
 
@@ -192,17 +190,17 @@ def _pace(times: IntArray) -> float:
 
 
 def _mark_starts(times: IntArray) -> BoolArray:
-    """Return the first sample, and those after a gap, in which no process recorded."""
+    """Return the first sample, and those after a gap without recording processes."""
     starts: BoolArray = np.diff(times, prepend=times[:1]) > gap_seconds(_pace(times) / 1e6) * 1e6
     starts[:1] = True
     return starts
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return the rows of one device; while several processes recorded it, those of the shortest process.
+    """Return one device's rows; while several processes recorded it, those of the shortest process.
 
-    A process that does one step of a job names that step; one that spans the whole job does not. If most rows of a
-    process are copies, so are those right before and after.
+    A process for one step of a job names that step; one that spans the job does not. If most rows of a
+    process are copies, so are those next to them.
     """
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.space.path)):

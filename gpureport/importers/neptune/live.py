@@ -1,7 +1,7 @@
-"""Runs on a Neptune server of one's own, read through its client; Neptune's public service is closed.
+"""Runs on one's own Neptune server, read through its client; Neptune's public service is closed.
 
-The client takes its time limit from the environment when it is imported, gives times in the zone of its process, and
-writes to standard output. So it runs in a process of its own, `python -m` this module, that ends when it is silent.
+The client reads its time limit from the environment on import, gives times in the zone of its process, and
+writes to standard output. So it runs in a process of its own, `python -m` this module, which ends on silence.
 """
 
 import json
@@ -29,7 +29,7 @@ _PROBLEMS: dict[str, CodedProblem] = {
 
 
 def find_live_runs(locator: str, query: str | None) -> list[Stored]:
-    """Return the run that a locator names, or those of a project that a query in Neptune's language selects, or all."""
+    """Return a locator's run, or a project's runs that a query in Neptune's language selects, or all."""
     store, _, run = locator.partition("#")
     parts = store.removeprefix("neptune://").strip("/").split("/")
     if len(parts) not in {2, 3} or not all(parts):
@@ -53,7 +53,7 @@ def _read_run(store: str, project: str, run: str) -> Stored:
 
 
 def _ask(store: str, **asked: str | None) -> dict[str, Any]:
-    """Return what a process reads of a project or run; its client tries for 5 s to reach a server."""
+    """Return what a process reads of a project or run; its client tries to connect for 5 s."""
     environment = {"NEPTUNE_RETRIES_TIMEOUT": "5", **os.environ, "TZ": "UTC", "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", __name__, json.dumps({"silent": _SILENT, **asked})]
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603
@@ -66,7 +66,7 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
 
 
 def _answer(project: str, silent: float, run: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """Return single values of a run and its points as time, value and step; or single values of runs."""
+    """Return a run's single values and its points as time, value and step; or single values of runs."""
     dump_traceback_later(silent, exit=True)
     import neptune  # noqa: PLC0415 - an extra, and slow to load
 
@@ -91,14 +91,14 @@ def _flatten(structure: Mapping[str, Any], above: str = "") -> Iterator[tuple[st
 
 
 def _part(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return single values, and when a run was made; pandas has NaN where a listing has nothing."""
+    """Return single values, and when a run was made; pandas has NaN for missing ones."""
     scalars = {path: each for path, each in values.items() if isinstance(each, str | int | float) and each == each}  # noqa: PLR0124
     made = values.get("sys/creation_time")
     return {"scalars": scalars, "started": _time(made) if isinstance(made, datetime) else None}
 
 
 def _time(moment: datetime) -> int:
-    """Return a time to the millisecond; one without a zone is in that of the process, which is UTC."""
+    """Return a time to the millisecond; without a zone it is UTC, that of the process."""
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000) * 1000
 
 

@@ -1,8 +1,8 @@
-"""Runs that Neptune's clients left on disk: `.neptune` folders of the client up to 1.x, databases of neptune-scale.
+"""Runs that Neptune's clients left on disk: `.neptune` folders up to 1.x, databases of neptune-scale.
 
-The logs of the client are lines of JSON, an operation each; it made them for runs that were never uploaded, and they
-are what is left of others. A database of neptune-scale holds operations as protobuf messages. Both are only read: the
-client's own reader truncates and removes logs. What a database says of errors is pickled and is not read.
+The client's logs are JSON lines of one operation each, complete for runs never uploaded,
+remains for others. Databases of neptune-scale hold operations as protobuf messages. Both are only read: the
+client's own reader truncates and removes logs. Errors in a database are pickled and not read.
 """
 
 import os
@@ -38,7 +38,7 @@ Points = dict[str, list[tuple[int, float, float]]]
 
 
 def is_operation_log(path: Path) -> bool:
-    """Return whether a file is a log of the client: its name says so, and its first line is an operation."""
+    """Return whether a file is a log of the client, by its name and an operation on its first line."""
     if _LOG.fullmatch(path.name) is None:
         return False
     try:
@@ -51,12 +51,12 @@ def is_operation_log(path: Path) -> bool:
 
 
 def is_scale_database(path: Path) -> bool:
-    """Return whether a file is a database of neptune-scale; one that may not be read is, so that this is said."""
+    """Return whether a file is a database of neptune-scale; an unreadable one counts, so that it is reported."""
     return path.name == _DATABASE and (is_database(path) or not os.access(path, os.R_OK))
 
 
 def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs whose logs lie in a folder; other things the client keeps, such as models, are none.
+    """Return the runs whose logs lie in a folder, without the client's other things, such as models.
 
     Each process of a run wrote to a folder of its own.
     """
@@ -84,7 +84,7 @@ def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
 
 
 def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
-    """Apply the operations of all logs of a process, in the order they were given; return its points."""
+    """Apply the operations of a process's logs, in the order given; return its points."""
     points: Points = defaultdict(list)
     logs = sorted((int(match[1]), path) for path in folder.iterdir() if (match := _LOG.fullmatch(path.name)))
     newest = put = 0
@@ -181,7 +181,7 @@ def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
             run.started = _read_moment(parts[3][-1])
             run.scalars |= {"sys/state": "local", "sys/name": b"".join(parts[5]).decode(errors="replace")}
         elif kind == _SNAPSHOT:
-            # 1 is the step, 2 the time, 4 what is assigned, 8 what is appended
+            # 1 is the step, 2 the time, 4 an assigned value, 8 an appended one
             moment, step = _read_moment(parts[2][-1]), float("nan")
             for each in map(read_message, parts[1]):
                 step = sum(each[1]) + sum(each[2]) / 1e6
@@ -196,7 +196,7 @@ def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
 
 
 def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
-    """Return values by path; those of another kind, such as files and histograms, are left out."""
+    """Return values by path, without other kinds such as files and histograms."""
     found: dict[str, Scalar] = {}
     for entry in map(read_message, entries):
         path, value = entry[1][-1].decode(errors="replace"), read_message(entry[2][-1])

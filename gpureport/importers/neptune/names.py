@@ -1,6 +1,6 @@
-"""What a store of Neptune holds of a run, and what its hardware series mean.
+"""A Neptune store's content of a run, and what its hardware series mean.
 
-Names are those of the client's monitor, of its recipe, and those a person chose. Times are in microseconds.
+Names are those of the client's monitor, its recipe, and a person's own. Times are in microseconds.
 """
 
 import re
@@ -24,10 +24,10 @@ MEMORY_TOTAL = "gpu_memory_total_bytes"
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Stored:
-    """A run in a store: its series and single values by their paths; `load` returns it with its series.
+    """A run in a store: series and single values by path; `load` returns it with its series.
 
-    `points` counts those of each series, None where nobody has looked. Only a log of the client has `highest`, the
-    stated maximum of a series, and `last`, the time of the last operation. Only a run of an export has `files`.
+    `points` counts those of each series, None if not looked at. Only a log of the client has `highest`, a
+    series' stated maximum, and `last`, the time of the last operation. Only a run of an export has `files`.
     """
 
     key: str
@@ -54,7 +54,7 @@ class Stored:
         return name if name not in {"", "Untitled"} else self.id
 
     def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
-        """Return the run with series of points of time, value and step, those without points left out."""
+        """Return the run with series of points of time, value and step, without empty series."""
         self.series |= {path: make_series(found) for path, found in points.items() if found}
         self.points = {path: len(each.times) for path, each in self.series.items()}
         return self
@@ -69,7 +69,7 @@ def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: 
 
 
 class Meaning(NamedTuple):
-    """What a series measures; `counts` says that it becomes a rate, `primes` that a first value speaks of before."""
+    """What a series measures; `counts`: it becomes a rate, `primes`: a first value speaks of before."""
 
     metric: str
     factor: float
@@ -111,7 +111,7 @@ _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """Hardware series of one process: known ones by their paths, and others; the client's own monitor drops zeros."""
+    """One process's hardware series: known ones by path, and others; the client's own monitor drops zeros."""
 
     path: str
     stage: str | None = None
@@ -122,7 +122,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameMap:
-    """Namespaces of the client's monitor, and series, that a person named."""
+    """Namespaces of the client's monitor, and series, as a person named them."""
 
     namespaces: tuple[str, ...] = ()
     series: Mapping[str, Meaning] = field(default_factory=dict)
@@ -134,9 +134,9 @@ class NameMap:
 
 
 def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameMap) -> list[Namespace]:
-    """Return the namespaces of a run, by path, from the paths of its series and of its single values.
+    """Return a run's namespaces by path, from the paths of its series and single values.
 
-    One of the client's begins as its own do, or describes a process: `train/memory` alone makes none.
+    One of the client's begins as its own do, or describes a process; `train/memory` alone makes none.
     """
     own = Namespace(path="--map", leaves={path: chosen.series[path] for path in series if path in chosen.series})
     found = {("--map", False): own}
@@ -167,7 +167,7 @@ def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameM
 
 
 def read_name_map(path: Path | None) -> NameMap:
-    """Read the table `neptune` of a TOML file; an empty map where no file is given, or it has no such table.
+    """Read the table `neptune` of a TOML file; an empty map without a file or table.
 
     Raises:
         SettingsError: when the file cannot be read, or says what cannot be.

@@ -1,4 +1,4 @@
-"""Neptune as a tracker: a run of a store, or several local recordings of one, as a recording."""
+"""Neptune as a tracker: a store's run, or several local recordings of one, as a recording."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ _INTEGRATIONS = "source_code/integrations/"
 
 
 class Process(NamedTuple):
-    """A namespace of a run that is read, and the node it ran on; empty if its name is unknown."""
+    """A namespace of a run to read, and its node; empty if its name is unknown."""
 
     run: Stored
     space: Namespace
@@ -47,7 +47,7 @@ class Process(NamedTuple):
 
 
 class Recordings(NamedTuple):
-    """The runs that a locator names, by id, and what is asked of them; several local recordings may be one run."""
+    """A locator's runs by id, and what is asked of them; several local recordings may be one run."""
 
     where: str
     held: dict[str, list[Stored]]
@@ -56,7 +56,7 @@ class Recordings(NamedTuple):
     grouped: tuple[str, ...]
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs whose names fit a pattern, the newest first; a server has applied the filter."""
+        """Return the runs whose names fit a pattern, newest first; a server has applied the filter."""
         del wanted
         found = [self._describe(*item) for item in self.held.items()]
         found.sort(key=lambda each: each.started or 0, reverse=True)
@@ -71,7 +71,7 @@ class Recordings(NamedTuple):
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
         gpus = {each.gpu for run in runs for space in self.find_spaces(run) for each in space.leaves.values()}
-        # by the names of MLflow, which say what it is of; a run that nobody has looked into may hold some
+        # MLflow's names say what it is of; a run not looked into may hold some
         hardware = ["system/cpu_utilization_percentage" if gpu is None else f"system/gpu_{gpu}_power" for gpu in gpus]
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
         return RunInfo(
@@ -114,7 +114,7 @@ def _refuse_skipped(source: str, selection: Selection, skipped: list[SkippedRun]
 
 
 def _open(source: str, selection: Selection) -> tuple[Recordings, str | None]:
-    """Return what holds the runs of a project, and the one that is named."""
+    """Return what holds a project's runs, and the named one."""
     named = None
     if source.startswith(_SERVER):
         from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
@@ -166,7 +166,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     metrics, params = dict[str, Series](), dict[str, str]()
     for run in (each.load() if each.load else each for each in store.held[info.id]):
         spaces = store.find_spaces(run)
-        # exports of Neptune 3 are in UTC, but what the client of Neptune 2 recorded came there with local times
+        # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
         if run.files and (any(space.client for space in spaces) or run.scalars.get("sys/id") == run.id):
             paths = [path for space in spaces for path in space.leaves]
             run = exports.correct_local_times(run, paths, options.tz)  # noqa: PLW2901
@@ -229,7 +229,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
 
 
 def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
-    """Return the params of a run: its single values without those of Neptune and of its processes."""
+    """Return a run's params: its single values without Neptune's own and its processes'."""
     described = {f"{space.path}/{name}" for space in spaces for name in ("hostname", "pid", "tid", "traceback")}
     inside = ("sys/", "source_code/", "monitoring/", *(f"{space.path}/details/" for space in spaces))
     return {
@@ -240,7 +240,7 @@ def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
 
 
 def _collect_tags(processes: Sequence[Process]) -> dict[str, str]:
-    """Return the tags of a run, whose value is `true`: in Neptune a tag is a word; and its user, project and nodes."""
+    """Return a run's tags, with value `true` as Neptune's are words; and its user, project and nodes."""
     labels = {
         "user": [str(each.run.scalars.get("sys/owner") or "") for each in processes],
         "project": [each.run.project for each in processes],
@@ -270,7 +270,7 @@ def _describe_device(processes: Sequence[Process], found: Hardware, key: DeviceK
 
 
 def _find_highest(processes: Sequence[Process], node: str, metric: str) -> float:
-    """Return the maximum that the client stated for a gauge, that of the largest GPU of the machine; 0 if none."""
+    """Return the client's stated maximum of a gauge, for the machine's largest GPU; 0 if none."""
     found = (
         each.run.highest.get(path, 0.0)
         for each in processes
@@ -299,10 +299,10 @@ def _describe_rows(processes: Sequence[Process], found: Hardware, asked: Selecti
 
 
 def _account(processes: Sequence[Process], found: Hardware) -> Quality:
-    """Return what became of every point of hardware; points are counted as the lines of a log are.
+    """Return what became of every hardware point; points are counted as lines of a log.
 
-    Of a row of several points, the first counts as kept and the others as continued. Points that are not numbers, and
-    points of series without a metric here, count as noise.
+    Of a row's points, the first counts as kept and the others as continued. Points that are not numbers, and
+    points of series without a metric, are noise.
     """
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
     others = [(each.run, path) for each in processes for path in each.space.others if not path.endswith(names.DERIVED)]

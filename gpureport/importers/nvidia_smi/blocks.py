@@ -1,4 +1,4 @@
-"""What nvidia-smi writes in several forms, block by block: a line that begins a form ends the block before it."""
+"""nvidia-smi's forms in one log, block by block: a line that begins a form ends the block before."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -40,14 +40,14 @@ _INSIDE: dict[Form | None, tuple[str, ...]] = {
 
 
 def begins_other_form(text: str) -> bool:
-    """Return whether a block of another form than a CSV of queries begins; XML is written by others as well."""
+    """Return whether a block other than a CSV of queries begins; others write XML as well."""
     forms = {form for (_, form, _), *_ in _cut(text.split("\n"), 1)} - {read_query, None}
     return bool(forms) and (forms != {documents.read_query_xml} or "nvidia_smi_log" in text)
 
 
 @lru_cache(4096)
 def _opener(line: str) -> Form | None:
-    """Return the form of which a line begins a block, None when it begins none."""
+    """Return the form whose block a line begins, or None."""
     return next((form for opens, form, _ in FORMS if opens(line)), None) if len(line) < _LONGEST else None
 
 
@@ -65,7 +65,7 @@ def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[
 
 
 def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[str]]]:
-    """Yield the lines of a log, some at a time, with their block and the first's number; a table takes lines above."""
+    """Yield a log's lines, some at a time, with their block and the first's number; a table takes lines above."""
     block: _Block = (0, None, "")
     part, header, interrupted = list[str](), "", False
     inside: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""`nvidia-smi -q` as text and as XML, and the tables that plain `nvidia-smi` draws: one row for each GPU in them.
+"""`nvidia-smi -q` as text and as XML, and the tables of plain `nvidia-smi`: one row per GPU.
 
-One table of paths says where it writes what a query field holds: the labels of the text, or the elements of the XML,
-from a GPU's section down, in lower case with `_` for whatever is not a letter or digit. Both often give the same path.
+One table of paths says where a query field's value stands: the text's labels, or the XML's elements,
+from a GPU's section down, in lower case with `_` for other signs. Both often give the same path.
 """
 
 import re
@@ -88,7 +88,7 @@ _OWN = {
 
 @lru_cache(8192)
 def _find_column(path: str) -> Column | None:
-    """Return how the value at a path is read, None where it is not kept."""
+    """Return how a path's value is read, None if not kept."""
     for form, (source, target, unit) in _OWN.items():
         if re.fullmatch(form, path):
             return make_column(target, source, unit)
@@ -106,7 +106,7 @@ _Document = tuple[dict[str, str], list[_Section]]
 
 
 def _section(line: int, text: str, cells: Iterable[tuple[str, str]], flaw: str = "", **known: str) -> _Section:
-    """Return a section; a text that differs from what its path said before is of another GPU, so that it is torn."""
+    """Return a section; a text whose path said otherwise before is another GPU's, so it is torn."""
     found: dict[str, str] = {}
     for path, said in cells:
         if found.setdefault(path, said) != said:
@@ -120,7 +120,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[
     for head, sections in documents:
         time = parse_printed_time(head.get("timestamp", ""))
         driver = head.get("driver_version") or head.get("kmd_version") or None
-        # a GPU that is new has its place for its index, where all are listed, else its minor number
+        # a new GPU's index is its place, where all are listed, else its minor number
         whole = str(len({section["bus_id"] for section in sections})) == str(len(sections)) == head.get("attached_gpus")
         for place, section in enumerate(sections):
             index = str(place) if whole else section["cells"].get("minor_number", "")
@@ -181,7 +181,7 @@ _PASSAGE = re.compile(r"\n(?= {4}\S)")
 
 
 def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q`: labels with values behind a colon, below each other by their indentation."""
+    """Yield the rows of `nvidia-smi -q`: indented labels with values behind a colon."""
     yield from rows_from_records(_records(_text_documents(lines, first, account), account))
 
 
@@ -192,7 +192,7 @@ def _step(label: str) -> str:
 
 @lru_cache(4096)
 def _text_cells(text: str) -> list[tuple[str, str]]:
-    """Return what a passage says by its paths; most say what they said the time before."""
+    """Return what a passage says by path; most repeat the time before."""
     cells: list[tuple[str, str]] = []
     above: list[tuple[int, str]] = [(-1, "")]
     for line in text.split("\n"):
@@ -264,7 +264,7 @@ _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpu
 
 
 def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q -x`: each element of a GPU is parsed alone, so that damage costs no other."""
+    """Yield the rows of `nvidia-smi -q -x`: each GPU is parsed alone, so that damage costs no other."""
     yield from rows_from_records(_records(_xml_documents(lines, first, account), account))
 
 
@@ -296,7 +296,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
                 account.continued += bool(element)
                 held = len(part) if opens_gpu else held + len(part)
                 if held <= _HELD:
-                    # of a longer one the end is missing, so that it is torn
+                    # a longer one lacks its end, so it is torn
                     element.append(part)
                 close("") if text.endswith("</gpu>") else None
                 continue
@@ -371,7 +371,7 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, with their numbers; those of one GPU together."""
+    """Yield numbered lines that are not blank; those of one GPU together."""
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
         # damage joins no lines
@@ -396,7 +396,7 @@ def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterat
         account.continued += text.count("\n")
         if (match := _GPU_LINES.fullmatch(text)) is not None:
             if (record := _table_record(match, number, account)) is not None:
-                # GPUs are listed by index: where that falls with nothing above, what stood above was lost
+                # GPUs are listed by index: a fall with nothing above means lost text
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
                 account.note(*[_ZONES] if time and time[1] else [])
@@ -433,7 +433,7 @@ def _table_record(match: re.Match[str], number: int, account: Account) -> dict[s
         record[find_target(name)] = None if why else value
         absent |= {name: why} if why else {}
     lost = next((why for why in absent.values() if why in LOST_WORDS), None)
-    # what every board measures: a GPU that errs in all of them answers no more
+    # what every board measures: a GPU with errors in all of them is lost
     if lost or all(absent.get(name) == "ERR!" for name in ("utilization.gpu", "temperature.gpu", "power.draw")):
         record[LOST] = lost or "ERR!"
     account.absent.update(absent.items())

@@ -1,8 +1,8 @@
-"""nvidia-smi's query fields, what each fills, and the lines that are headers of them.
+"""nvidia-smi's query fields, what each fills, and their header lines.
 
-The names are nvidia-smi's own (`nvidia-smi --help-query-gpu`, drivers 535 to 610); the table of metrics says which
-field records a metric. A field that fills nothing is kept as text in `extra_<name>`. Of headings that people write only
-what cannot mean anything else is taken: `gpu_util%`, `mem_used_MB`, `temp_C`.
+The names are nvidia-smi's (`nvidia-smi --help-query-gpu`, drivers 535 to 610); the table of metrics says which
+field records a metric. A field that fills nothing is text in `extra_<name>`. Hand-written headings only
+count where unambiguous: `gpu_util%`, `mem_used_MB`, `temp_C`.
 """
 
 import re
@@ -54,7 +54,7 @@ _TARGETS = (
         "clocks_event_reasons.active": MASK,
         "power.draw.average": "gpu_power_watts",
         "pcie.link.gen.current": "pcie_link_generation",
-        # nvidia-smi up to 610 has no such field; scripts that add it use NVML's name
+        # nvidia-smi up to 610 lacks this field; scripts that add it use NVML's name
         "total_energy_consumption": "gpu_energy_joules_total",
     }
     | ATTRIBUTE_FIELDS
@@ -89,13 +89,13 @@ def canonicalize(field: str) -> str:
 
 
 def find_target(field: str) -> str:
-    """Return the metric or attribute a canonical field fills, empty for one without a column of its own."""
+    """Return the metric or attribute of a canonical field, empty without a column of its own."""
     return _TARGETS.get(field, "")
 
 
 @lru_cache(2048)
 def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
-    """Return how the column under a query field, with its unit in brackets or without, is read; None for no heading."""
+    """Return how the column under a query field, with or without a bracketed unit, is read; None for no heading."""
     match = _FIELD.fullmatch(heading.strip())
     if match is None:
         return None
@@ -104,7 +104,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 
 
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
-    """Return columns in their places; without a time stamp, names of GPUs must be what the driver writes."""
+    """Return columns in their places; without a time stamp, GPU names must be the driver's."""
     if all(each.target != TIME for each in columns):
         columns = [
             replace(each, read=_READ_NAMES[each.target], known={}) if each.target in _READ_NAMES else each
@@ -118,7 +118,7 @@ def _read_model(text: str) -> str | None:
 
 
 def _read_id(text: str) -> str | None:
-    """Return what names a GPU in a column of ids; a word of what a job prints beside it is none."""
+    """Return what names a GPU in a column of ids; None for words that a job prints beside it."""
     # a damaged address may hold a comma
     return text if _NAME.fullmatch(text.replace(",", ".")) and re.search(r"[\d:*-]", text) else None
 
@@ -128,7 +128,7 @@ _READ_NAMES = {"uuid": _read_id, "bus_id": _read_id, "model": _read_model}
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return the value of a cell of `-q` or a table, or why it has none; neither where it is damaged."""
+    """Return the value of a cell of `-q` or a table, or why it has none; neither if damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why
@@ -138,7 +138,7 @@ def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tup
 
 @lru_cache(2048)
 def read_heading(heading: str, decimal: str = ".") -> Column | None:
-    """Return how the column under a heading is read, hand-written or not; None when the text is no heading."""
+    """Return how the column under any heading is read; None for no heading."""
     own, name = parse_query_field(heading, decimal), find_query_field(heading)
     written = (
         None if name is None or (own and not own.target.startswith("extra_")) else parse_query_field(name, decimal)
@@ -148,7 +148,7 @@ def read_heading(heading: str, decimal: str = ".") -> Column | None:
 
 @lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
-    """Return a hand-written heading as nvidia-smi would have it, None when it is none that is known."""
+    """Return a hand-written heading in nvidia-smi's words, None if unknown."""
     from gpureport.importers import headings  # noqa: PLC0415 - most headers are those of nvidia-smi
 
     found = headings.recognise_column(heading, headings.GPU_COLUMNS)
@@ -172,9 +172,9 @@ def _names_gpu(heading: str) -> bool:
 
 @lru_cache(1024)
 def declare(line: str) -> Layout | None:
-    """Return the columns a header declares: all cells are field names, at least one of them a known one.
+    """Return the columns of a header: all cells are field names, at least one of them known.
 
-    Headings of people count in a table that is plainly about GPUs. The first that is called a time may be the time.
+    Hand-written headings count in a table plainly about GPUs. The first one called a time may be it.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -213,19 +213,19 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header names a GPU metric, or a time and a column that only GPU logs have."""
+    """Return whether a header names a GPU metric, or a time and a column of GPU logs only."""
     metric = any(is_metric(each.target) for each in layout.columns)
     return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
 
 
 def opens_query(line: str) -> bool:
-    """Return whether a line is such a header; the name of a field alone may as well be an item of a list."""
+    """Return whether a line is such a header; a lone field name may be an item of a list."""
     layout = declare(line.strip())
     return layout is not None and (len(layout.columns) > 1 or layout.columns[0].stated != "") and is_of_gpus(layout)
 
 
 def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
-    """Yield where the headers of a text of whole lines begin, and what they declare."""
+    """Yield where a text's headers begin, and what they declare."""
     for match in _TITLE.finditer(text):
         header = declare(match[0].strip())
         if header is not None:
@@ -233,7 +233,7 @@ def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is a header whose first field is `timestamp`, and rows below: it holds no other form."""
+    """Return whether a text is a header from `timestamp` on, and rows: it holds no other form."""
     header, _, rows = text.partition("\n")
     if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
         return False
@@ -242,7 +242,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first line with several cells, and half of all lines, are rows of nvidia-smi."""
+    """Return whether the first line with several cells, and half of all lines, are nvidia-smi's rows."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

@@ -1,7 +1,7 @@
-"""What nvidia-smi's monitors write line by line: `dmon`, and the lists of processes of `pmon` and of queries for them.
+"""What nvidia-smi's monitors write: `dmon`, and the process lists of `pmon` and of queries.
 
-A log of dmon has a row a GPU and tick under a pair of headings that is written again and again. Of processes it is kept
-how many a GPU has, and what memory they hold.
+dmon writes a row per GPU and tick under a recurring pair of headings. Of processes, their number per GPU and
+their memory are kept.
 """
 
 import re
@@ -83,7 +83,7 @@ _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
 
 def opens_dmon(line: str) -> bool:
-    """Return whether a line has headings of dmon, or units or cells by which they can be told."""
+    """Return whether a line has dmon's headings, or units or cells that show them."""
     return bool(_names(line) or _measured(line) or _assumed(line))
 
 
@@ -143,7 +143,7 @@ def _column(name: str, heading: str) -> Column:
 
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of dmon, as text or CSV, under a pair of headings that is written again and again."""
+    """Yield the rows of dmon, as text or CSV, under recurring pairs of headings."""
     names, headed, clock = list[str](), False, list[int]()
 
     def header(line: str) -> Layout | None:
@@ -170,7 +170,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
 
 def _cells_apart(lines: bytes) -> bytes:
-    """Return lines in which one blank stands between cells, and none around them; date and time are one cell."""
+    """Return lines with one blank between cells, and none around; date and time are one cell."""
     text = np.frombuffer(lines.translate(_BLANKS), dtype=np.uint8)
     blank = text == ord(" ")
     # of a run the last one stays, unless the line ends behind it
@@ -180,7 +180,7 @@ def _cells_apart(lines: bytes) -> bytes:
 
 
 def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) -> Iterator[Rows]:
-    """Yield rows of whole GPUs with their times; `clock` holds the last moment where days are counted."""
+    """Yield rows of whole GPUs with times; `clock` holds the last moment where days are counted."""
     for column in layout.columns:
         texts = rows.data.get(column.target)
         part = column.source.lower() in _INSTANCE
@@ -223,7 +223,7 @@ _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_ins
 
 
 def opens_apps(line: str) -> bool:
-    """Return whether a line is a header that names a process by its id, and nothing but fields of these queries."""
+    """Return whether a line is a header with a process id and only fields of these queries."""
     names = _words(line) if "," in line and "pid" in line else []
     return "pid" in names and set(names) <= _FIELDS and len(set(names)) == len(names)
 
@@ -231,7 +231,7 @@ def opens_apps(line: str) -> bool:
 def _listed(
     lines: Iterable[str], first: int, account: Account, opens: Callable[[str], object]
 ) -> Iterator[tuple[int, int, dict[str, str], dict[str, str]]]:
-    """Yield the lines of lists: number, when the list was made, what names the GPU, and the cells; count the others."""
+    """Yield the lists' lines: number, the list's time, what names the GPU, and cells; count the others."""
     names, comma = list[str](), None
     for number, line in whole_lines(lines, first, account):
         if not line:
@@ -241,7 +241,7 @@ def _listed(
             comma = "," if "," in line else None
             account.headers += 1
             continue
-        # in a list of pmon, the name of a process, which may hold blanks and commas, is the last cell
+        # pmon's last cell is a process name, which may hold blanks and commas
         cells = line.split(comma, max(len(names) - 1, 0) if opens is not opens_apps else -1)
         if not names or len(cells) != len(names):
             account.sort_out(number, line, reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER)
@@ -263,7 +263,7 @@ def _listed(
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Rows]:
-    """Yield one row a GPU and list; lines of one list lie no further apart than the slack, and name a process once."""
+    """Yield one row per GPU and list, whose lines are within the slack and name a process once."""
     slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
 
     def records() -> Iterator[dict[str, Any]]:
@@ -288,7 +288,7 @@ read_compute_apps = partial(_read_lists, opens=opens_apps)
 
 
 def _record(own: dict[str, Any]) -> dict[str, Any]:
-    """Return how many processes a GPU has and what memory they hold; None where that of one is not known."""
+    """Return a GPU's number of processes and their memory; None where one's is not known."""
     rows = own.pop("rows")
     running = [row for pid, row in rows.items() if pid != "-"]
     shown = next((name for name in ("fb", "used_gpu_memory", "used_memory") if name in next(iter(rows.values()))), "")
@@ -296,6 +296,6 @@ def _record(own: dict[str, Any]) -> dict[str, Any]:
     memory = None if not shown or None in sizes else round(sum(size for size in sizes if size))
     own |= {"gpu_processes": len(running), "gpu_process_memory_bytes": memory}
     if any("sm" in row for row in rows.values()):
-        # over five minutes of one process on an H100, its sm and that of dmon have the same mean: 59.2 and 59.4 %
+        # over five minutes of one process on an H100, the mean of its sm was 59.2 %, dmon's 59.4 %
         own["gpu_utilization_ratio"] = parse_quantity(running[0]["sm"], "%", "1") if len(running) == 1 else None
     return own

@@ -1,7 +1,6 @@
-"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: a clean block to rows at once, others by line.
+"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: clean blocks at once, others by line.
 
-What damage left is looked at closely: rows behind a torn part or NUL bytes, a header at the end of a row, and a last
-line that is cut.
+Damaged blocks are checked for rows behind a torn part or NUL bytes, a header at a row's end, and a cut last line.
 """
 
 import re
@@ -64,7 +63,7 @@ Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How a log is read: what declares a header, the columns of rows above any, whether dates above rows are times."""
+    """How a log is read: its header, columns of rows above any, whether dates above rows are times."""
 
     header: Callable[[str], Layout | None] = declare
     layout: Layout | None = None
@@ -85,7 +84,7 @@ class NvidiaSmi:
     sample: ClassVar[str] = "healthy/nvidia-smi.csv"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a line among the first begins a form, or without a header, rows are nvidia-smi's."""
+        """Return whether a first line begins a form, or without a header, rows are nvidia-smi's."""
         text = head_text(head)
         if is_plain(text):
             return True
@@ -95,7 +94,7 @@ class NvidiaSmi:
         return not declared and is_headerless(text.split("\n"))
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a log; one that holds a table from end to end is read as such."""
+        """Begin to read a log; one that is a table throughout is read as such."""
         text = _read_beginning(file)
         if options.columns is None and _begins_other_form(text):
             from gpureport.importers.nvidia_smi.blocks import read_blocks  # noqa: PLC0415 - as below
@@ -124,7 +123,7 @@ def _begins_other_form(text: str) -> bool:
 
 
 def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedProblem | None:
-    """Return why no row is left where all rows have another number of cells than was named; None otherwise."""
+    """Return why no row is left where all have another number of cells than named; else None."""
     if set(account.rejected) != {reasons.WRONG_CELLS}:
         return None
     row = account.examples[reasons.WRONG_CELLS][0].text.split(",")
@@ -133,7 +132,7 @@ def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedPro
 
 
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
-    """Return how the lines of a log are read, by its beginning and the query fields that a person named, if any."""
+    """Return how a log's lines are read, by its beginning and a person's query fields, if any."""
     place, header = next(find_headers(text), (len(text), None))
     before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
     dates = [match for line in before + after for match in _SLASHED.finditer(line)]
@@ -172,7 +171,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
 def read_query(
     lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
 ) -> Iterator[Rows]:
-    """Yield the rows of a log that can be believed; `per_tick` is how many a tick has, where a person said so."""
+    """Yield a log's credible rows; `per_tick` is a tick's number of rows, if given."""
     opening = opening or Opening()
     log = QueryLines(opening.header, account, opening.layout)
     parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first), log))
@@ -253,9 +252,9 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 
 
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
-    """Return the row that a line ends in, and what stands before it; None where it ends in no row.
+    """Return the row at a line's end, and what stands before it; None without one.
 
-    Where damage took the beginning, the row needs a stamp; where it took the end, the last cell counts as cut.
+    A row without its beginning needs a stamp; the last cell of one without its end counts as cut.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
     if len(cells) == width + 1 and not cells[-1].strip():
@@ -278,9 +277,9 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of one log: `layout` is in force, rows of `damaged` lines were left out, `dates` stand among rows.
+    """The lines of one log: its `layout`, rows left out of `damaged` lines, `dates` among rows.
 
-    Where headers begin with a `mark` they are whole ones, and a line that begins with it and is none is noise.
+    Where headers begin with a `mark`, they are whole; a marked line that is no header is noise.
     """
 
     header: Callable[[str], Layout | None]
@@ -293,7 +292,7 @@ class QueryLines:
     mark: str = ""
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield the rows of a block, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
+        """Yield a block's rows, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
         self.ended, layout = piece.last, self.layout
         if scanned is not None and layout is scanned[0]:
             (cells, odd), columns = scanned[1], layout.columns
@@ -323,13 +322,13 @@ class QueryLines:
         yield from self._rows_of(layout, lines, numbers)
 
     def _sort(self, number: int, line: str, *, cut: bool) -> str | None:
-        """Return the row that a line ends in, None for a header and for what is no row."""
+        """Return the row at a line's end, None for a header or no row."""
         self.account.note(*[_CUT_NOTE] if cut else [])
         # of a line that lost a part to NUL bytes the end is looked at
         torn, nul, text = line.rpartition("\0")
         text = text.strip("\r\ufeff")
         header = self._header(text)
-        # a log that was killed inside a line and appended to has its next header behind that
+        # a log killed inside a line and appended to has its next header behind that
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
         if header is None and heading and len(text) <= _LONGEST and (at := text.rfind(heading)) > 0:
             header = self._header(text[at:])
@@ -356,7 +355,7 @@ class QueryLines:
         return None
 
     def _header(self, text: str) -> Layout | None:
-        """Return the layout a line declares; what is left of a torn header lacks columns, or has one twice."""
+        """Return the layout a line declares; torn headers lack columns, or repeat one."""
         found, layout = self.header(text.strip()) if "\ufffd" not in text else None, self.layout
         if found is None or layout is None or found == layout or self.mark:
             return found
@@ -385,7 +384,7 @@ class QueryLines:
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:
-        """Take the part of another line that stands before a row; a message of the driver counts as a line."""
+        """Take the part of another line before a row; a driver message counts as a line."""
         if find_message_kind(text):
             self.account.message(number, text)
         elif text:
@@ -393,7 +392,7 @@ class QueryLines:
             self.damaged.append(number)
 
     def _rows_of(self, layout: Layout | None, lines: list[str], numbers: list[int]) -> Iterator[tuple[Layout, Rows]]:
-        """Yield lines as rows; those with a cell that is not what its column holds are rejected."""
+        """Yield lines as rows; an invalid cell rejects its line."""
         if layout is None or not lines:
             return
         rows, faults = _decode(layout.columns, scan("\n".join([*lines, ""]).encode(), layout)[0], np.array(numbers))
@@ -413,7 +412,7 @@ class QueryLines:
 
 
 def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows and their faults; a last number without the unit that most others have is cut, which is one."""
+    """Return rows and their faults, as a cut last number without the unit of most others."""
     rows, faults = decode(columns, cells, lines)
     if columns[-1].unit:
         bare = integers(pc.match_substring_regex(cells[-1].dictionary, r"[0-9]\s*$")) == 1
@@ -426,6 +425,6 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
 
 
 def names_gpus(rows: Rows) -> bool:
-    """Return whether a column names the GPU of any row; a model names none."""
+    """Return whether a column names any row's GPU; a model names none."""
     columns = (rows.data.get(name) for name in NAMES if name != "model")
     return any(isinstance(column, Texts) and bool((column.codes >= 0).any()) for column in columns)

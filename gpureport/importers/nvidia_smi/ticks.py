@@ -1,8 +1,8 @@
-"""Rows of a query log in which no column names a GPU: each place in a tick is one GPU.
+"""Rows of a query log whose columns name no GPU: each place in a tick is one GPU.
 
-At every tick nvidia-smi writes one row a GPU, always in the same order, and then waits. So rows come in ticks of one
-size, told by the gaps between their stamps; where a tick takes so long that gaps tell nothing, a slow column such as
-the memory in use repeats itself after as many rows as there are GPUs.
+At every tick nvidia-smi writes one row per GPU, in a constant order, then waits. So the gaps between stamps show
+the size of ticks; where ticks are too slow for that, a slow column such as
+the memory in use repeats itself after one row per GPU.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ _PLACES = "No column tells the GPUs apart: each is a place in the tick ({})."
 
 
 class _Ticks(NamedTuple):
-    """How many rows a tick has, what shows it, and the gap beyond which rows are of two ticks, None if none tells."""
+    """Rows per tick, what shows it, and the gap that separates ticks, None if none does."""
 
     size: int
     evidence: str
@@ -50,7 +50,7 @@ class _Ticks(NamedTuple):
 
 
 def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
-    """Return how many rows a tick holds, by the first rows of a log; `at` counts them and those lost between."""
+    """Return the rows per tick, by a log's first rows; `at` counts them and those lost between."""
     times = times[:_HEAD]
     if len(times) < 2 * _FEWEST_TICKS:
         return None
@@ -64,20 +64,20 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
     for limit in np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).tolist():
         apart = gaps > limit
         inside, between = gaps[~apart], gaps[apart]
-        # stamps of whole seconds put all rows of a second together, whoever wrote them
+        # stamps of whole seconds merge all rows of a second, whoever wrote them
         told = len(between) >= _FEWEST_TICKS and np.median(between) >= _SILENCE * max(limit, resolution)
         if not told or not len(inside) or np.median(inside) > _TOGETHER:
             continue
-        # the last tick may be cut, so only those that another one follows count
+        # the last tick may be cut, so only ticks before another count
         sizes = np.diff(np.flatnonzero(np.concatenate([[True], apart])))
         size = int(np.bincount(sizes).argmax())
         alike = float((sizes == size).mean())
-        # of limits that part the rows equally well the largest bears the longest stall within a tick
+        # of equally good limits, the largest bears the longest stall within a tick
         if 1 < size <= _MOST and alike >= most and (sizes > size).mean() <= _LARGER:
             best, most = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit)), alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
-    # rows of a tick that never differ while those of different ticks do are of one GPU, written twice
+    # equal rows in a tick, unlike those of different ticks, are one GPU's, written twice
     copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
     return None if copies else best
 
@@ -99,9 +99,9 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, account: Account) -> Iterator[Rows]:
-    """Yield rows, with their place in their tick as the index of the GPU where no column names one.
+    """Yield rows, indexed by their place in the tick where no column names the GPU.
 
-    A tick that goes on in the next block is judged by what is known of it. `per_tick` is the size of one, where given.
+    A tick that continues in the next block is judged by what is known of it. `per_tick` is its size, if given.
     """
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
@@ -154,7 +154,7 @@ def _numbered(rows: Rows, places: IntArray, size: int) -> Rows:
 
 
 def _swap_back(times: IntArray) -> IntArray:
-    """Return the order of rows in which two neighbouring lines that were swapped have their places again."""
+    """Return the order of rows that restores two swapped neighbouring lines."""
     order, padded = np.arange(len(times)), np.concatenate([[times.min()], times, [times.max()]])
     back = np.flatnonzero(np.diff(times) < 0)
     back = back if len(back) <= _SWAPPED * len(times) else back[:0]
@@ -164,7 +164,7 @@ def _swap_back(times: IntArray) -> IntArray:
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
-    """Return rows without stamps with the time of the date above them; where none names GPUs, each is a place below."""
+    """Return rows without stamps with the date above them as time; where none names GPUs, their place does."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows

@@ -1,4 +1,4 @@
-"""What a person says of the columns of a table that no importer knows: a map, read from TOML."""
+"""A person's map of the columns of an unknown table, read from TOML."""
 
 from collections.abc import Mapping as AnyMapping
 from pathlib import Path
@@ -20,7 +20,7 @@ _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit
 
 
 class MappedColumn(NamedTuple):
-    """A column of a table: `unit` is that of a cell that states none, `gpu` None where no GPU is named."""
+    """A column of a table: `unit` applies to cells that state none, `gpu` is None without a GPU."""
 
     heading: str
     metric: str
@@ -29,10 +29,10 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """The columns of a table that hold metrics, and the headings of its time and of the GPU's number, if any.
+    """A table's columns of metrics, and the headings of its time and GPU number, if any.
 
-    `format` is ISO, one of EPOCHS, or a pattern of strptime; `zone` that of stamps that name none; without a
-    `delimiter` the header shows what parts cells.
+    `format` is ISO, one of EPOCHS, or strptime's; `zone` that of stamps without one; without a
+    `delimiter` the header shows it.
     """
 
     columns: tuple[MappedColumn, ...]
@@ -57,7 +57,7 @@ def read_column_map(path: Path) -> Mapping:
     """Read a map.
 
     Raises:
-        SettingsError: when it is missing, not TOML, or says what cannot be.
+        SettingsError: when it is missing, not TOML, or invalid.
     """
     where, content = str(path), read_toml(path, "see docs/how-to/read-logs.md").content
     check_keys(where, "the map", content, "columns delimiter device time")
@@ -77,7 +77,7 @@ def read_column_map(path: Path) -> Mapping:
 
 
 def read_column(where: str, heading: str, said: Any, *, by_row: bool) -> MappedColumn:
-    """Return what a map says of a column; `by_row` says that another column of the table names the GPU."""
+    """Return a map's entry for a column; `by_row`: another column names the GPU."""
     column = f"column {heading!r}"
     said = get_typed(where, {column: said}, column, dict)
     check_keys(where, column, said, "device metric unit")

@@ -1,7 +1,6 @@
-"""What an importer is: it recognises a source by its content and yields its series in batches.
+"""What an importer is: it recognises a source by content and yields its series in batches.
 
-Series come in batches so that a log of any size is read with bounded memory; what is known about the run is
-complete only when the last batch is out.
+Batches bound the memory for a log of any size; what is known about the run is complete after the last one.
 """
 
 from dataclasses import dataclass, field, replace
@@ -28,18 +27,18 @@ SEARCHED_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options that select or place rows, and so belong to a run's identity.
+    """Options that select or place rows, and so are part of a run's identity.
 
     Attributes:
         tz: zone of stamps that name none.
         gpus: indices of the GPUs to keep; all when None.
         columns: query fields of a log without a header, in order.
-        interval: seconds between ticks of a log without time stamps.
-        gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
-        map: what the columns of a table are that no importer knows.
-        around: first and last local time of the log a file lies beside, in microseconds; no option, but what a file
-            that writes no date is dated by.
-        as_logged: whether system metrics of MLflow stay where they were logged, an interval after they were read.
+        interval: seconds between ticks of a log without stamps.
+        gpus_per_tick: rows per tick of a log whose columns do not tell GPUs apart.
+        map: meanings of an unknown table's columns.
+        around: first and last local time, in microseconds, of the log beside a file; no option, but what
+            dates a file without dates.
+        as_logged: whether MLflow's system metrics keep their logged times, an interval after reading.
     """
 
     tz: str | None = None
@@ -60,8 +59,8 @@ class ReadOptions:
 class Labels:
     """What a person says about a run, or a file beside its logs; not part of its identity.
 
-    `table` labels runs too; its tags yield to those given here. `gpu_model` is that of GPUs that the log names no model
-    of, `step` the optimization step.
+    `table` labels runs too; its tags yield to those given here. `gpu_model` applies to GPUs without a model in the
+    log, `step` is the optimization step.
     """
 
     name: str | None = None
@@ -73,7 +72,7 @@ class Labels:
     table: "LabelTable | None" = None
 
     def applied(self, run: Run) -> Run:
-        """Return a run with these labels; what they do not say stays as it was."""
+        """Return a run with these labels; the rest stays as it was."""
         labelled = replace(
             name_gpu_models(run, self.gpu_model),
             name=self.name or run.name,
@@ -85,9 +84,9 @@ class Labels:
         return self.look_up(labelled)
 
     def find_work(self, quality: Quality) -> Work | None:
-        """Return what a run accomplished; None where it is not said of this run.
+        """Return what a run accomplished; None where nothing is said of it.
 
-        An unfinished recording holds a part of its job at most, so what is said of all runs need not be true of it.
+        An unfinished recording holds only part of its job, so a statement about all runs may not apply.
         """
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
@@ -96,7 +95,7 @@ class Labels:
         return replace(self, work=self.work and replace(self.work, is_common=True))
 
     def look_up(self, run: Run) -> Run:
-        """Return a run, labelled with these labels, with the tags that the table has for it."""
+        """Return a run with these labels, and the table's tags for it."""
         if self.table is None:
             return run
         return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
@@ -114,9 +113,9 @@ class Outcome:
     Attributes:
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
-        columns: headings of a table, and the metric or attribute that each became.
-        timezone: zone the source itself states, so that its times are UTC; None where it states none.
-        tags: what the source says of the whole run, by the names of `label_tags`.
+        columns: headings of a table, and the metric or attribute of each.
+        timezone: zone that the source states, so that its times are UTC; else None.
+        tags: the source's tags of the whole run, by the names of `label_tags`.
     """
 
     devices: tuple[Device, ...]
@@ -134,9 +133,9 @@ class Outcome:
 
 
 class DescribedSource(Protocol):
-    """What an importer says of itself; the reference page and messages are made of it.
+    """What an importer says of itself, for the reference page and messages.
 
-    Its `kind` is that of `Source.kind`, and `sample` a log of it below `sample_logs`, empty where there is none.
+    `kind` is that of `Source.kind`, `sample` a log of it below `sample_logs`, empty without one.
     """
 
     kind: ClassVar[str]
@@ -149,19 +148,19 @@ class Importer(DescribedSource, Protocol):
     """Reads one kind of source."""
 
     def identify(self, head: bytes) -> bool:
-        """Return whether the beginning of a source, as UTF-8 text, is of this kind."""
+        """Return whether a source's beginning, as UTF-8 text, is of this kind."""
 
     def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
-        """Begin to read a source, or raise a `SourceError` when it holds nothing that can be used."""
+        """Begin to read a source; raise `SourceError` when nothing in it can be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file, the importer that recognised it, and what a person called it (`-` for standard input).
+    """A file, its importer, and what a person called it (`-` for standard input).
 
     Attributes:
-        beside: whether it lies beside a log and is joined to it.
-        companion_of: place of the main log among those of its run, whose rows this GPU log adds metrics to; None for
+        beside: whether it is joined to a log that it lies beside.
+        companion_of: place, among the run's logs, of the main log that this GPU log adds metrics to; None for
             a main log.
     """
 
@@ -176,7 +175,7 @@ class Input:
 class TrainingFile:
     """A file with training metrics, and what a person called it.
 
-    One that lies `beside` the log was named by nobody, so that the run does without it where it must.
+    One found `beside` the log is optional: the run does without it where it must.
     """
 
     path: Path
@@ -185,7 +184,7 @@ class TrainingFile:
 
 
 def name_gpu_models(run: Run, model: str | None) -> Run:
-    """Return a run whose GPUs without a model have this one. A model that the log names is kept, with a note."""
+    """Return a run with this model for GPUs without one. A model from the log is kept, with a note."""
     if model is None:
         return run
     known, devices, notes = gpus.find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)

@@ -1,6 +1,6 @@
-"""Why a line is not in the series, which `docs/how-to/read-logs.md` explains, and the codes of reasons and notes.
+"""Why lines are not in the series, explained in `docs/how-to/read-logs.md`, and the codes of reasons and notes.
 
-A stored run keeps notes as text, so the code of a note is found by words of its text.
+A stored run keeps notes as text, so words of a note lead to its code.
 """
 
 import re
@@ -153,12 +153,12 @@ NOTE_CODES: dict[str, str] = {
 
 
 def find_note_code(note: str) -> str:
-    """Return the code of a note, empty for one that is not in the table."""
+    """Return a note's code, empty for one not in the table."""
     text = note.lower()
     return next((code for code, words in NOTE_CODES.items() if words in text), "")
 
 
 def find_reject_code(reason: str) -> str:
-    """Return a reason for rejecting in snake_case, without the column or heading that it names."""
+    """Return a reject reason in snake_case, without the column or heading it names."""
     known = next((code for start, code in _DETAILED.items() if reason.startswith(start)), reason)
     return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

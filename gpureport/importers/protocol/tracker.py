@@ -1,9 +1,9 @@
-"""Trackers of experiments: what is asked of one, what it answers, and which of its runs are meant.
+"""Experiment trackers: what is asked of one, what it answers, and which of its runs are meant.
 
 A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `claims` recognises a store,
-`open` gives it with what a `Store` has, and `record` makes a `Tracked` of a run with `build_tracked` of
-`tracker_series`. `"acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind also
-stands in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
+`open` gives it as a `Store`, and `record` makes a `Tracked` of a run with `build_tracked` of
+`tracker_series`. `"acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind is
+also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
 """
 
 import re
@@ -34,12 +34,12 @@ _OF_GPU = re.compile(r"system/(?:.+/)?gpu_[0-9]+(?=_)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which runs of a tracker are meant, and what a person knows that it did not record; None and empty for any.
+    """Which runs of a tracker are meant, and what a person adds to its records; None and empty for any.
 
-    `runs` are ids, beginnings of ids, or names, with `*` for any part; where none is given, every finished run with
-    hardware series is meant. `filter` is in the tracker's own words, `stage` the one to keep, `group` the name under
-    which several local recordings are one run, `throughput` the training metric that counts work, `map` a file that
-    says what series with names of a person's own mean.
+    `runs` are ids, beginnings of ids, or names, with `*` for any part; without any, every finished run with
+    hardware series is meant. `filter` is in the tracker's words, `stage` the one to keep, `group` the common name of
+    several local recordings of one run, `throughput` the training metric that counts work, `map` a file on
+    series with a person's own names.
     """
 
     runs: tuple[str, ...] = ()
@@ -58,11 +58,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run of a store that is not read yet; `status` is the tracker's word.
+    """An unread run of a store; `status` is the tracker's word.
 
-    `key` identifies it among the runs of all stores, where its id does not. `hardware` names its hardware series as
-    MLflow does, which says what they are of; `lacks` says why there are none where the store knows, `fault` why the run
-    cannot be read. One that is `deleted` is read by its id alone. `timezone` is None where the start is local time.
+    `key` identifies it among the runs of all stores, where its id does not. `hardware` names its hardware series in
+    MLflow's way, which shows their subjects; `lacks` says why there are none, if the store knows, `fault` why the run
+    cannot be read. A `deleted` one is read by its id only. `timezone` is None where the start is local time.
     """
 
     id: str
@@ -101,7 +101,7 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRun:
-    """A run that was not asked for by name and is not read: what a person calls it, why, and whether it can be read."""
+    """A run neither requested by name nor read: what a person calls it, why, and whether it can be read."""
 
     name: str
     reason: str
@@ -110,12 +110,11 @@ class SkippedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """What a tracker holds of one run, whose id is not known yet, and whose account counts points as lines.
+    """A tracker's content of one run without an id yet; its account counts points as lines.
 
-    `series` holds the rows of each device in the order of time, with columns as in `series_table.SCHEMA`. `state` is
-    another whenever the tracker holds more of the run. `attachments` are files kept with the run that may be logs of
-    its hardware, by name; `sources` are those that were used. `lasted` is when the tracker says it started and ended,
-    where that is not the span of its samples.
+    `series` holds each device's rows in order of time, with columns as in `series_table.SCHEMA`. `state` changes
+    whenever the tracker holds more of the run. `attachments` are the run's files that may be logs of its hardware, by
+    name; `sources` are those used. `lasted` is the tracker's start and end, where that is not the span of its samples.
     """
 
     run: Run
@@ -131,8 +130,8 @@ class Tracked:
 class TrackerRun(NamedTuple):
     """One run of a tracker, not read yet.
 
-    `key` identifies it among all runs of all trackers of its kind, `locator` is as a person can name it. One with a
-    `fault` is skipped where nobody named it.
+    `key` identifies it among all runs of trackers of its kind, `locator` is a person's name for it. One with a
+    `fault` is skipped unless named.
     """
 
     key: str
@@ -149,7 +148,7 @@ class TrackerRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRuns:
-    """The selected runs of a store, those left out unnamed, and the recordings that a group makes one run."""
+    """A store's selected runs, those left out unnamed, and the recordings that a group makes one run."""
 
     runs: tuple[TrackerRun, ...]
     skipped: tuple[SkippedRun, ...] = ()
@@ -157,16 +156,16 @@ class SelectedRuns:
 
 
 class Store(Protocol):
-    """What holds runs, what a person called it, and the recordings in it that a group makes one run."""
+    """What holds runs, what a person called it, and the recordings that a group makes one run."""
 
     where: str
     grouped: tuple[str, ...]
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs of an experiment, of all when None, that fit a filter; the newest first, deleted ones too."""
+        """Return an experiment's runs, all for None, that fit a filter; newest first, deleted ones too."""
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None if there is none. Its fault is raised."""
+        """Return the run of an id, deleted or not; None without one. Its fault is raised."""
 
 
 def _nothing(*_: object) -> None:
@@ -175,11 +174,11 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracker:
-    """Reads the stores of one kind of tracker; its kind stands before the colon of a locator.
+    """Reads the stores of one kind of tracker, which stands before the colon of a locator.
 
-    `claims` says whether a locator, file or folder is a store, by its content; `open` returns the store and the run
-    that it names. `keeps_files` says whether a folder is one in which the tracker keeps files of one run, which are
-    read with it; `refuse_folder` raises for one that is no store and in which it keeps something of its runs,
+    `claims` says whether a locator, file or folder is a store, by content; `open` returns the store and the run
+    that it names. `keeps_files` says whether the tracker keeps files of one run in a folder, to be
+    read with it; `refuse_folder` raises for a folder with run data that is no store,
     `refuse_skipped` for runs that must not be left out.
     """
 
@@ -195,7 +194,7 @@ class Tracker:
     sample: str = ""
 
     def runs(self, source: str, selection: Selection) -> SelectedRuns:
-        """Return the runs of a store that are meant, and those left out, or raise a `SourceError`."""
+        """Return a store's runs that are meant, and those left out, or raise `SourceError`."""
         store, named = self.open(source, selection)
         if grouped := store.grouped:
             selection = replace(selection, runs=(), experiment=None)
@@ -209,14 +208,14 @@ class Tracker:
         return SelectedRuns(runs=tuple(runs), skipped=tuple(skipped), grouped=grouped)
 
     def listed(self, source: str, selection: Selection) -> list[RunInfo]:
-        """Return what a store holds, the newest first, then what is deleted where all are wanted; reads no series."""
+        """Return a store's runs, newest first, then deleted ones where all are wanted; read no series."""
         runs = self.open(source, selection)[0].runs(selection.experiment, selection.filter)
         deleted = [run for run in runs if run.deleted and selection.latest is None]
         return [*[run for run in runs if not run.deleted][: selection.latest], *deleted]
 
 
 def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
-    """Return the store and the run that a locator names; the run is None if it names none."""
+    """Return the store and the run (or None) that a locator names."""
     store = source.removeprefix(prefix)
     if "#" not in store or path_exists(store):
         return store, None
@@ -231,7 +230,7 @@ def refuse_filter(wanted: str | None, hint: str) -> None:
 
 
 def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
-    """Part the runs that can be read from the reasons why others cannot, the first of which is raised if none can."""
+    """Part readable runs from the reasons against others; raise the first reason if none is readable."""
     faults = [run.fault for run in runs if run.fault is not None]
     kept = [run for run in runs if run.fault is None]
     if faults and not kept:
@@ -240,10 +239,10 @@ def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[S
 
 
 def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
-    """Return the runs that are meant, the earliest first, and those left out though nobody said so.
+    """Return the runs that are meant, earliest first, and those left out unrequested.
 
-    Runs named one by one come in the order they are named, and leave out none. Where none is named, or many at once,
-    those that cannot be read come last, however few are wanted.
+    Runs named one by one keep that order, and leave out none. Where none is named, or many at once,
+    unreadable ones come last, however few are wanted.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
@@ -269,7 +268,7 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs by start; those that started at once by name, numbers as numbers; last those without a start."""
+    """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
     together: list[list[tuple[int, RunInfo]]] = []
     for begin, run in sorted(((run.started, run) for run in runs if run.started), key=lambda pair: pair[0]):
         if not together or begin - together[-1][0][0] > _AT_ONCE:
@@ -280,14 +279,14 @@ def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
 
 
 def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
-    """Return the newest of the runs in their order, and those with a fault."""
+    """Return the newest of the runs in order, and those with a fault."""
     sound = sorted((run for run in runs if run.fault is None), key=lambda run: run.started or 0, reverse=True)
     newest = {run.id for run in sound[:latest]}
     return [run for run in runs if run.fault is not None or run.id in newest]
 
 
 def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
-    """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
+    """Return the run of an id, a beginning of one, or a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
     if not found and "*" in name:
@@ -308,9 +307,9 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
+    """Return the runs that ended and hold hardware series, without those nested in others, and the faulty.
 
-    Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
+    Monitoring that is on everywhere records the same hardware for a run and those nested in it.
     """
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]

@@ -82,10 +82,10 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
-    """The importer of the logs of a tool, which come in one or several forms; see `DescribedSource`.
+    """The importer of a tool's logs, of one or several forms; see `DescribedSource`.
 
-    `longest` are the bytes of a line at most, by the name of a form whose lines are longer than others. Where it can
-    `explain` why no row is left, the log is one of a machine, which is dated by the log it lies beside.
+    `longest` has the most bytes of a line for forms with longer lines than others. Where it can
+    `explain` missing rows, the log is one of a machine, dated by the log beside it.
     """
 
     kind: str
@@ -102,7 +102,7 @@ class ToolLog:
         return any(recognises(text) for _, recognises, _ in self.forms)
 
     def extract(self, file: RawFile, options: ReadOptions) -> extraction.Extraction:
-        """Begin to read a log, or raise a `SourceError` when it is of none of the forms, though a person says so."""
+        """Begin to read a log; raise `SourceError` when it is of no form, though a person says so."""
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
         for name, recognises, read in self.forms:
             if recognises(text):
@@ -117,14 +117,14 @@ class ToolLog:
 
 
 def first_lines(text: str, most: int = 20) -> list[str]:
-    """Return the first lines of a text that say anything, among which a heading or a header is looked for."""
+    """Return a text's first lines with content, to look for a heading or header."""
     return [line for line in text.splitlines() if line.strip()][:most]
 
 
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of the lines that are not empty; damaged ones, and a last one that is cut, are rejected."""
+    """Yield number and text of nonempty lines; damaged ones, and a cut last one, are rejected."""
     for number, line in enumerate(lines, first):
         if line and not line.isspace():
             if fault := damage(line) or ("" if may_be_cut or line.endswith("\n") else reasons.CUT_LAST_LINE):
@@ -136,9 +136,9 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the rows with as many cells as the header above them: number, what `find` made of the header, cells.
+    """Yield the rows with as many cells as their header: number, what `find` made of the header, cells.
 
-    Without a delimiter it is the one that the first line shows.
+    Without a delimiter, the first line shows it.
     """
     layout: T | None = None
     width = 0
@@ -165,7 +165,7 @@ def find_delimiter(header: str) -> str:
 
 
 def split_cells(text: str, delimiter: str = ",") -> list[str]:
-    """Return the cells of a line, blanks around them left out; none where its quotes are damaged."""
+    """Return a line's cells without blanks around; none where its quotes are damaged."""
     delimiter = delimiter or find_delimiter(text)
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
@@ -177,12 +177,12 @@ def split_cells(text: str, delimiter: str = ",") -> list[str]:
 
 
 def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
-    """Return whether a header is among the first lines of a text, of which `find` returns what it says."""
+    """Return whether a text's first lines include a header, of which `find` returns the content."""
     return any(find(split_cells(line)) is not None for line in first_lines(text))
 
 
 def parse_documents(text: str) -> list[Any] | None:
-    """Return the JSON documents of a text one after the other, None when it is not made of such."""
+    """Return a text's successive JSON documents, None when it is not made of such."""
     text, at = replace_half_characters(text), 0
     decoder, found = json.JSONDecoder(), list[Any]()
     while match := re.compile(r"[^\s,]").search(text, at):
@@ -205,7 +205,7 @@ _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return what a cell says of a metric in its base unit, None when it is not a value of it; its own unit wins."""
+    """Return a cell's metric in its base unit, None for an invalid value; its own unit wins."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     if match is None:
         return None if isinstance(cell, str) else headings.parse_quantity(cell, unit, metric)
@@ -222,9 +222,9 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
 def take_cells(
     record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Mapping[str, Meaning]
 ) -> Record:
-    """Put what cells say into a record: metrics, attributes, and others as text; return the record.
+    """Put cells into a record, and return it: metrics, attributes, and others as text.
 
-    A cell that holds no value of its metric is counted under the name the log gives it.
+    A cell without a valid value is counted under the log's name for it.
     """
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
@@ -245,7 +245,7 @@ def take_cells(
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Refuse GPUs of several machines that no UUID tells apart; `seen` keeps of each whether its GPUs are `named`."""
+    """Refuse GPUs of several machines without UUIDs; `seen` keeps whether each one's GPUs are `named`."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
@@ -273,14 +273,14 @@ def parse_with(text: str, pattern: str) -> Stamp:
 
 
 def split_devices(number: int, when: Stamp, devices: Mapping[int | None, Record]) -> Iterator[Record]:
-    """Yield what a line says of several devices, by the index of each GPU; None stands for the machine."""
+    """Yield what a line says of several devices, by GPU index; None is the machine."""
     for gpu, record in devices.items():
         name = {columns.HOST_ROW: True} if gpu is None else {"index": str(gpu)}
         yield {"line": number, TIME: when, **name, **record}
 
 
 def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[columns.Rows]]:
-    """Make a form of what yields records, whose time is a `Stamp`; further ones of a line get the next numbers."""
+    """Make a form of what yields records with a `Stamp` as time; further ones of a line get the next numbers."""
 
     @wraps(records)
     def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[columns.Rows]:

@@ -1,8 +1,8 @@
-"""Reads what DCGM records: `dcgmi dmon`, statistics of a job, CSV files of its fields, and what dcgm-exporter serves.
+"""Reads what DCGM records: `dcgmi dmon`, job statistics, CSV files of its fields, and pages of dcgm-exporter.
 
-- `dcgmi dmon` prints a heading with the tags of the fields, a line with their units, and a row per entity. The columns
-  follow the heading and never the order they were asked for in. There is no time in it, unless every line was stamped
-  by whatever it went through.
+- `dcgmi dmon` prints a heading of field tags, a line of units, and a row per entity. The columns
+  follow the heading, not the order asked for. It has no time, unless another program stamped
+  every line.
 - dcgm-exporter names the GPU of a series by the labels `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since 4.8.3),
   and `GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter.
 """
@@ -37,7 +37,7 @@ _LINE = re.compile(
 
 
 def _is_dmon(text: str) -> bool:
-    """Return whether a heading of dmon that names a field is among the first lines."""
+    """Return whether dmon's heading with a field is among the first lines."""
     found = [match["heading"] or "" for line in tools.first_lines(text) if (match := _LINE.fullmatch(line.strip()))]
     return any(tag in FIELDS for heading in found for tag in heading.split())
 
@@ -95,7 +95,7 @@ _SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
 
 @tools.form
 def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield a row at the start and one at the end of each job that `dcgmi stats` describes, for each of its GPUs."""
+    """Yield a row at the start and end of each job in `dcgmi stats`, for each of its GPUs."""
     found: list[tuple[int, str | None, dict[str, str]]] = []
     for number, text in tools.text_lines(lines, first, account):
         section, figure = _SECTION.fullmatch(text.strip()), _FIGURE.fullmatch(text.strip())
@@ -150,9 +150,9 @@ def _find_role(heading: str) -> str:
 
 
 def _find_table(header: list[str]) -> _Table | None:
-    """Return the columns of a header, None when it is not one of a table of DCGM's fields.
+    """Return the columns of a header, None when it is of no table of DCGM's fields.
 
-    A table with one reading a line is only known by its rows; its header has a GPU, a field and a value.
+    A table with one reading per line shows in its rows; its header has a GPU, a field and a value.
     """
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
@@ -176,7 +176,7 @@ def _is_table(text: str) -> bool:
 
 @field_form
 def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield the rows of a table; those with one reading each are held in memory."""
+    """Yield a table's rows; those with one reading each are held in memory."""
     hosts: dict[str, bool] = {}
     for number, (roles, fields), row in tools.table_rows(lines, first, account, _find_table):
         said = {role: row[place] for role, place in roles.items()}
@@ -212,7 +212,7 @@ _parse_labels = lru_cache(4096)(lambda text: dict(_LABEL.findall(text)))
 
 
 def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
-    """Return what names a GPU; refuse those of several machines without a UUID, of which `hosts` keeps the names."""
+    """Return what names a GPU; refuse those of several machines without a UUID; `hosts` keeps the names."""
     index = labels.get("gpu", "")
     said = {
         "uuid": labels.get("UUID") or labels.get("uuid"),
@@ -221,7 +221,7 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
         "bus_id": labels.get("pci_bus_id"),
         "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
     }
-    # of a query by (gpu, instance) the exporter is all that shows which machine it is
+    # in a query by (gpu, instance) only the exporter shows the machine
     host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
     tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
     return {name: text for name, text in said.items() if text}
@@ -229,7 +229,7 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
 
 @field_form
 def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield the samples of pages of dcgm-exporter; a line above a page that is a time is its time."""
+    """Yield the samples of pages of dcgm-exporter; a line with a time above a page is its time."""
     account.snapshot = True
     page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
     when: tools.Stamp = None
@@ -256,9 +256,9 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 @tools.form
 def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows that the answers hold, in the order of time.
+    """Yield the rows of the answers, in order of time.
 
-    Raise a `SourceError` when they are too large, cut, errors, or of no metric of DCGM.
+    Raise `SourceError` when they are too large, cut, errors, or of no DCGM metric.
     """
     held, size = list[str](), 0
     for line in lines:
@@ -286,7 +286,7 @@ def _refuse(what: str, hint: str = _QUERY) -> SourceError:
 
 
 def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list[Any]]]:
-    """Yield labels and samples of one answer: whole, its data, its result, or several in a list; an instant has one."""
+    """Yield labels and samples of one answer: whole, data, result, or several listed; an instant has one."""
     if isinstance(content, list) and depth <= _DEPTH:
         for each in content:
             yield from _find_series(each, depth + 1)
@@ -314,7 +314,7 @@ def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account
 
 
 def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:
-    """Take the tags that hold for the whole run; a run of several machines has the names of all."""
+    """Take the tags of the whole run; a run of several machines has all their names."""
     whole, found = 0, dict[str, Counter[str]]()
     for labels, samples in series:
         whole += len(samples)

@@ -1,12 +1,12 @@
-"""DCGM's fields by every name they go by, and the rows that readings of them make.
+"""DCGM's fields by every name, and the rows that their readings make.
 
-The names of a field: its symbol before and since DCGM 4.5, its number, and the short tag `dcgmi dmon` heads its column
-with (NVIDIA/DCGM dcgmlib/dcgm_fields.h and dcgmlib/src/dcgm_fields.cpp). dcgm-exporter 4.9.0 renames the fields that
-DCGM 4.7 deprecates; eleven of them change their unit with the name (its release notes; numbers 1600 to 1648 in
-go-dcgm). So the name tells the unit, unless a relabelling left an old name over a new unit, and except for
+A field's names: its symbol before and since DCGM 4.5, its number, and the short tag in `dcgmi dmon`'s
+heading (NVIDIA/DCGM dcgmlib/dcgm_fields.h and dcgmlib/src/dcgm_fields.cpp). dcgm-exporter 4.9.0 renames fields that
+DCGM 4.7 deprecates; eleven of them change their unit too (its release notes; numbers 1600 to 1648 in
+go-dcgm). So the name tells the unit, unless a relabelling kept an old name for a new unit, and except for
 `DCGM_FI_DEV_GPU_UTIL_RATIO`, which is in per cent in DCGM 4.5 and 4.6.
 
-Fields of whose unit NVIDIA's own sources disagree are kept as text: NVLink throughput (NVIDIA/dcgm-exporter#472),
+Fields whose unit differs between NVIDIA's own sources are text: NVLink throughput (NVIDIA/dcgm-exporter#472),
 violation times, and PCIe throughput over NVML.
 """
 
@@ -95,9 +95,9 @@ _MOST = 5_000_000
 
 
 class Reading(NamedTuple):
-    """What a line says: its number, the time, the names of a GPU, fields and cells.
+    """What a line says: its number, time, a GPU's names, fields and cells.
 
-    The others of its GPU and moment may come later on its `page`, which is held in memory.
+    Others of its GPU and moment may come later on its `page`, held in memory.
     """
 
     line: int
@@ -113,9 +113,9 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
-    """Yield a row of each GPU and moment, page by page in the order of time; `raw` readings are as DCGM gave them.
+    """Yield a row per GPU and moment, page by page in order of time; `raw` readings are as DCGM gave them.
 
-    Raise a `SourceError` when a page has too many readings, or a field has another unit than its name states.
+    Raise `SourceError` when a page has too many readings, or a field's unit contradicts its name.
     """
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}

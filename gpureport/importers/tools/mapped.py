@@ -1,7 +1,7 @@
-"""Reads a table with headings that only its writer knows: a map names the metric that each column holds.
+"""Reads a table with its writer's own headings: a map names each column's metric.
 
-Numbers are read as wrapper scripts write them: `+27.0°C`, `38 °C`, `1,024`, `2117MB`. Where no map is given, one to
-start from says what the header proves of its columns.
+Numbers are as wrapper scripts write them: `+27.0°C`, `38 °C`, `1,024`, `2117MB`. Without a map, a draft of
+one has what the header proves of its columns.
 """
 
 import json
@@ -29,7 +29,7 @@ _LISTED, _MOST_COLUMNS = 30, 200
 
 
 class Mapped:
-    """The importer of tables with a map; it recognises nothing by itself."""
+    """The importer of tables with a map; it recognises none by itself."""
 
     kind: ClassVar[str] = "mapped"
     title: ClassVar[str] = "table with a map"
@@ -44,7 +44,7 @@ class Mapped:
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a table.
 
-        Raise a `SourceError` when no map was given; with a draft of one where the header proves what a column holds.
+        Raise `SourceError` without a map; with a draft of one where the header proves a column's content.
         """
         text, told = source_text.head_text(source_text.head(file.again(), HEAD_BYTES)), options.map
         if told is None:
@@ -68,7 +68,7 @@ _INDEX = re.compile(r"(?:gpu)?[ :_]*(\d{1,4})[ :_]*", re.IGNORECASE | re.ASCII)
 def read_mapped(
     lines: Iterable[str], first: int, account: Account, told: Mapping, delimiter: str
 ) -> Iterator[tools.Record]:
-    """Yield the rows of a table whose columns a map names; other cells are kept as text where the row is one GPU's."""
+    """Yield the rows of a table with a map; other cells are text where the row is one GPU's."""
     meanings = {column.heading: (column.metric, column.unit) for column in told.columns}
 
     def find(cells: list[str]) -> list[str] | None:
@@ -105,9 +105,9 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell of a table parted by semicolons with a dot as its decimal sign, as spreadsheets mean its comma.
+    """Return a cell of a semicolon-separated table with a decimal dot for the comma of spreadsheets.
 
-    Several commas, or one above a dot, part thousands.
+    Several commas, or one above a dot, separate thousands.
     """
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
@@ -119,7 +119,7 @@ _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE |
 
 
 def draft_map(text: str) -> str:
-    """Return a map for the beginning of a table, empty where no header proves what one of its columns holds."""
+    """Return a map for a table's beginning, empty where no header proves a column's content."""
     for line in text.splitlines():
         for delimiter in _DELIMITERS:
             cells = tools.split_cells(line, delimiter)
@@ -157,7 +157,7 @@ def _draft(header: Sequence[str]) -> Iterator[str]:
 
 
 def _prove(heading: str) -> tuple[headings.ColumnName | None, int]:
-    """Return what a heading says of its column, and the number of its GPU, 0 where it names none."""
+    """Return what a heading says of its column, and its GPU number, 0 for none."""
     of_gpu = _GPU.search(heading)
     bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
     found = headings.recognise_column(bare, headings.GPU_COLUMNS)

@@ -1,14 +1,14 @@
-"""Reads the logs of monitors: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
+"""Reads monitors' logs: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
 
-- gpustat cuts watts and MiB to whole ones, so that power is up to 1 W and memory up to 1 MiB below what it was
-  (gpustat 1.1.1, core.py). The time is taken after all GPUs were asked, in the local time of the machine.
-- nvtop prints an array of GPUs, without a time; `mem_util` is the share of the memory that is used.
-- all-smi writes an object a moment, in UTC, between frames that say how it records.
-- tegrastats of a Jetson prints a line a moment. CPU and GPU share the memory, which stands in the series of the
-  machine, and no rail of power is the GPU's alone: they are kept as text, in mW.
+- gpustat truncates watts and MiB, so that power is up to 1 W and memory up to 1 MiB too low
+  (gpustat 1.1.1, core.py). The time is local, taken after all GPUs were asked.
+- nvtop prints an array of GPUs, without a time; `mem_util` is the share of memory used.
+- all-smi writes an object per moment, in UTC, between frames on how it records.
+- tegrastats of a Jetson prints a line per moment. CPU and GPU share the memory, kept in the machine's
+  series, and no power rail is the GPU's alone: they are text, in mW.
 - nvitop's headings are `<tag>/<device>/<metric (unit)>/<statistic>` (nvitop 1.7.2, api/collector.py).
-- W&B's names are `system.gpu.0.powerWatts`, with this prefix, another one or none (wandb gpu_stats). `cpu` is what the
-  process used, `cpu.{i}.cpu_percent` what each core did. `/l:node1` behind a name stands for another machine.
+- W&B's names are `system.gpu.0.powerWatts`, with this prefix, another or none (wandb gpu_stats). `cpu` is the
+  process's use, `cpu.{i}.cpu_percent` each core's. `/l:node1` behind a name is another machine.
 """
 
 import re
@@ -36,16 +36,16 @@ _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "d
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents, pretty-printed or one a line; refuse GPUs of several machines without a uuid.
+    """Yield the rows of documents, pretty-printed or one per line; refuse GPUs of several machines without a uuid.
 
-    `gpus` and `time` are the keys of a document; empty where it is the list of GPUs, in their order, without a time.
+    `gpus` and `time` are a document's keys; empty where it is the ordered list of GPUs, without a time.
     """
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
         several = [one for each in found for one in (each if gpus and isinstance(each, list) else [each])]
         contents = [one if gpus else {"": one} for one in several]
-        # frames of all-smi that say how it records have a schema in place of GPUs
+        # all-smi's frames on how it records have a schema in place of GPUs
         listed: list[Any] = [
             one.get(gpus, [] if "schema" in one else 0) if isinstance(one, dict) else 0 for one in contents
         ]
@@ -75,7 +75,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
 def _documents(
     lines: Iterable[str], first: int, account: Account, kind: type | tuple[type, type] = (dict, list)
 ) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
-    """Yield lines and documents, from a bracket that opens a line to the one that closes it; others are rejected."""
+    """Yield lines and documents, from a bracket that opens a line to its closing one; others are rejected."""
     held: list[tuple[int, str]] = []
     size = 0
     for number, text in tools.text_lines(lines, first, account, may_be_cut=True):
@@ -104,7 +104,7 @@ def _reject(held: Iterable[tuple[int, str]], reason: str, account: Account) -> N
 
 
 def _opens(*keys: str) -> Callable[[str], bool]:
-    """Return what recognises a document that has keys; a damaged line may stand above it."""
+    """Return what recognises a document with keys; a damaged line may precede it."""
     return lambda text: bool(re.search(r"^\ufeff?[{[]", text, re.MULTILINE)) and all(f'"{key}"' in text for key in keys)
 
 
@@ -168,7 +168,7 @@ _Windows = tuple[int | None, int | None, list[tuple[int, int | None, str, bool]]
 
 
 def _find_windows(header: list[str]) -> _Windows | None:
-    """Return the columns a header names, None where it is not one of a collector; of several collections the first."""
+    """Return a header's columns, None where it is not a collector's; of several collections the first."""
     places = {heading: place for place, heading in reversed(list(enumerate(header)))}
     found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
     found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=lambda one: one[0])
@@ -187,11 +187,11 @@ def _find_windows(header: list[str]) -> _Windows | None:
 
 @tools.form
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of the machine and of each GPU.
+    """Yield the rows of the machine and each GPU.
 
-    `collect()` gives the mean since `activate` or `clear` was called last. A script that never clears, as the one in
-    nvitop's README, writes means over an ever longer time: their differences, weighted with the time, are the means of
-    the windows between the rows.
+    `collect()` gives the mean since the last `activate` or `clear`. A script that never clears, as in
+    nvitop's README, writes means over an ever longer time: their differences, weighted with time, are the means of
+    the windows between rows.
     """
     known: _Windows | None = None
     before: tuple[int, float, dict[int, float]] | None = None
@@ -202,7 +202,7 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
         duration = None if lasted is None else parse_number(row[lasted])
         numbers = {place: parse_number(row[place]) for place, *_, is_mean in figures if is_mean}
         means = values = {place: mean for place, mean in numbers.items() if mean is not None}
-        # a collection that was cleared is as old as the row before, one that goes on is older by what that was
+        # a cleared collection is as old as the row before; one that goes on adds that row's age
         if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
             values = {}
             for place, _, name, _ in figures:
@@ -244,7 +244,7 @@ _TIMES = ("_timestamp", "timestamp")
 
 @lru_cache(4096)
 def _parse_name(text: str) -> tuple[int | None, str] | None:
-    """Return the GPU (None for the machine) and the metric that a name stands for, None for another name."""
+    """Return a name's GPU (None for the machine) and metric, None for another name."""
     match = _WANDB_NAME.fullmatch(text)
     if match is None or match["gpu"] is None:
         return match and (None, match["host"] or _CORE)
@@ -252,7 +252,7 @@ def _parse_name(text: str) -> tuple[int | None, str] | None:
 
 
 def _find_names(names: Iterable[str]) -> list[str] | None:
-    """Return names among which is a time and one that only W&B uses, None for others."""
+    """Return names that include a time and one that only W&B uses, else None."""
     held = list(names)
     found = [name for name in map(_parse_name, held) if name and name[0] is not None]
     known = not {*tools.WANDB, _ALLOCATED}.isdisjoint(metric for _, metric in found)
@@ -261,7 +261,7 @@ def _find_names(names: Iterable[str]) -> list[str] | None:
 
 @tools.form
 def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool) -> Iterator[tools.Record]:
-    """Yield the rows of the machine and of each GPU, from a CSV or JSON lines."""
+    """Yield the rows of the machine and each GPU, from CSV or JSON lines."""
     rows: Iterable[tuple[int, Mapping[str, Any]]] = (
         (number, dict(zip(names, row, strict=True)))
         for number, names, row in tools.table_rows(() if json else lines, first, account, _find_names)
@@ -319,7 +319,7 @@ _Columns = tuple[int | None, list[_Column]]
 
 
 def _find_sensors(header: Sequence[str]) -> _Columns | None:
-    """Return the columns of a sensor log of GPU-Z, None where a line is not the header of one."""
+    """Return the columns of GPU-Z's sensor log, None for another line."""
     others: list[_Column] = []
     for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
         match = _GPUZ_HEADING.fullmatch(heading)
@@ -331,7 +331,7 @@ def _find_sensors(header: Sequence[str]) -> _Columns | None:
 
 
 def _find_devices(header: Sequence[str]) -> _Columns | None:
-    """Return the columns of GPUs among those of a training, None for another line."""
+    """Return the GPU columns among those of a training, None for another line."""
     found = [(place, match) for place, heading in enumerate(header) if (match := _LIGHTNING_HEADING.fullmatch(heading))]
     others: list[_Column] = [
         (place, int(match[1]), match[2], tools.LIGHTNING.get(match[2], ("", ""))) for place, match in found
@@ -344,7 +344,7 @@ def _find_devices(header: Sequence[str]) -> _Columns | None:
 def read_columns(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Columns | None]
 ) -> Iterator[tools.Record]:
-    """Yield the rows of each device; those that say nothing of one, as where training was logged alone, are noise."""
+    """Yield each device's rows; rows that say nothing of one, as for training alone, are noise."""
     for number, (time, others), row in tools.table_rows(lines, first, account, find):
         devices: Devices = {}
         for place, gpu, name, meaning in others:
