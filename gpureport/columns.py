@@ -35,7 +35,7 @@ def valid(column: _Column) -> BoolArray:
 
 
 def floats(column: _Column) -> FloatArray:
-    """Return numbers as float64, NaN where they are null; of one value alone an array as `repeat_value` makes it."""
+    """Return numbers as float64, NaN if null; of one value alone an array as by `repeat_value`."""
     values, length, nulls = _stored(column), len(column), column.null_count
     if nulls == length:
         return repeat_value(np.nan, length)
@@ -57,7 +57,7 @@ def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes that occur, lowest first, without negative ones, which mean null."""
+    """Return the codes that occur, lowest first, without negative ones (null)."""
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist()
 
 
@@ -72,7 +72,7 @@ def is_constant(values: npt.NDArray[Any]) -> bool:
 
 
 def to_arrow(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
-    """Return an Arrow array of a primitive type from values that cast to it, null where `where` is false."""
+    """Return an Arrow array of a primitive type from castable values, null where `where` is false."""
     bits = None if where is None or where.all() else pa.py_buffer(np.packbits(where, bitorder="little").data)
     if pa.types.is_boolean(kind):
         stored: npt.NDArray[Any] = np.packbits(values.astype(np.bool_), bitorder="little")
@@ -83,13 +83,13 @@ def to_arrow(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | N
 
 
 def nan_to_null(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
-    """Return an Arrow array of type `kind` from float64 values, null where they are NaN."""
+    """Return an Arrow array of type `kind` from float64 values, NaN as null."""
     where = ~np.isnan(values)
     return to_arrow(np.where(where, values, 0), kind, where)
 
 
 def categories(codes: npt.NDArray[Any], texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
-    """Return an Arrow dictionary array: `texts[code]` for each code, null where `where` is false."""
+    """Return an Arrow dictionary array: `texts[code]` per code, null where `where` is false."""
     return pa.DictionaryArray.from_arrays(to_arrow(codes, pa.int32(), where), strings_to_arrow(texts))
 
 

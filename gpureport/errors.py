@@ -11,7 +11,7 @@ from gpureport.redaction import redact_start, redact_text
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
 _MOST = 4000
-"""Characters of each part of an error: what a person gave is repeated in it, however long that was."""
+"""Characters of each part of an error, which repeats what a person gave, however long."""
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
@@ -19,14 +19,14 @@ Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
 """The same, and its code."""
 _NO_THREAD = "can't start new thread"
-"""What Python says where the system refuses one, for lack of memory or because of a limit."""
+"""What Python says where the system refuses one, for lack of memory or by a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
 """What the system says where a library does not fit into memory."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
 def describe_shortage(error: Exception) -> Problem | None:
-    """Return what is missing, and what to do, where an exception means too little memory; None for any other."""
+    """Return what is missing, and what to do, if an exception means too little memory."""
     if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _NO_SPACE.search(str(error))):
         return "there is not enough memory for it", "give less at a time, such as --from and --to, or more memory"
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
@@ -45,7 +45,7 @@ class GpureportError(Exception):
     """
 
     def __init__(self, where: str, what: str, hint: str, *, code: str = "") -> None:
-        """Keep the parts; joined, without the code, they are the exception's text. Copies are named by their URLs."""
+        """Keep the parts; joined, without the code, they are the text. Copies go by their URLs."""
         texts = (redact_text(name_by_url(text)) for text in (where, what, hint))
         middle = _MOST // 2
         where, what, hint = (text if len(text) <= _MOST else f"{text[:middle]} … {text[-middle:]}" for text in texts)
@@ -53,7 +53,7 @@ class GpureportError(Exception):
         self.where, self.what, self.hint, self.code = where, what, hint, code
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Let an error go to another process: its parts are kept beside the text that it is made of."""
+        """Let an error go to another process, with its parts beside its text."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # the stubs lack it
 
 

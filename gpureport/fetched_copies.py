@@ -1,4 +1,4 @@
-"""Local copies of what lies in buckets, and the URLs that every text names them by.
+"""Local copies of files in buckets, and the URLs that every text names them by.
 
 What lies in a bucket is read from a copy in a temporary folder, which is removed when the process ends. The copy of
 `s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so that a path becomes a URL by its beginning alone.
@@ -14,7 +14,7 @@ from pathlib import Path
 SCHEMES = ("s3", "gs", "az")
 """Schemes of buckets: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage."""
 _VARIABLE = "GPUREPORT_COPIES"
-"""Variable of the environment with the folder: processes that read logs for this one name them as it does."""
+"""Environment variable with the folder: processes that read logs for this one name them alike."""
 
 
 def copy_path(scheme: str, path: str) -> Path:
@@ -23,7 +23,7 @@ def copy_path(scheme: str, path: str) -> Path:
 
 
 def name_by_url(text: str) -> str:
-    """Return a text in which the path of each copy is the URL it was fetched from."""
+    """Return a text with the URL of each copy in place of its path."""
     folder = os.environ.get(_VARIABLE)
     for scheme in SCHEMES if folder else ():
         text = text.replace(f"{folder}/{scheme}/", f"{scheme}://")

@@ -1,4 +1,4 @@
-"""The tags that say whose a run is and where it ran: user, account, project, job and node, under one name each.
+"""The tags that say whose a run is and where it ran: user, account, project, job and node.
 
 They come from a table of jobs, from a file beside the log, from the labels of Prometheus, and from the environment of a
 recorded job. A run of a tracker may hold them under other names, which are read as well.
@@ -53,7 +53,7 @@ _OTHER_NAMES = {
     "job": "job_id",
     "node": "host hostname",
 }
-"""Tags and params that mean the same, beside the variables; the first that a run has counts."""
+"""Tags and params of the same meaning, beside the variables; the first of a run counts."""
 _SERIES_LABELS = {
     "job": "hpc_job",
     "node": "Hostname hostname node kubernetes_node",
@@ -93,12 +93,12 @@ def list_personal_tags() -> tuple[str, ...]:
 
 
 def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return params or tags of several origins by name, each origin before the one that wins over it."""
+    """Return params or tags of several origins by name; later origins win."""
     return tuple({name: value for layer in layers for name, value in layer}.items())
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return what several parts of a run state of it by name, values that differ listed."""
+    """Return what parts of a run state by name, values that differ listed."""
     values: dict[str, dict[str, None]] = {}
     for name, value in (pair for pairs in stated for pair in pairs):
         values.setdefault(name, {})[value] = None

@@ -10,7 +10,7 @@ MOST_SETTINGS_BYTES = _MIB
 MOST_RECORD_BYTES = _GIB
 """Bytes of one file of a tracker: the points of a metric, or the operations of a process."""
 MOST_SERIES_BYTES = 4 * _GIB
-"""Bytes of the series of a stored run, which are held in memory: about a thousand million rows."""
+"""Bytes of a stored run's series, held in memory: about a thousand million rows."""
 MOST_VALUE_BYTES = 16 * _MIB
 """Bytes of one value of a database."""
 MOST_PIPE_BYTES = 2 * _GIB

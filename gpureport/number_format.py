@@ -28,7 +28,7 @@ _FINEST = 1e-9
 _MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600
 """Days are easier to read than hours from two on."""
 _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
-"""Seconds below which a length has a decimal, and between which it is in milliseconds."""
+"""Seconds below which a length has a decimal, and between which it is in ms."""
 _SMALL_SHARE, _LEAST_SHARE = 10, 0.05
 """Per cent below which a share has a decimal, and would round to 0.0%."""
 _MANY = 10_000
@@ -40,7 +40,7 @@ def format_integer(value: float) -> str:
 
 
 def count_decimals(value: float, figures: int = _FIGURES) -> int:
-    """Return how many decimals show the significant figures of a value; none where it has as many before the point."""
+    """Return how many decimals show the significant figures of a value."""
     size = abs(value)
     if size < _FINEST or not math.isfinite(size):
         return 0
@@ -54,7 +54,7 @@ def format_number(value: float) -> str:
     if abs(value) < _FINEST:
         return "0"
     decimals = count_decimals(value)
-    # two ways to compute one figure, such as from times to the microsecond, must not print differently
+    # two ways to compute one figure must not print differently
     return _with_sign(f"{round(value, decimals + 3):,.{decimals}f}")
 
 
@@ -79,12 +79,12 @@ def _has_value(text: str) -> bool:
 
 
 def choose_unit(value: float, units: Units) -> tuple[str, float]:
-    """Return the largest unit of which a value holds at least one, or the smallest unit."""
+    """Return the largest unit that a value holds one of, or the smallest."""
     return next((unit for unit in units if abs(value) >= unit[1]), units[-1])
 
 
 def format_scaled(value: float, units: Units) -> str:
-    """Return a value in the unit in which it reads best: `49.9 GPU-min`."""
+    """Return a value in its most readable unit: `49.9 GPU-min`."""
     name, size = choose_unit(value, units) if value else units[min(2, len(units) - 1)]
     return f"{format_number(value / size)} {name}"
 
@@ -109,7 +109,7 @@ def format_percent(ratio: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a length of time in its two largest units, one that is zero left out: `7 min 34 s`, `3 days 4 h`."""
+    """Return a length of time in its two largest units, without a zero one: `7 min 34 s`, `3 days 4 h`."""
     if _SHORTEST <= seconds < _SHORT:
         return f"{1000 * seconds:.0f} ms"
     if round(seconds, 1) < _FEW_SECONDS:

@@ -40,7 +40,7 @@ class RecordedRun:
 
 
 def name_log(path: Path) -> str:
-    """Return the name under which the recorder wrote a log that may have been compressed since; empty for others."""
+    """Return the name under which the recorder wrote a log, perhaps compressed since; empty for others."""
     name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
     return name if name in LOGS else ""
 
@@ -52,7 +52,7 @@ def format_run_file(run: RecordedRun) -> str:
 
 
 def read_run_file(folder: Path) -> RecordedRun | None:
-    """Return what the run file of a folder says; None where there is none, or it is damaged."""
+    """Return what the run file of a folder says; None if missing or damaged."""
     import msgspec  # noqa: PLC0415 - most logs lie beside none
 
     try:

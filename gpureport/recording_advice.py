@@ -19,9 +19,9 @@ _QUERY = (
     "remapped_rows.pending,remapped_rows.failure,retired_pages.pending,clocks_event_reasons.active"
 )
 GPU_FIELDS = tuple(_QUERY.split(","))
-"""Fields that answer what a log of nvidia-smi can answer, with R530 and newer."""
+"""Fields that answer what an nvidia-smi log can answer, with R530 and newer."""
 IDENTITY_FIELDS = GPU_FIELDS[: GPU_FIELDS.index("memory.total") + 1]
-"""Fields that every command holds: they say when, which GPU, what it is and how much memory it has."""
+"""Fields of every command: when, which GPU, what it is and how much memory it has."""
 
 COUNTER_FIELDS = (
     "clocks_event_reasons_counters.sw_power_cap",
@@ -56,7 +56,7 @@ _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMM
 
 
 def find_raw_command(metric: Metric) -> str:
-    """Return the command that logs a metric where gpureport cannot be installed; empty when it takes another tool."""
+    """Return the command that logs a metric without gpureport installed; empty if another tool must."""
     if metric.recorded_by in {"dmon rxpci", "dmon txpci"}:
         return DMON_COMMAND
     if metric.scope is Scope.HOST:
@@ -72,14 +72,14 @@ def is_recorded(metric: Metric) -> bool:
 
 
 def choose_recording(metrics: Iterable[str]) -> str:
-    """Return what records metrics: the one command, and beside it those of tools for what it does not log."""
+    """Return what records metrics: the one command, and those of tools for the rest."""
     wanted = [BY_NAME[name] for name in metrics]
     ways = (RECORD if is_recorded(metric) else find_raw_command(metric) or metric.recorded_by for metric in wanted)
     return "; ".join(dict.fromkeys(ways))
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands that log metrics where gpureport cannot be installed; at least one."""
+    """Return the commands, at least one, that log metrics without gpureport installed."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

@@ -42,12 +42,12 @@ class TooLargeFileError(UnsafeFileError):
 
 
 def code_system_error(error: OSError, otherwise: str) -> str:
-    """Return the code of what the system says of a file; `otherwise` where it says nothing that has one."""
+    """Return the code of what the system says of a file, or `otherwise`."""
     return error.code if isinstance(error, UnsafeFileError) else _CODES.get(error.errno or 0, otherwise)
 
 
 def path_exists(path: str | Path) -> bool:
-    """Return whether there is a file or folder of this name; a name too long for a file has none."""
+    """Return whether this file or folder exists; a name too long for a file does not."""
     try:
         return Path(path).exists()
     except OSError:
@@ -55,7 +55,7 @@ def path_exists(path: str | Path) -> bool:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Return whether there is a folder of this name, as `path_exists` does."""
+    """Return whether this folder exists, as `path_exists` does."""
     return path_exists(path) and Path(path).is_dir()
 
 
@@ -83,7 +83,7 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
 
 
 def lies_within(path: Path, root: Path) -> bool:
-    """Return whether a file or folder lies in a folder once all links are followed."""
+    """Return whether a file or folder lies in a folder, links followed."""
     real, top = os.path.realpath(path), os.path.realpath(root)
     return real == top or real.startswith(top.rstrip(os.sep) + os.sep)
 

@@ -12,14 +12,14 @@ _FEWEST = 10
 """Distances in a row, each long enough for a log gap, from which on they are a pace (pragmatic: a collector that hangs
 ten times does not each time write a single sample in between)."""
 _CLOSE = 0.5
-"""Share of the mean distance below which a row is just behind another (pragmatic: a quarter of a recorder's beat)."""
+"""Share of the mean distance below which a row is just behind another (pragmatic: a quarter of a beat)."""
 _NOT_ALTERNATING = 0.1
-"""Share of the distances that may not alternate between short and long, where a recorder missed a row (pragmatic)."""
+"""Share of the distances that need not alternate, where a recorder missed a row (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
-    """A stretch, from its first sample to its last, so slowly sampled that elsewhere it would be full of gaps.
+    """A stretch, first to last sample, so slowly sampled that elsewhere it would be full of gaps.
 
     Times are microseconds, the interval is the median in seconds.
     """
@@ -48,7 +48,7 @@ def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     if not len(moved):
         return None
-    # the lower middle one, as importers take: a mean of two may be no distance of the log at all
+    # the lower middle one, as importers take: a mean of two may be no distance of the log
     interval = detect_paired_interval(moved) or _lower_median(moved) / 1e6
     slow = find_slow_stretches(times, interval)
     if slow:
@@ -83,7 +83,7 @@ def detect_paired_interval(moved: IntArray) -> float | None:
 
 
 def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:
-    """Return the stretches in which samples keep being farther apart than a log gap at this interval of the others."""
+    """Return the stretches in which samples keep farther apart than a log gap at this interval."""
     if np.count_nonzero(_gap(np.diff(times), interval)) < _FEWEST:
         return ()
     times = times[np.append(np.True_, np.diff(times) > 0)]

@@ -1,4 +1,4 @@
-"""The series of a recording: tables of known columns in a fixed order, in memory or read from a file when wanted."""
+"""The series of a recording: tables of known columns in a fixed order, in memory or read from a file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -40,7 +40,7 @@ TRAINING_SCHEMA: "pa.Schema" = pa.schema(
 
 
 class DeviceRows:
-    """The rows of one device in the order of time, of which columns are read one by one."""
+    """The rows of one device in order of time, with columns read one by one."""
 
     def __init__(self, schema: "pa.Schema", length: int, column: "Callable[[str], pa.ChunkedArray[Any]]") -> None:
         self.schema, self.column_names, self.column, self._length = schema, schema.names, column, length
@@ -65,7 +65,7 @@ class SeriesRows:
         *,
         in_memory: bool = False,
     ) -> None:
-        """Take how many rows each device has, in order, and what reads columns of the rows of devices."""
+        """Take the number of rows of each device, in order, and what reads their columns."""
         self.schema, self.in_memory, self._counts, self._read = schema, in_memory, counts, read
 
     def __len__(self) -> int:
@@ -125,7 +125,7 @@ def arrange_series(tables: Sequence["pa.Table"]) -> "pa.Table":
 
 
 def sort_by_time(table: "pa.Table", device: str | None = None) -> "pa.Table":
-    """Return the rows of one device in the order of time, under another id if given; itself where they are."""
+    """Return the rows of one device in order of time, under another id if given; itself if ordered."""
     times = columns.integers(table.column("timestamp"))
     if (times[1:] < times[:-1]).any():
         table = table.take(columns.to_arrow(np.argsort(times, kind="stable"), pa.int64()))
@@ -136,7 +136,7 @@ def sort_by_time(table: "pa.Table", device: str | None = None) -> "pa.Table":
 
 
 def collect_series(batches: Iterable["pa.Table"], devices: Iterable[str]) -> "pa.Table":
-    """Return tables of one device each as one series, in the order of devices."""
+    """Return tables of one device each as one series, in device order."""
     kept: dict[str, list[pa.Table]] = {}
     for batch in batches:
         kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)

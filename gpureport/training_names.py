@@ -60,7 +60,7 @@ _QUALITY = {
 }
 """Words for how good a model is, the ones that say most first."""
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
-"""Words beside those, of names that say nothing of a model: `loss_scale`, `loss_weight`, `error_count`, `loss_time`."""
+"""Further words in names that say nothing of a model: `loss_scale`, `loss_weight`, `error_count`."""
 _BATCH = {"step", "batch", "iter", "iteration"}
 _OF_STEPS, _MILLISECONDS = {"epoch", "it", *_BATCH}, {"ms", "msec", "milliseconds", "millis"}
 _VALIDATION = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
@@ -68,7 +68,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return a unit of work by its usual name: images are samples, iterations are steps; any other as it is."""
+    """Return the usual name of a unit of work: samples for images, steps for iterations; else the same."""
     return _UNITS.get(unit.lower(), unit)
 
 
@@ -90,7 +90,7 @@ def recognise_metric(name: str) -> TrainingName | None:
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
-    """Return what a throughput counts, empty where its name does not say; None where the words are none's."""
+    """Return what a throughput counts, empty if unnamed; None if the words are none's."""
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")
@@ -113,7 +113,7 @@ def recognise_evaluation(name: str) -> TrainingName | None:
 
 
 def is_batch_metric(name: str) -> bool:
-    """Return whether a metric's name says that it is of single batches, as `train_loss_step` is."""
+    """Return whether a metric's name, as `train_loss_step`, is of single batches."""
     return not _BATCH.isdisjoint(re.findall(r"[a-z]+", name.lower()))
 
 

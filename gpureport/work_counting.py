@@ -1,4 +1,4 @@
-"""Work counted from what a training loop logged: a rate of work, or the number of its step."""
+"""Work counted from what a training loop logged: a rate, or the number of its step."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ import numpy as np
 from gpureport.columns import FloatArray, IntArray
 
 FEWEST_POINTS = 3
-"""Points below which no rate of work is told (pragmatic): two hold a single distance, which may be a pause."""
+"""Points below which no rate is told (pragmatic): two hold one distance, perhaps a pause."""
 _LONGEST = 1e10
 """Seconds for which a point can speak: a rate of next to nothing would have it speak for longer than clocks count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
-"""Times the usual, of the time between points and of the work of a step, above which a pause passed (pragmatic)."""
+"""Ratio to the usual time between points, and work of a step, above which a pause passed (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def count_by_rates(
 
 
 def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, FloatArray] | None:
-    """Return each moment, in order, and the highest step at it; None for too few, or where the last is no higher."""
+    """Return each moment, in order, and its highest step; None for too few, or no rise."""
     order = np.lexsort((steps, times))
     stamps, counts = times[order], steps[order]
     last = np.append(np.diff(stamps) > 0, True)[: len(stamps)]
@@ -84,7 +84,7 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
 
 
 def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
-    """Return the steps done from each point to the next, and the usual number; a count that falls may begin anew.
+    """Return the steps from each point to the next, and the usual number; a falling count may begin anew.
 
     Its first number is then what was done since, unless it is above the usual one: a run that was resumed goes on.
     """
@@ -95,7 +95,7 @@ def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
-    """Return the steps that a counter tells, as far as it rose; None for fewer than two points.
+    """Return the steps that a counter tells, as far as it rose; None below two points.
 
     Where nobody knows when training began, what was done before the first point is left out.
     """
@@ -109,5 +109,5 @@ def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None)
 
 
 def _first_gain(step: float, usual: float) -> float:
-    """Return how many steps the first point speaks for; a counter that is far ahead goes on from an earlier run."""
+    """Return how many steps the first point speaks for; a counter far ahead goes on from an earlier run."""
     return max(step, min(usual, 1.0)) if 0 <= step <= usual else usual

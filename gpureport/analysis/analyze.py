@@ -1,4 +1,4 @@
-"""From a recording to findings: every rule once, in order, then where each GPU-second went."""
+"""From a recording to findings: every rule once, in order, then where the GPU time went."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
 def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
-    """Return all that can be said about one run; a rule that needs findings of one left out does without them."""
+    """Return all that can be said about one run; rules do without findings of rules left out."""
     run, context = recording.run, build_context(recording)
     unclear = list(answers.reject_mixed_gpus(run, rules))
     if unclear:
@@ -95,7 +95,7 @@ def build_context(recording: Recording) -> Context:
 
 
 def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Mapping[str, Spans]) -> dict[str, Spans]:
-    """Return when no job held each of several GPUs that were recorded one after another, never two at a time."""
+    """Return when no job held each GPU of several that were recorded in turn, never two at a time."""
     gpus = [one for one in series.values() if one.device.scope is Scope.GPU and len(one) >= SURE_READINGS]
     gpus = sorted(gpus, key=lambda one: (one.start[0], one.end[-1]))
     if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns
@@ -114,7 +114,7 @@ def trace_gpu_time(
     rules: Sequence[Rule] = RULES,
     devices: Collection[str] | None = None,
 ) -> dict[str, dict[str, FloatArray]]:
-    """Return the seconds of each class of GPU time in equal parts of the run: of each GPU, or of those asked for."""
+    """Return the seconds of each GPU time class in equal parts of the run, of all GPUs or of some."""
     if not analysis.gpu_time:
         return {}
     context = replace(build_context(recording), earlier_findings=analysis.findings)
@@ -152,7 +152,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
 
 
 def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
-    """Yield the rules, each behind those whose findings it needs, otherwise in the order given."""
+    """Yield each rule behind those whose findings it needs, otherwise in order."""
     left = list(rules)
     while left:
         made_later = {kind for rule in left for kind in rule.kinds}
@@ -162,7 +162,7 @@ def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
 
 
 def _add_advice(finding: Finding, known: RunFacts) -> Finding:
-    """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
+    """Return a finding with its advice; values on the wrong side of a limit become context."""
     evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
     advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
     return replace(advised, recommendation=choose.write_recommendation(advised, known))

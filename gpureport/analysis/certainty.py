@@ -1,4 +1,4 @@
-"""How sure a finding can be, by how many readings it rests on and how far apart they lie."""
+"""How sure a finding can be, by the number of its readings and their distance."""
 
 from gpureport.findings import Confidence
 
@@ -15,7 +15,7 @@ _RANK = list(Confidence)
 def confidence_by_readings(readings: int, interval: float = 0.0) -> Confidence:
     """Return high from five readings of one device on, medium from two, low for one.
 
-    It is low, too, where a finding states times and lengths and samples lie a minute or more apart.
+    Low, too, for a finding with times and lengths from samples a minute or more apart.
     """
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW

@@ -1,4 +1,4 @@
-"""What is said of each kind of finding, as `kinds.toml` has it: its names, its advice, and what it may follow from."""
+"""What `kinds.toml` says of each kind of finding: its names, its advice, and what it may follow from."""
 
 import re
 import tomllib
@@ -15,10 +15,10 @@ _OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
-    """A kind of finding that explains another one: any cause of it, and of that, where none is named.
+    """A kind of finding that explains another one: any cause of either, where none is named.
 
-    With `needs_place` it must name its devices and its time; otherwise it may stand for all of both. The time of what
-    it explains lies `during` it for at least 90%, `since` its beginning, or `ever`.
+    With `needs_place` it must name its devices and its time; otherwise it may stand for all. The time of what it
+    explains lies `during` it for at least 90%, `since` its beginning, or `ever`.
     """
 
     kind: str
@@ -31,19 +31,19 @@ class RootCause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindDescription:
-    """One kind of finding, by the name that it has in JSON and on the command line.
+    """One kind of finding, by its name in JSON and on the command line.
 
     Attributes:
-        says: the sentence of a finding, by its cause or by what its rule chooses by.
-        steps: names of the steps to take, the most promising first, by the cause of a finding; "" is any other.
+        says: the sentence of a finding, by its cause or what its rule chooses by.
+        steps: names of the steps to take, the most promising first, by cause; "" is any other.
         follows: kinds that may be its root, the preferred one first.
-        gpu_time_class: class of GPU time that its time counts to; empty where it claims none.
-        gpu_time_part: what its part of that class is called, as in "waiting for input, *for storage*".
-        cause_titles: titles of the causes that say more than that of the kind.
-        stretch: noun for one stretch of time of a finding, where several are counted.
-        always_loses_time: whether a finding without a figure of lost time lost an unknown amount, rather than none.
-        needs_gpus: whether a run without any GPU cannot be judged.
-        judges_few_samples: whether a handful of samples is enough, or the rule itself says that it is not.
+        gpu_time_class: class of GPU time that its time counts to; empty for none.
+        gpu_time_part: the name of its part of that class, as in "waiting for input, *for storage*".
+        cause_titles: titles of causes that say more than that of the kind.
+        stretch: noun for one stretch of time of a finding, to count them by.
+        always_loses_time: whether a finding without a figure of lost time lost an unknown amount, not none.
+        needs_gpus: whether a run without GPUs cannot be judged.
+        judges_few_samples: whether a handful of samples is enough, or the rule itself denies it.
         report: what a report says: `tells` the sentence on its findings, `why` its end by cause, `extent` how much
             there is, `do` what to do, `sure` what would settle a doubt, `tiles` figures to begin with.
     """
@@ -64,7 +64,7 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, **words: str) -> str:
-        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without its words.
+        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without it.
 
         The sentence of any case has `{why}` where its cases only say why.
         """
@@ -89,7 +89,7 @@ class KindDescription:
         ruled_out: Iterable[str] = (),
         **words: str,
     ) -> Finding:
-        """Return a finding of this kind, with the sentence of a case; that is its cause by default."""
+        """Return a finding of this kind, with the sentence of a case, by default its cause."""
         return Finding(
             kind=self.name,
             severity=severity,

@@ -28,7 +28,7 @@ def share_of(ratio: float) -> Amount:
 
 
 def count_of(number: int, noun: str) -> Amount:
-    """Return a count for a sentence; `noun` is the singular of what is counted."""
+    """Return a count for a sentence; `noun` is a singular."""
     return number, phrases.count_of(number, noun)
 
 
@@ -37,7 +37,7 @@ def unjudged(
 ) -> NotJudged:
     """Return that a kind cannot be judged on a device, or the whole run, without metrics.
 
-    The reason has `{}` in the place of each amount.
+    The reason has `{}` for each amount.
     """
     wanted = tuple(metrics)
     return NotJudged(
@@ -59,14 +59,14 @@ def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
 
 
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
-    """Return that a kind cannot be judged, since the readings of a metric cannot be right."""
+    """Return that a kind cannot be judged by a metric whose readings cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
     recording = "the same by another tool, such as DCGM"
     return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code="implausible_readings")
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
-    """Return that a recording, or the named part of it, is shorter than a kind must last."""
+    """Return that a recording, or a named part of it, is too short for a kind."""
     length = phrases.duration(covered)
     if length == phrases.duration(needed):
         # rounded to what is needed, it would deny itself
@@ -83,7 +83,7 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
 
 
 def too_few(kind: str, readings: int) -> NotJudged:
-    """Return that a recording has too few samples of each GPU to judge a kind."""
+    """Return that a recording has too few samples of each GPU for a kind."""
     return NotJudged(
         kind=kind,
         device=None,

@@ -17,11 +17,11 @@ _PAIR, _NAMED = 2, 8
 PEERS_MEAN = "median of the means of its peers"
 """Statistic of what the other GPUs did, beside the mean of one."""
 NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kept it"
-"""What is ruled out where memory shows what a job needs; one that takes a little at once and keeps it is usual."""
+"""What is ruled out where memory shows a job's need; taking a little at once and keeping it is usual."""
 
 
 def size_of(amount: float, whole: float) -> str:
-    """Return a size and the whole it is part of, the unit once where they share it: `9.9 of 22.5 GiB`."""
+    """Return a size and its whole, a shared unit once: `9.9 of 22.5 GiB`."""
     part, unit = size(amount).split(maxsplit=1)
     return f"{part if size(whole).endswith(unit) else size(amount)} of {size(whole)}"
 
@@ -33,10 +33,7 @@ def gpu_name(device: str) -> str:
 
 
 def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`.
-
-    Of more than can be read their number: `63 of 64 GPUs`.
-    """
+    """Return GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`, `63 of 64 GPUs`."""
     if len(devices) == 1:
         return gpu_name(devices[0])
     if set(devices) >= set(everybody):
@@ -56,7 +53,7 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def add_article(name: str) -> str:
-    """Return a name with its article, at the beginning of a sentence: `An A10`, `A T4`."""
+    """Return a name with its article, to begin a sentence: `An A10`, `A T4`."""
     is_spelt = not name[1:2].islower()
     return f"{'An' if name[:1] in ('AEFHILMNORSX' if is_spelt else 'AEIO') else 'A'} {name}"
 

@@ -22,7 +22,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """GPUs held without a break, and sustained work on some of them: of any in `window`, of each in `active`."""
+    """GPUs held without a break, and sustained work on some: of any in `window`, of each in `active`."""
 
     number: int
     interval: Interval
@@ -32,9 +32,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric of one device: mean and quantiles by the time of each sample (`seconds` in all), log gaps excluded.
+    """One metric of one device: mean and quantiles by time (`seconds` in all), log gaps excluded.
 
-    `below` has pairs of a limit and the share of time below it, of utilisation alone. `changes`, `repeated_ratio` and
+    `below` pairs limits with the share of time below, of utilisation alone. `changes`, `repeated_ratio` and
     `refresh_seconds` are always None.
     """
 
@@ -57,7 +57,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """What a counter of the driver rose by, and over log gaps; loads of the driver, and rises that no GPU can show."""
+    """What a counter of the driver rose by, and over log gaps; loads of the driver, and impossible rises."""
 
     total: float
     in_gaps: float
@@ -87,13 +87,13 @@ class DeviceStatistics:
     power_doubt: str = ""
 
     def metric(self, name: str) -> MetricSummary | None:
-        """Return the summary of one metric, None when it was not recorded."""
+        """Return the summary of one metric, None if not recorded."""
         return next((summary for summary in self.metrics if summary.metric == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageStatistics:
-    """What each device did in one stage of a run, by the rows that stage recorded."""
+    """What each device did in one stage of a run, by the rows of that stage."""
 
     stage: str
     statistics: tuple[DeviceStatistics, ...]
@@ -101,7 +101,7 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. Throttled is what lowered clocks cost: of a second at 80% of the reference clock, a fifth."""
+"""Classes of GPU time. Throttled is the cost of lowered clocks: at 80% of the reference clock, a fifth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Where the time of one GPU went from the first to the last sample, by class; `parts` by cause where known."""
+    """Where the time of one GPU went from first to last sample, by class; `parts` by cause if known."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -138,7 +138,7 @@ class GpuTime:
 
 
 def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
-    """Return the seconds of several GPUs in each class, each GPU given by its own."""
+    """Return the seconds in each class over several GPUs."""
     seconds: dict[str, float] = {}
     for name, amount in chain.from_iterable(times):
         seconds[name] = seconds.get(name, 0.0) + amount
@@ -147,7 +147,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """What an hour of one GPU costs, and where the price is stated; the amount is None where it is not."""
+    """What an hour of one GPU costs, None where unstated, and where the price is stated."""
 
     device: str
     amount: float | None
@@ -156,7 +156,7 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run cost by stated prices, in money and in carbon; `idle` is the part of idle and unused time.
+    """What a run cost by stated prices, in money and carbon; `idle` is the part of idle and unused time.
 
     Energy is that of all GPUs, and `counted` where the driver counted all of it; carbon is in grams of CO2 equivalent.
     """
@@ -173,7 +173,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return what the time a finding lost cost at most; None where the loss or a price is not known."""
+        """Return the highest cost of the time a finding lost, None where loss or price is unknown."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -182,7 +182,7 @@ class Cost:
 
 
 class Effect(StrEnum):
-    """What a clock event reason means for a busy GPU: by design or by choice, a fault, or not known."""
+    """What a clock event reason means for a busy GPU: by design or choice, a fault, or unknown."""
 
     BENIGN = "benign"
     HARMFUL = "harmful"
@@ -217,7 +217,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Distances between samples too short for a log gap and too long to own all of it, of the GPU with most."""
+    """Distances between samples too short for a log gap and too long to own all, of the GPU with most."""
 
     count: int
     longest_seconds: float
@@ -228,9 +228,9 @@ class Pauses:
 class Analysis:
     """All that was found out about one run.
 
-    `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once for
-    each group of devices. `coverage_ratio` is the share of the run's time, over all GPUs, that samples own. `in_turn`
-    says that several GPUs were recorded one after another, never two at a time.
+    `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once per
+    group of devices. `coverage_ratio` is the share of the run's time that samples own, over all GPUs. `in_turn` says
+    that several GPUs were recorded in turn, never two at a time.
 
     Attributes:
         run: the run.
@@ -267,13 +267,13 @@ class Analysis:
 
     @property
     def seconds(self) -> float:
-        """Time from the first to the last sample, without that between jobs and after the last."""
+        """Time from first to last sample, without that between jobs and after the last."""
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 
     @property
     def job_gpu_seconds(self) -> float:
-        """GPU time in which a job held a GPU, or may have: what shares of GPU time are shares of."""
+        """GPU time in which a job held a GPU, or may have: the whole that shares refer to."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property

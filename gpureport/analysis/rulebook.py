@@ -24,9 +24,9 @@ T = TypeVar("T")
 class Context:
     """What a rule may look at; what is of one device is keyed by its id.
 
-    `series` are the samples without the time in which no job held a GPU (`time_without_job`, of GPUs that have such
-    time), `all_series` all of them. `active` is from first to last sustained activity of each GPU that worked, `window`
-    that of any GPU. `jobs` are in the order of time, `earlier_findings` those of the kinds in the rule's `after`.
+    `series` are the samples without time in which no job held a GPU (`time_without_job`, of GPUs with such time),
+    `all_series` all. `active` is from first to last sustained activity of each GPU that worked, `window` of any GPU.
+    `jobs` are in order, `earlier_findings` of the kinds in the rule's `after`.
     """
 
     recording: Recording
@@ -47,7 +47,7 @@ class Context:
                 self._by_scope.setdefault(one.device.scope, {})[name] = one
 
     def cached(self, key: object, make: Callable[[], T]) -> T:
-        """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
+        """Return what any rule made for an equal key before; what it depends on belongs in the key."""
         for known, made in self._made:
             if known == key:
                 found: T = made
@@ -62,12 +62,12 @@ class Context:
 
     @property
     def work(self) -> Spans:
-        """From the first to the last sustained activity of any GPU in each job."""
+        """From first to last sustained activity of any GPU in each job."""
         return intervals.to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
 
     @property
     def whole_log(self) -> "Context":
-        """The same with all samples of every device, those without a job included."""
+        """The same with all samples of every device, also those without a job."""
         return replace(self, series=self.all_series or self.series)
 
     def full_series(self, device: str) -> DeviceSeries:
@@ -75,11 +75,11 @@ class Context:
         return self.all_series.get(device, self.series[device])
 
     def gpus(self) -> dict[str, DeviceSeries]:
-        """Return the series of each GPU that has samples, keyed by device id."""
+        """Return the series of each GPU with samples, by device id."""
         return self._by_scope.get(Scope.GPU, {})
 
     def hosts(self) -> dict[str, DeviceSeries]:
-        """Return the series of each host that has samples, keyed by device id."""
+        """Return the series of each host with samples, by device id."""
         return self._by_scope.get(Scope.HOST, {})
 
     def recorded(self, metric: str) -> bool:
@@ -91,12 +91,12 @@ class Context:
         return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
 
     def findings_on(self, device: str) -> tuple[Finding, ...]:
-        """Return earlier findings that concern a device, those without devices included."""
+        """Return earlier findings on a device, those without devices included."""
         return tuple(found for found in self.earlier_findings if not found.devices or device in found.devices)
 
 
 class Limits(dict[str, Threshold]):
-    """The limits of one rule: `limits.shortest` is a number in its base unit, `limits["shortest"]` the threshold."""
+    """The limits of one rule: `limits.shortest` is a number in base units, `limits["shortest"]` the threshold."""
 
     def __getattr__(self, name: str) -> float:
         """Return a limit as a plain number."""
@@ -105,12 +105,12 @@ class Limits(dict[str, Threshold]):
         raise AttributeError(name)
 
     def compare(self, metric: str, statistic: str, observed: float, relation: str, name: str) -> Evidence:
-        """Return a value beside the limit that made it count, in the unit of the limit."""
+        """Return a value beside the limit that made it count, in that limit's unit."""
         return compare_with_limit(metric, statistic, observed, relation, self[name])
 
 
 def compare_with_limit(metric: str, statistic: str, observed: float, relation: str, limit: Threshold) -> Evidence:
-    """Return a value, in the unit of the limit, beside the limit that made it count."""
+    """Return a value beside the limit that made it count, in that limit's unit."""
     return Evidence(
         metric=metric, statistic=statistic, observed=observed, unit=limit.unit, threshold=limit, relation=relation
     )
@@ -122,10 +122,10 @@ Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way to lose GPU time, or a family of ways that share a computation, as `rules.toml` declares it.
+    """One way to lose GPU time, or a family with a shared computation, as `rules.toml` declares it.
 
-    The condition is in paragraphs and list items, the first in short. `recording` is what to record besides metrics, in
-    words. With `whole_log` it looks at samples outside jobs as well.
+    The condition is in paragraphs and list items, the first in short. `recording` says what to record besides metrics.
+    With `whole_log` it sees samples outside jobs as well.
     """
 
     judge: Judge
@@ -155,7 +155,7 @@ _SHARED, _METRICS = _SAID.pop("@limits"), _SAID.pop("@metrics")
 
 
 def _add_shared(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return limits with those that several rules share, which stand first."""
+    """Return limits with those that rules share, which stand first."""
     return {key: _SHARED[key] for key in said.get("shared", ())} | {key: said[key] for key in said if key != "shared"}
 
 
@@ -189,7 +189,7 @@ def rule(name: str) -> Callable[[Judge], Rule]:
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds whose time counts to each class of GPU time, in the order of the rules."""
+    """Return the kinds that count to each class of GPU time, in the order of the rules."""
     kinds: dict[str, tuple[str, ...]] = {}
     for kind in (kind for rule in rules for kind in rule.descriptions if kind.gpu_time_class):
         kinds[kind.gpu_time_class] = (*kinds.get(kind.gpu_time_class, ()), kind.name)

@@ -1,4 +1,4 @@
-"""What several steps together say: how work scales with GPUs, what batch fits, and which kinds of GPU would do."""
+"""What several steps together say: how work scales with GPUs, what batch fits, and which GPUs would do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class BatchDoubt(StrEnum):
 
 
 class PeakDoubt(StrEnum):
-    """Why a peak says nothing about what a job needs, or may say too much."""
+    """Why a peak says nothing, or too much, about what a job needs."""
 
     NOT_RECORDED = "not_recorded"
     UNUSED = "unused"
@@ -69,8 +69,7 @@ _KINDS = "Compare the cost per unit of work on one of them before moving: memory
 class Scaling:
     """Work per GPU-second of training alone, against that of the step with the fewest GPUs.
 
-    An efficiency of 1 is as much more work as GPUs; its interval is at a level of 0.95, None where nothing shows its
-    scatter.
+    An efficiency of 1 is as much more work as GPUs; its interval is at 0.95, None where nothing shows its scatter.
     """
 
     base: str
@@ -82,7 +81,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSize:
-    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes, in bytes.
+    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes.
 
     `fixed_bytes` is what a batch of none would take, `bytes_each` what one more in the batch takes, `total_bytes` what
     a job can get. `max_batch` is None where that cannot be told, for the `reason`.
@@ -173,7 +172,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
-    """Return the largest batch that fits; None unless params name two batch sizes on as many GPUs of one memory."""
+    """Return the largest batch that fits; None unless params name two sizes on as many GPUs of one memory."""
     peaks: dict[float, int] = {}
     totals: set[int | None] = set()
     for analysis in (analysis for step in steps for analysis in step.analyses):
@@ -186,7 +185,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
                 for gpu in analysis.run.gpus
             }
     (total,) = totals if len(totals) == 1 else (None,)
-    # a batch is one of all GPUs together: more of them take less of it each
+    # a batch is one of all GPUs: more of them take less of it each
     if len(peaks) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
         return None
     each, fixed = _fit_line(peaks)
@@ -225,7 +224,7 @@ def _doubt_batch(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
 
 
 def memory_fits(steps: Sequence[Step]) -> tuple[MemoryFit, ...]:
-    """Return for every step the kinds of GPU that would hold its peak, by the GPU that took most."""
+    """Return per step the kinds of GPU that would hold its peak, by the GPU that took most."""
     return tuple(map(_fit_memory, steps))
 
 
@@ -236,7 +235,7 @@ def _fit_memory(step: Step) -> MemoryFit:
         for one in analysis.statistics
         if one.memory_peak_bytes is not None and one.device in {gpu.id for gpu in analysis.run.gpus}
     ]
-    # of equal peaks the name decides, so that the order of runs changes nothing
+    # of equal peaks the name decides, whatever the order of runs
     highest, run, device = min(peaks, default=(None, None, None))
     peak = None if highest is None else -highest
     taken = {one.preallocated for one in step.runs}
@@ -277,7 +276,7 @@ def _fit_kinds(peak: int, *, sure: bool) -> tuple[KindFit, ...]:
 
 
 def across_findings(steps: Sequence[Step]) -> tuple[AcrossFinding, ...]:
-    """Return everything that several runs, or the memory of a step, say together; as information, never as a fault."""
+    """Return what several runs, or the memory of a step, say together: information, never a fault."""
     found = [
         AcrossFinding(finding=_word_scaling(each), steps=(each.base, each.step), content=each)
         for each in scaling(steps)

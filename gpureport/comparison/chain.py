@@ -1,4 +1,4 @@
-"""Steps in the order given, each against the one before it and the first, and each as a group among others."""
+"""Steps in the order given, against the one before and the first, and each as a group among others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,13 +40,13 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Steps in order, and the differences between each and the one before, and the first.
+    """Steps in order, and the differences of each from the one before and the first.
 
     Attributes:
         steps: in order.
         deltas: neighbours in order, then those after the second against the first.
         primary: the figure that the chain is judged by.
-        tested: how many comparisons of it were made, which verdicts allow for.
+        tested: how many comparisons of it verdicts allow for.
         training_tested: the same of the training rate.
         remaining: what is still lost in the last step.
         goals: what a person says of training metrics.
@@ -81,7 +81,7 @@ class _Entry(NamedTuple):
 
 
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
-    """Return runs as steps in the order given, each against the one before it and against the first.
+    """Return runs as steps in order, each against the one before it and against the first.
 
     Runs with one label are repetitions of a step.
     """
@@ -132,7 +132,7 @@ def _is_tested(entry: _Entry, metric: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """One step against the step before it; quality since the first step is empty where that is the earlier one."""
+    """One step against the one before; quality since the first step is empty where that is the same."""
 
     base: Step
     step: Step
@@ -189,7 +189,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFigure:
-    """One figure of one run, the time that it rests on, and whether the mean of the step counts the run."""
+    """One figure of one run, the time behind it, and whether the mean of the step counts the run."""
 
     run: str
     value: float | None
@@ -199,7 +199,7 @@ class RunFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSummary:
-    """One step among others: how busy its GPUs were once settled, and what their time and money bought.
+    """One step among others: how busy its settled GPUs were, and what their time and money bought.
 
     The GPUs of a run and their price are None where the runs differ, and utilisation where all runs are too short for
     it; `too_short_run` is then the longest.
@@ -247,7 +247,7 @@ def _invert(ends: Ends | None, size: float) -> Ends | None:
 
 
 def average(step: Step, metric: str) -> Mean | None:
-    """Return a figure of a step with an interval of its own; None where it is not known."""
+    """Return a figure of a step with its own interval; None if unknown."""
     figure = figures.BY_METRIC[metric]
     own, is_work = gather_evidence(step, step, figure), figure.role is figures.FigureRole.WORK
     if own.before is None or (not own.before if is_work else not own.steady):
@@ -282,7 +282,7 @@ def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
 
 
 def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
-    """Return a figure of every run of a step: a mean once it had settled, or a figure of its whole recording."""
+    """Return a figure of every run of a step: a settled mean, or a figure of its whole recording."""
     figure, interval = figures.BY_METRIC[metric], find_coarsest_interval(step.runs)
     if figure.role is figures.FigureRole.MEAN:
         counted = figures.count_runs(step.runs, metric, interval).counted or step.runs
@@ -305,7 +305,7 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
 
 
 def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
-    """Yield repeated neighbours of which all runs of one were over before the other began, the earlier first."""
+    """Yield repeated neighbours of which all runs of one ended before the other began, the earlier first."""
     for pair in pairwise(steps):
         earlier, later = sorted(pair, key=_find_start)
         if min(len(step.runs) for step in pair) > 1 and _are_apart(earlier, later):
@@ -323,11 +323,11 @@ def _are_apart(base: Step, step: Step) -> bool:
 
 
 _DEGREES, _PART = 5.0, 0.5
-"""Degrees by which a machine must start warmer, and part of a change that its clock must explain (pragmatic)."""
+"""Degrees by which a machine must start warmer, and part of a change its clock must explain (pragmatic)."""
 
 
 class Drift(NamedTuple):
-    """A machine that was not in the same state in two steps: Celsius at their first samples, and clocks in hertz."""
+    """A machine in another state in two steps: Celsius at their first samples, and clocks in hertz."""
 
     celsius: tuple[float, float]
     hertz: tuple[float, float]
@@ -340,7 +340,7 @@ class Drift(NamedTuple):
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
-    """Return how the machine drifted where that can make the change of a figure per unit of work by itself.
+    """Return how the machine drifted if that alone can make the change of a figure per unit of work.
 
     The later runs started warmer and ran at a lower clock, or the reverse, by as much as half of the change, and the
     two steps were not recorded in turn. A clock that was locked, or a power limit, comes without the temperature.
@@ -374,7 +374,7 @@ process of two lies at the ratio itself; the work of another job, such as all of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkContradiction:
-    """Work of a run by what was stated, and by what its training log counts within the recording."""
+    """Work of a run as stated, and as its training log counts it within the recording."""
 
     run: str
     stated: float
@@ -388,7 +388,7 @@ class WorkContradiction:
 
 
 def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
-    """Return how the stated work of a run contradicts its training log; None where it does not, or units differ.
+    """Return how the stated work of a run contradicts its training log; None if not, or if units differ.
 
     A log may hold a part of the run, so that more was done than it counts; at its rate the whole run could have done
     no more than a multiple of that.

@@ -34,7 +34,7 @@ class UnknownCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFindings:
-    """Findings of one kind and cause in a step: in how many runs, how many, the gravest, and a mean loss per run."""
+    """Findings of one kind and cause in a step: in how many runs, how many, the gravest, and a mean loss."""
 
     runs: int
     findings: int
@@ -66,7 +66,7 @@ class FindingChange:
 
 
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
-    """Return the findings of two steps, matched by fingerprint, else by kind, cause and a device they share."""
+    """Return the findings of two steps, matched by fingerprint, else kind, cause and a shared device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
     found = [_compare_groups(base, step, ours, theirs) for ours, theirs in _match(before, after)]
     return tuple(sorted(found, key=_place))
@@ -120,7 +120,7 @@ def _compare_groups(base: Step, step: Step, before: _Group, after: _Group) -> Fi
 
 
 def can_tell(analysis: Analysis, finding: Finding) -> bool:
-    """Return whether a run can say that a finding of another one is absent there."""
+    """Return whether a run can say that another's finding is absent there."""
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return False
     gaps = (entry for entry in analysis.not_judged if entry.kind == finding.kind)
@@ -203,7 +203,7 @@ class RemainingLoss:
 
 
 def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> RemainingLoss:
-    """Return what a step loses, given its label and what was found out about its runs."""
+    """Return what a labelled step loses, by the analyses of its runs."""
     amounts: defaultdict[str, list[float]] = defaultdict(list)
     for name, amount in (each for analysis in analyses for gpu in analysis.gpu_time for each in gpu.seconds):
         amounts[name].append(amount)
@@ -230,7 +230,7 @@ def _find_largest(analyses: Sequence[Analysis]) -> LargestFinding | None:
                 groups[finding.kind, finding.cause or ""].append((place, finding))
     found = {name: _summarize(group, len(analyses)) for name, group in groups.items()}
     lost = {name: each.lost_gpu_seconds or 0.0 for name, each in found.items() if each is not None}
-    # of two that lost as much the name decides, so that the order of runs changes nothing
+    # of equal losses the name decides, whatever the order of runs
     most = min(lost, key=lambda name: (-lost[name], name), default=None)
     if most is None or (summary := found[most]) is None:
         return None

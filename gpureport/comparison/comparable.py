@@ -1,4 +1,4 @@
-"""Whether two steps were recorded so that their figures can be set against each other: one table of checks."""
+"""Whether the recordings of two steps let their figures be compared: one table of checks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Value = str | float | None
 """Text, a number in a base unit, or None when not recorded."""
 
 COVERAGE = 0.9
-"""Share of the time that must have been sampled for a total to mean anything."""
+"""Share of the time that must be sampled for a total to mean anything."""
 
 SAME_MEMORY = 1.05
 """Ratio of two totals up to which they are of GPUs with as much memory.
@@ -24,24 +24,24 @@ Trackers log a share of the memory beside the bytes in use, so that the total of
 """
 
 _SAMPLING, _LENGTH = 1.25, 2.0
-"""Ratios from which one log sees gaps that the other misses, and start-up and end weigh more in the shorter run."""
+"""Ratios from which one log sees gaps the other misses, and start-up and end weigh more in the shorter run."""
 
 _WARMER, _WARM_SECONDS = 15.0, 600.0
-"""Degrees from which one run starts warmer, and length from which a recording is mostly of a GPU that has warmed up."""
+"""Degrees from which one run starts warmer, and length from which a GPU has mostly warmed up."""
 
 _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparability:
-    """One property of the recordings that must agree for their figures to be set against each other.
+    """One property of the recordings that must agree for their figures to be compared.
 
     Attributes:
         check: name of the property.
         before: its value in the earlier step; None when not recorded.
         after: its value in the later step.
-        agree: whether the values are alike; None when that cannot be told.
-        comparable: whether they let the steps be compared, as unlike ones may; None when that cannot be told.
+        agree: whether the values are alike; None if unknown.
+        comparable: whether they let the steps be compared, as unlike ones may; None if unknown.
         touches: figures that must not be compared where it is false.
         bars_itself: whether it bars a recording beside itself too, of which too little is known for any figure.
     """
@@ -59,7 +59,7 @@ class Comparability:
 
 
 def _join(values: Iterable[str | None]) -> str | None:
-    """Return different values as one text; None when one was not recorded."""
+    """Return different values as one text; None if one was not recorded."""
     different = set(values)
     return ", ".join(sorted(map(str, different))) if different and None not in different else None
 
@@ -122,7 +122,7 @@ def _interval(step: Step) -> Value:
 
 
 Agree = Callable[[Step, Step, Value, Value], bool | None]
-"""Returns whether two steps and their values are alike; None when that cannot be told."""
+"""Returns whether two steps and their values are alike; None if unknown."""
 
 
 def _same(_base: Step, _step: Step, before: Value, after: Value) -> bool | None:
@@ -243,10 +243,10 @@ def _check(base: Step, step: Step, check: _Check) -> Comparability:
     before, after = check.read(base), check.read(step)
     agree = comparable = check.agree(base, step, before, after)
     if check.name == _START and agree is False:
-        # both have been at their working temperature for most of a longer recording
+        # both have been warm for most of a longer recording
         comparable = min(run.lasted for run in (*base.runs, *step.runs)) >= _WARM_SECONDS
     if check.name == _DURATION and base.work_unit is not None and base.work_unit == step.work_unit:
-        # the same work in less time is what a change is for, and figures per unit of work allow for it
+        # a change is for the same work in less time, and figures per unit of work allow for it
         comparable = True
     return Comparability(
         base=base.label,

@@ -32,7 +32,7 @@ _LARGEST = 50.0
 """Logarithm beyond which no change lies."""
 
 _MOST_TRIED = 12
-"""Settings that are left out one by one, to find which of them changed together with another."""
+"""Settings left out one by one to find which changed together with another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class LinearModel:
 
     @cached_property
     def _projection(self) -> FloatArray:
-        """Onto the contrasts that the design can estimate: it leaves those as they are and changes all others."""
+        """Onto the contrasts that the design can estimate: those stay as they are, all others change."""
         return np.asarray(self._inverse @ self.design, dtype=np.float64)
 
     def _contrast(self, factor: int, level: int) -> FloatArray:
@@ -79,7 +79,7 @@ class LinearModel:
         return contrast
 
     def is_estimable(self, factor: int) -> bool:
-        """Return whether the design separates the effects of a factor from those of all others."""
+        """Return whether the design separates the effects of a factor from all others."""
         contrasts = (self._contrast(factor, level) for level in range(1, max(self.levels[factor]) + 1))
         return all(float(np.abs(each @ self._projection - each).max()) < _TOLERANCE * len(each) for each in contrasts)
 
@@ -224,7 +224,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
 
 
 def read_run_figures(steps: Sequence[Step], metric: str) -> list[float | None]:
-    """Return a figure of each run, of what had settled where that is known of all, else of whole recordings."""
+    """Return a figure of each run: settled, if that is known of all, else of whole recordings."""
     figure = BY_METRIC[metric]
     singles = [replace(step, runs=(run,), values=read_run(run)) for step in steps for run in step.runs]
     found = [gather_evidence(single, single, figure) for single in singles]
@@ -233,7 +233,7 @@ def read_run_figures(steps: Sequence[Step], metric: str) -> list[float | None]:
 
 
 def _allow_slow_changes(runs: Sequence[SampledRun], figure: Figure) -> float:
-    """Return the largest effect that slow changes explain in the shortest recording, as between two single runs."""
+    """Return the largest effect of slow changes in the shortest recording, as between two single runs."""
     shortest = min(recorded_seconds([run.analysis]) for run in runs)
     if figure.role is not FigureRole.WORK:
         return allow_points(shortest)
@@ -245,7 +245,7 @@ def _allow_slow_changes(runs: Sequence[SampledRun], figure: Figure) -> float:
 def _describe_settings(
     model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: Figure, allowance: float
 ) -> Iterator[SettingEffect]:
-    """Yield the effect of each setting, its verdicts allowing for all effects of the figure."""
+    """Yield the effect of each setting; verdicts allow for all effects of the figure."""
     finest = FINEST_RATIO if figure.role is FigureRole.WORK else figure.finest
     known = [model.is_estimable(place) for place in range(len(columns))]
     effects = {
@@ -277,7 +277,7 @@ def _describe_settings(
 
 
 def _convert(effect: float, figure: Figure) -> float:
-    """Return an effect on a logarithm as a relative change, and one on a share as it is."""
+    """Return an effect on a logarithm as a relative change, on a share as it is."""
     return expm1(min(effect, _LARGEST)) if figure.role is FigureRole.WORK else effect
 
 

@@ -18,10 +18,10 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20
-"""Gaps from which a mean over time holds enough of them to speak for itself."""
+"""Gaps from which a mean over time holds enough of them."""
 
 _LONG = 16_384
-"""Samples from twice which on neighbours are taken together: a transform of all of them costs more than the rest."""
+"""Half the samples from which neighbours are taken together: a transform of all costs more than the rest."""
 
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
@@ -196,8 +196,8 @@ def count_unsettled(values: FloatArray) -> int:
 SHARE_ALLOWANCE, RATIO_ALLOWANCE = 0.42, 1.85
 """How far slow changes let two short recordings of one load lie apart: in points of a share, else as a ratio.
 
-A recording that is shorter than the regimes of a load shows one of them only, however little it scatters. So only a
-difference that no change of regime explains counts: regimes of 90 and 50%, and what any two runs differ by.
+A recording shorter than the regimes of a load shows one of them only, however little it scatters. So a difference
+counts only if no change of regime explains it: regimes of 90 and 50%, and what any two runs differ by.
 """
 
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
@@ -209,11 +209,11 @@ points alone up to 64, 63, 47, 30 and 32% do.
 """
 
 SECONDS_PER_SAMPLE = 5.0
-"""Seconds that a sample counts for at most: 120 samples make up ten minutes, however far apart they lie."""
+"""Seconds that a sample counts for at most: 120 make ten minutes, however far apart."""
 
 
 def allow_points(seconds: float) -> float:
-    """Return the allowance on a share for recordings of which the shorter lasts so long."""
+    """Return the allowance on a share for so long a shorter recording."""
     return SHARE_ALLOWANCE * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
 
@@ -366,7 +366,7 @@ def estimate_between_runs(
 
 
 def find_rounding_error(finest: float, counts: Sequence[int]) -> float:
-    """Return the standard error that rounding gives a mean, or the difference of two."""
+    """Return the standard error of a mean, or of a difference of two, by rounding."""
     return finest / sqrt(12) * sqrt(fsum(1 / count for count in counts))
 
 

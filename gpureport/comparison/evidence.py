@@ -1,4 +1,4 @@
-"""The evidence on one figure of two steps: before, after, the interval of their difference, or why there is none."""
+"""The evidence on one figure of two steps: before, after, the interval of their difference, or why none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -99,7 +99,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRecordingFigure:
-    """One figure over whole recordings, start-up and end included; not comparable where units of work differ."""
+    """One figure over whole recordings, start-up and end included; not comparable across units of work."""
 
     before: float | None
     after: float | None
@@ -107,7 +107,7 @@ class WholeRecordingFigure:
 
     @property
     def difference(self) -> float | None:
-        """How far they are apart; None when either is missing, or one cannot be taken from the other."""
+        """How far they are apart; None without both, or where one cannot be taken from the other."""
         if self.before is None or self.after is None or not self.comparable:
             return None
         return self.after - self.before
@@ -145,7 +145,7 @@ class Evidence:
 
     @property
     def difference(self) -> float | None:
-        """How far the values are apart; None when either is missing, or one cannot be taken from the other."""
+        """How far the values are apart; None without both, or where one cannot be taken from the other."""
         return replace(self.whole, before=self.before, after=self.after).difference
 
     @property
@@ -155,7 +155,7 @@ class Evidence:
 
 
 def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
-    """Return whole recordings side by side, with the reason why no more is known."""
+    """Return whole recordings side by side, and why no more is known."""
     reason = reason if isinstance(reason, Reason) else Reason(kind=reason)
     before, after = (side.value(figure.metric) for side in (base, step))
     whole = WholeRecordingFigure(before=before, after=after, comparable=reason.kind is not ReasonKind.OTHER_WORK_UNIT)
@@ -227,10 +227,10 @@ def _compare_pair(found: Evidence, pair: tuple[SampledRun, SampledRun], interval
 def _measure_length(
     run: SampledRun, recorded: float, steady: float, width: float, few: ReasonKind
 ) -> tuple[float, Reason | None]:
-    """Return the time that a run counts with, and why slow changes may hide in it."""
+    """Return the time a run counts with, and why slow changes may hide in it."""
     name, bins, reason = run.info.name, round(recorded / width), None
     if recorded < LONG_SECONDS - width / 2:
-        # cells reach past the first and the last sample, the recording does not
+        # cells reach past the first and the last sample
         amount = min(recorded, run.lasted)
         reason = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=amount, least=LONG_SECONDS)
     elif bins < _FEWEST_BINS:
@@ -259,7 +259,7 @@ def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKind | None:
-    """Return why the work of two steps keeps a figure from being compared."""
+    """Return why the work of two steps bars comparing a figure."""
     runs = (*base.runs, *step.runs)
     works = [run.info.work for run in runs]
     if figure.role is FigureRole.TOTAL:
@@ -314,7 +314,7 @@ def _compare_figures(
 
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return the logged rates of one run on each side, which scatter within the runs."""
+    """Return the logged rates of one run per side, which scatter within runs."""
     pair = base.runs[0], step.runs[0]
     means = [_estimate_log_rate(run) for run in pair]
     lengths = []
@@ -346,7 +346,7 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _estimate_log_rate(run: SampledRun) -> MeanEstimate:
-    # a slow beginning is part of the rate but no scatter, and utilisation need not show it
+    # a slow beginning is part of the rate but no scatter, and may not show in utilisation
     speed, value = (
         batch_means(run.rates[count_unsettled(run.rates) :]),
         training_rate(run, TrainingBasis.SERIES),

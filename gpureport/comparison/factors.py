@@ -1,4 +1,4 @@
-"""What runs are grouped by: one or two settings, the order of their values, and which other settings varied."""
+"""What runs are grouped by: one or two settings, the order of their values, and what else varied."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repeti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """A setting that may differ between runs: a `param` or `tag` with its key, `gpu`, or `step` and `folder`."""
+    """A setting that may differ between runs: a `param` or `tag` with its key, `gpu`, `step` or `folder`."""
 
     kind: str
     key: str = ""
@@ -95,7 +95,7 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
 
 
 def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
-    """Return the place of every run and the folder of its log, the first one below those that all logs share."""
+    """Return the place of every run and the folder of its log, the first below those that all share."""
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
@@ -181,7 +181,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return what differs between all runs of a study, besides the settings `by` that make the groups."""
+    """Return what differs between the runs of a study besides the settings `by` of the groups."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]
@@ -203,7 +203,7 @@ def is_repetition_param(name: str) -> bool:
 
 
 def _are_names(values: Sequence[str | None], runs: Sequence["Run"], by: Sequence[Factor]) -> bool:
-    """Return whether values are different in every run though groups are repeated, or are texts as well."""
+    """Return whether values differ in every run though groups are repeated, or are texts as well."""
     if len(set(values)) < len(runs):
         return False
     return len({tuple(each.value(run) for each in by) for run in runs}) < len(runs) or not all(map(_is_number, values))

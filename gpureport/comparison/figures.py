@@ -18,7 +18,7 @@ from gpureport.comparison.run import (
 )
 
 WORK_BATCH, HOUR = 1000, 3600.0
-"""Units of work that GPU time, money and energy are set in relation to, and seconds that a price is for."""
+"""Units of work that GPU time, money and energy relate to, and seconds that a price is for."""
 
 # how fast the whole job went, all GPUs together, and training alone, without start-up and tail
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
@@ -28,10 +28,10 @@ GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_b
 SECONDS_TO_TARGET = "seconds_to_target"
 
 POINTS, SHARE = 0.02, 0.03
-"""What repeating a run commonly changes a share by, in points, and any other figure, as a part of it (pragmatic)."""
+"""Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
 
 SHORTEST_SECONDS = 60.0
-"""Time below which shares of a run say nothing, and only a large change of a single run can be seen."""
+"""Time below which shares of a run say nothing, and single runs show only large changes."""
 
 SHORTEST_REPETITION_SECONDS = 20.0
 """Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
@@ -255,7 +255,7 @@ class ShortRun:
 
 
 class CountedRuns(NamedTuple):
-    """The runs of a step that count, and those that are left out, each in order."""
+    """The runs of a step that count, and those left out, in order."""
 
     counted: tuple[SampledRun, ...]
     left_out: tuple[ShortRun, ...]
@@ -319,5 +319,5 @@ def find_sampling_step(runs: Sequence[SampledRun]) -> float:
 
 
 def find_interval(run: SampledRun) -> float:
-    """Return the seconds between samples, those of most logs where that is not known."""
+    """Return the seconds between samples, those of most logs if unknown."""
     return 1.0 if run.info.interval is None else run.info.interval

@@ -1,4 +1,4 @@
-"""Folders of runs as steps: which folder the log of each run lies in, and in which order folders stand."""
+"""Folders of runs as steps: which folder holds the log of each run, and how folders are ordered."""
 
 import os
 import re
@@ -20,7 +20,7 @@ class FolderOrder(StrEnum):
 
 
 def order_folders(runs: "Sequence[Run]", folders: Sequence[str]) -> tuple[list[str], FolderOrder]:
-    """Return different folders of runs, given one each, in the order of the steps, and what that order rests on."""
+    """Return the folders of runs, given one each, in the order of the steps, and what that rests on."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
@@ -34,7 +34,7 @@ def order_folders(runs: "Sequence[Run]", folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: "Sequence[Run]") -> bool:
-    """Return whether the times of runs can be compared: all have time stamps, and all or none of them a zone."""
+    """Return whether times of runs compare: all have time stamps, and all or none a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
 
 

@@ -1,4 +1,4 @@
-"""What each step was worth, whether a finding had advised its change, and what the last step still loses."""
+"""What each step was worth, whether a finding had advised it, and what the last step still loses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ from gpureport.recording import Run
 # --- what a run loses, and whether that is known
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
-"""Seconds and samples of a GPU below which no share of its time means anything (pragmatic)."""
+"""Seconds and samples of a GPU below which no share of its time counts (pragmatic)."""
 
 NOTABLE_RATIO = 0.005
 """Share of the GPU time from which a loss is worth naming (pragmatic)."""
 
 NEGLIGIBLE_RATIO = 0.0005
-"""Share of the GPU time below which a part would print as less than 0.1%."""
+"""Share of the GPU time that would print as less than 0.1%."""
 
 UNSEEN_RATIO = 0.05
-"""Share of the GPU time without utilisation from which a report says so (pragmatic)."""
+"""Share of the GPU time without utilisation that a report mentions (pragmatic)."""
 
 MOST_UNSEEN_RATIO = 0.5
-"""Share of the GPU time without utilisation above which a loss is known of the observed time alone (pragmatic)."""
+"""Share of the GPU time without utilisation above which losses are of observed time alone (pragmatic)."""
 
 _UTILISATION = "gpu_utilization_ratio"
 ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
@@ -45,7 +45,7 @@ ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.des
 
 
 def is_too_short(seconds: float, samples: int) -> bool:
-    """Return whether a recording is too short for a share of it to mean anything."""
+    """Return whether a recording is too short for a share of it to count."""
     return seconds < SHORTEST_SECONDS or samples < FEWEST_SAMPLES
 
 
@@ -55,12 +55,12 @@ def loses_unknown_time(findings: Iterable[Finding]) -> bool:
 
 
 def list_unmeasured_kinds(findings: Iterable[Finding]) -> frozenset[str]:
-    """Return the kinds of findings that lost GPU time and do not say how much; a root counts what follows from it."""
+    """Return the kinds that lost an unknown amount of GPU time; a root counts what follows from it."""
     return ALWAYS_LOSING_KINDS & {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    """Return which share of the observed time of jobs short pauses took; None where it is no more than usual.
+    """Return which share of the observed time of jobs short pauses took; None if no more than usual.
 
     A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
     take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
@@ -105,12 +105,12 @@ def measure_lost_ratio(analysis: Analysis) -> float | None:
 
 
 def is_recording_too_short(analysis: Analysis) -> bool:
-    """Return whether a run is too short, or has too few samples with a utilisation, for a share of its GPU time."""
+    """Return whether a run is too short, or has too few utilisation samples, for shares of its GPU time."""
     return is_too_short((analysis.run.ended - analysis.run.started) / 1e6, count_samples(analysis))
 
 
 def count_samples(analysis: Analysis) -> int:
-    """Return how many samples of a run hold a utilisation, of the GPU that has most of them."""
+    """Return how many samples of a run hold a utilisation, of the GPU with most."""
     summaries = [each.metric(_UTILISATION) for each in (analysis.whole_statistics or analysis.statistics)]
     return max((summary.samples for summary in summaries if summary is not None), default=0)
 
@@ -120,7 +120,7 @@ def count_samples(analysis: Analysis) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PotentialLoss:
-    """A class of GPU time lost: its share of the whole job, and how many times as fast that is at most without it."""
+    """A class of GPU time lost: its share of the whole job, and the most speed-up without it."""
 
     name: str
     lost_ratio: float
@@ -145,7 +145,7 @@ class Potential:
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
-    """Return what a step could gain at most: 1 / (1 - share that is or may be lost), over the whole job.
+    """Return the most a step could gain: 1 / (1 - share that is or may be lost), over the whole job.
 
     Args:
         left: what it loses.
@@ -219,7 +219,7 @@ def find_possibly_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each step of the catalogue that a change of a setting shows as taken, where a finding had advised it."""
+    """Yield each step of the catalogue that a changed setting shows as taken after a finding advised it."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
@@ -257,7 +257,7 @@ def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
 
 
 def _find_advice(earlier: Sequence[Step], name: str) -> tuple[str, Finding] | None:
-    """Return the latest step before with a finding that advises a step, and of such findings the one that lost most."""
+    """Return the latest step before with a finding that advises a step, and the costliest such finding."""
     for step in reversed(earlier):
         findings = (finding for analysis in step.analyses for finding in analysis.findings)
         advising = [finding for finding in findings if name in {advised.name for advised in finding.steps}]
@@ -283,7 +283,7 @@ class RelativeChange:
     reason: Reason | None
 
     def inverted(self, metric: str) -> "RelativeChange":
-        """Return the same change as that of the reciprocal figure: of work per time instead of time per work."""
+        """Return the change of the reciprocal figure: work per time instead of time per work."""
         ends = self.interval and (1 / self.interval[1], 1 / self.interval[0] if self.interval[0] > 0 else float("inf"))
         return RelativeChange(
             metric=metric,
@@ -312,7 +312,7 @@ class GainSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGain:
-    """A row of the table of gains: a step against the one before and the first; of the first step without either.
+    """A row of the table of gains: a step against the one before and the first, if any.
 
     `changes` are without what describes single runs. `quality_since_first` is of the second step that since the one
     before.
@@ -362,7 +362,7 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
     deltas = comparison.between(base.label, step.label)
     changes = {delta.metric: found for delta in deltas if (found := _express_as_ratio(delta)) is not None}
     gpu_time = changes.get(PER_WORK)
-    # with as many GPUs the GPU time of a unit of work is its time, and its verdict allows for the other steps
+    # with as many GPUs, GPU time per unit of work is its time, and its verdict allows for the other steps
     same_count = base.gpu_count is not None and base.gpu_count == step.gpu_count
     return GainSince(
         base=base.label,
@@ -375,7 +375,7 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
 
 
 def _express_as_ratio(delta: Delta) -> RelativeChange | None:
-    """Return a difference as a ratio; None where one of the two is not known, or not above zero."""
+    """Return a difference as a ratio; None if a side is unknown or not above zero."""
     if not delta.before or delta.difference is None or delta.before + delta.difference <= 0 or delta.before < 0:
         return None
     before = delta.before

@@ -24,23 +24,23 @@ from gpureport.comparison.work import TrainingCurve
 from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 _LEVEL = 0.99
-"""Level at which quality changed. It is stricter than for speed: several metrics are tried, and a warning is loud."""
+"""Level at which quality changed: stricter than for speed, with several metrics and a loud warning."""
 
 _SHARE_NOISE = 0.04
-"""What repeating a run plausibly changes a share by at 50% (pragmatic); less towards 0 and 1, as its deviation is."""
+"""Plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1."""
 
 _RELATIVE_NOISE = 0.1
-"""What repeating a run plausibly changes any other metric by, as a part of it (pragmatic)."""
+"""Plausible change of any other metric by repeating a run, as a part of it (pragmatic)."""
 
 _ERRORS = 2.5
-"""Standard errors of final values that a difference of single runs must exceed as well (pragmatic)."""
+"""Standard errors of final values that single runs must differ by as well (pragmatic)."""
 
 _PERCENT = 100.0
 """The whole in per cent."""
 
 
 class MetricRank(IntEnum):
-    """How much a metric counts: those that a person named first, then validation, training, and single batches."""
+    """How much a metric counts: first those a person named, then validation, training, single batches."""
 
     NAMED = 0
     VALIDATION = 1
@@ -117,7 +117,7 @@ class QualityChange:
 
     @property
     def fell(self) -> bool:
-        """Whether quality fell, by repetitions or further than a single run plausibly differs from another."""
+        """Whether quality fell, by repetitions or by more than single runs plausibly differ."""
         if self.after.diverged > self.before.diverged or self.failed:
             return True
         if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:
@@ -141,7 +141,7 @@ def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_bett
 
 
 def _find_best_row(values: FloatArray, *, higher_is_better: bool | None) -> int | None:
-    """Return the row of the best value, the first of equal ones; None without any, or without a direction."""
+    """Return the row of the first best value; None without any, or without a direction."""
     if higher_is_better is None or not np.isfinite(values).any():
         return None
     ranked = np.where(np.isfinite(values), values if higher_is_better else -values, -np.inf)
@@ -149,7 +149,7 @@ def _find_best_row(values: FloatArray, *, higher_is_better: bool | None) -> int 
 
 
 def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, moment: int) -> float:
-    """Return the time from the start of the job that a metric was logged in to a moment, in seconds."""
+    """Return the seconds from the start of the job that logged a metric to a moment."""
     return (moment - find_job_start(run, curve)) / 1e6
 
 
@@ -164,7 +164,7 @@ def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
 
 
 def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[QualityChange, ...]:
-    """Return how well two steps trained, by every metric that says so; those that count most first.
+    """Return how well two steps trained, by every metric that says so, the weightiest first.
 
     Figures of single batches are left out where anything else was recorded.
     """
@@ -184,7 +184,7 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> MetricRank | None:
-    """Return how much a metric counts; None where it says nothing of quality."""
+    """Return how much a metric counts; None if it says nothing of quality."""
     if goals.is_named(name):
         return MetricRank.NAMED
     metric = recognise_metric(name)
@@ -253,7 +253,7 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
 
 
 def _agree(changes: Sequence[QualityChange]) -> QualityChange:
-    """Return what a metric did by every count of work: where they do not agree, nothing is claimed."""
+    """Return what a metric did by every count of work: nothing is claimed unless they agree."""
     calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
     if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
         return (calm or changes)[0]
@@ -271,7 +271,7 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
     sides = found.readings[:count], found.readings[count:]
     before, after = ([reading.value for reading in side] for side in sides)
     errors = [max(reading.error for reading in side) for side in sides]
-    # a bend of the curve puts all that is interpolated off to the same side, however well repetitions agree
+    # a bend of the curve moves all interpolated values alike, however well repetitions agree
     bias = max(reading.bias for reading in found.readings)
     noise = _plausible_noise(_mean(before), _mean(after), full_scale=change.full_scale)
     margin = hypot(noise, _ERRORS * hypot(*errors)) + bias
@@ -329,7 +329,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -> float | None:
-    """Return 1 of a metric such as an accuracy that is recorded as a share, 100 of one in per cent, None of others."""
+    """Return 1 of a metric such as an accuracy recorded as a share, 100 of one in per cent, None of others."""
     known = list(values)
     if higher_is_better is not True or not known or min(known) < 0 or max(known) > _PERCENT:
         return None
@@ -337,7 +337,7 @@ def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -
 
 
 def _plausible_noise(before: float, after: float, *, full_scale: float | None) -> float:
-    """Return what repeating a run plausibly changes a metric by, whatever changed between two steps besides."""
+    """Return what repeating a run plausibly changes a metric by."""
     if full_scale is not None:
         mean = (before + after) / 2 / full_scale
         return full_scale * 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))

@@ -1,4 +1,4 @@
-"""Training metrics after as much work: runs that were stopped after the same time differ at their ends by their speed.
+"""Training metrics at equal work: runs stopped after the same time end differently by their speed.
 
 Work is what the step column counts: steps of one size, samples where sizes differ and are known, or epochs. At the last
 work common to all runs the value is the mean of the values just before it, as it is at the end of a run. Between values
@@ -20,19 +20,19 @@ from gpureport.comparison.work import TrainingCurve, batch_size
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
 
 _ALIKE = 1.02
-"""Ratio of works up to which they count as equal, so that the ends of runs are compared (pragmatic)."""
+"""Ratio of works that count as equal, so that the ends of runs are compared (pragmatic)."""
 
 _NEAR = 0.85
 """Share of the common work in whose rest the last values lie, where they are read together (pragmatic)."""
 
 _EPOCH_RATIO = 5.0
-"""Times as far as a metric's own counter another one of its run counts, from which it is one of epochs (pragmatic)."""
+"""Ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)."""
 
 _SAME_SIZE = 1.1
-"""Ratio of measured sizes of steps up to which they count as equal (pragmatic)."""
+"""Ratio of measured sizes of steps that count as equal (pragmatic)."""
 
 _LAST = 0.1
-"""Share of the values, from the end, that the final value is the mean of (pragmatic)."""
+"""Share of the values, from the end, in the final value's mean (pragmatic)."""
 
 _FEWEST = 3
 """Values that the final value is the mean of where there are twice as many: one alone scatters."""
@@ -93,7 +93,7 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
 
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | NoWork:
-    """Return a metric at the last work common to all runs, where `works` is what was done at each of its values."""
+    """Return a metric at the last work common to all runs; `works` is the work at each of its values."""
     points = [_order_by_work(curve, work) for (_, curve), work in zip(runs, works, strict=True)]
     if not all(len(work) for work, _ in points):
         return NoWork.NO_OVERLAP
@@ -125,7 +125,7 @@ def _compare_whole_runs(runs: Runs) -> list[EqualWork] | None:
 
 
 def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
-    """Return in which units work is counted alike in all runs, and how much was done at each value of their curves."""
+    """Return in which units all runs count work alike, and how much was done at each value."""
     steps = [_find_steps(run, curve) for run, curve in runs]
     ends = [float(np.nanmax(each, initial=0)) for each in steps]
     counted = min(ends) > 0
@@ -148,7 +148,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
 
 
 def _are_steps_alike(runs: Runs) -> bool:
-    """Return whether steps are of one size that no run states: by what was logged per second, else by as many GPUs."""
+    """Return whether steps are of one size that no run states: by logged rates, else by as many GPUs."""
     measured = [_measure_step(run) for run, _ in runs]
     sizes = [found[1] for found in measured if found is not None]
     if len(sizes) == len(measured):
@@ -157,7 +157,7 @@ def _are_steps_alike(runs: Runs) -> bool:
 
 
 def _measure_step(run: SampledRun) -> tuple[str, float] | None:
-    """Return the unit and the amount of work in a step by what was logged per second; None without such a metric."""
+    """Return the unit and the amount of work in a step by logged rates; None without any."""
     speed = run.throughput
     curve = next((each for each in run.training if speed is not None and each.name == speed.name), None)
     if speed is None or curve is None or speed.unit not in {_SAMPLES, "tokens"}:
@@ -168,7 +168,7 @@ def _measure_step(run: SampledRun) -> tuple[str, float] | None:
 
 
 def _find_steps(run: SampledRun, curve: TrainingCurve) -> FloatArray:
-    """Return the step of each value; of a metric that is logged without, the steps of others at these times."""
+    """Return the step of each value, else the steps of other metrics at these times."""
     if np.nanmax(curve.steps, initial=0) > 0:
         return curve.steps
     others = [each for each in run.training if len(each.times) and np.nanmax(each.steps, initial=0) > 0]
@@ -179,13 +179,13 @@ def _find_steps(run: SampledRun, curve: TrainingCurve) -> FloatArray:
 
 
 def _join(places: FloatArray | IntArray, known: FloatArray | IntArray, counts: FloatArray) -> FloatArray:
-    """Return counts at some times, or steps, by those that are known of others."""
+    """Return counts at some times, or steps, by known ones."""
     rows = np.isfinite(counts) & np.isfinite(known)
     return np.interp(places, known[rows], counts[rows]) if rows.any() else np.full(len(places), np.nan)
 
 
 def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> FloatArray | None:
-    """Return the work at each value by the metric of a run that counts it; None without such a metric."""
+    """Return the work at each value by a metric that counts it, if any."""
     for each in run.training:
         if each.name.lower().rpartition("/")[2] in names:
             timed = len(each.times) and len(curve.times)
@@ -196,7 +196,7 @@ def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> Flo
 
 
 def _name_counter(run: SampledRun, last: float) -> str:
-    """Return whether steps up to the last are epochs: as many as the job has, or few beside those of other metrics."""
+    """Return whether steps up to the last are epochs: as many as the job's, or few beside other metrics'."""
     info = run.analysis.run
     lengths = {value for key, value in info.params if _JOB_EPOCHS.search(key.lower())}
     if info.work is not None and info.work.unit == _EPOCHS:
@@ -207,7 +207,7 @@ def _name_counter(run: SampledRun, last: float) -> str:
 
 
 def _order_by_work(curve: TrainingCurve, work: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return work and value of each value that is a number; of several at the same work the last one logged."""
+    """Return work and value of each number in order of work; at the same work the last one logged."""
     rows = np.flatnonzero(np.isfinite(work) & np.isfinite(curve.values))[::-1]
     amounts, last = np.unique(work[rows], return_index=True)
     return amounts, curve.values[rows[last]]
@@ -218,7 +218,7 @@ def _read_ends(runs: Runs) -> tuple[Reading, ...]:
 
 
 def _read_end(values: FloatArray) -> Reading:
-    """Return the mean of the last values, with the standard error that their spread gives it."""
+    """Return the mean of the last values, and its standard error by their spread."""
     count, spread = count_last(len(values)), measure_spread(values)
     error = 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
     return Reading(value=float(values[-count:].mean()), error=error)
@@ -240,19 +240,19 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
     near = near if len(near) else off[-1:]
     bend = float(near.max())
     if after == 1:
-        # before the second value the curve bends most, and nothing shows by how much
+        # the curve bends most before the second value, unknown by how much
         bend = max(bend, abs(float(values[1] - values[0])))
     bias = 0.0 if work[after] == common else bend / 4
     return Reading(value=value, error=sqrt(float((near**2).mean()) / 1.5), bias=bias)
 
 
 def count_last(count: int) -> int:
-    """Return how many of the last values count as the end: a tenth, and three or half where that is fewer."""
+    """Return how many of the last values count as the end: a tenth, at least three or half."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 
 
 def measure_spread(values: FloatArray) -> float | None:
-    """Return the standard deviation of the last values about the line through them; None of fewer than three values.
+    """Return the standard deviation of the last values about their line; None of fewer than three.
 
     The line takes out what the run still learned at its end.
     """

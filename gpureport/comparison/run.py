@@ -1,4 +1,4 @@
-"""One run as a comparison takes it: its series on equal bins, how fast it worked, and its training metrics."""
+"""One run as a comparison takes it: its series on equal bins, its speed, and its training metrics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,13 +36,13 @@ _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)
 """Metrics that are averaged over GPUs, bin by bin."""
 
 _TAIL_SECONDS = 60.0
-"""Idle end from which the job counts as ended; a shorter one may be a pause like those before it."""
+"""Idle end from which the job counts as ended; a shorter one may be a pause."""
 
 _THINNED = 1.25
-"""Ratio of two sampling intervals from which the finer run is thinned to the coarser."""
+"""Ratio of sampling intervals from which the finer run is thinned to the coarser."""
 
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""Seconds, or share of the job, that warming up takes at most; a longer slow beginning is a part of the run."""
+"""Seconds, or share of the job, of the longest warm-up; a longer one is a part of the run."""
 
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
@@ -102,7 +102,7 @@ class RunSeries:
 
 
 def build_run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries | None:
-    """Return a run on bins as wide as its interval and at least 1 s; None without samples."""
+    """Return a run on bins as wide as its interval, at least 1 s; None without samples."""
     if not any(one.observed_seconds > 0 for one in cells):
         return None
     start = min(int(one.start[0]) - one.shift for one in cells)
@@ -144,7 +144,7 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
     if start <= analysis.run.started:
         # that the window begins with the run does not say whether its first sample worked
         start = min((found.start for one in cells if (found := find_activity(one))), default=start)
-    # edges lie half a sample before the first work and behind the last, so jitter must not move them by a bin
+    # edges lie half a sample outside the work, so jitter must not move them by a bin
     half = max(one.interval for one in cells) / 2 * 1e6
     edges = [start + grid.width * 1e6 - half, window.end + half, analysis.observed_job.ended or 0]
     first, stop, ended = grid.find_bins(np.array(edges, dtype=np.int64)).tolist()
@@ -196,19 +196,19 @@ class SampledRun:
 
     @property
     def work_unit(self) -> str | None:
-        """The unit of its work, as stated by the user or else found in its training metrics; None without either."""
+        """The unit of its work, as stated or else found in its training metrics, if any."""
         return self.info.work.unit if self.info.work else None
 
     @property
     def logged_work(self) -> Throughput | None:
-        """How fast it worked, where training metrics tell of the unit that its work is counted in."""
+        """How fast it worked, where training metrics tell of its unit of work."""
         if self.throughput is None or self.work_unit is None:
             return None
         return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
 
     @cached_property
     def rates(self) -> FloatArray:
-        """Work done per second in each bin once it had settled; empty unless training metrics tell of its unit."""
+        """Work per second in each settled bin; empty unless training metrics tell of its unit."""
         speed, series = self.logged_work, self.series
         if speed is None:
             return np.zeros(0)
@@ -266,7 +266,7 @@ def find_coarsest_interval(runs: Sequence[SampledRun]) -> float:
 
 
 def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
-    """Return a run as a comparison takes it; `key` is the training metric that counts its work, whatever its name."""
+    """Return a run as a comparison takes it; `key` is the training metric that counts its work."""
     cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _select_jobs(recording, analysis, gpu))]
     taken, first = {is_preallocated(one) for one in cells}, [each for one in cells for each in _first_celsius(one)]
     return replace(
@@ -292,7 +292,7 @@ def _first_celsius(cells: DeviceSeries) -> list[float]:
 
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
-    """Return a run with its throughput alone, and the work it counts unless that was stated."""
+    """Return a run with its throughput alone, and the work it counts unless stated."""
     run = analysis.run
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     began = None

@@ -30,7 +30,7 @@ _OF_ONE_RUN = {
     *("note", "description", "state", "status", "port", "master_port"),
     *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
-"""Last parts of names of params and tags that describe one run and not how it was set up."""
+"""Last parts of names of params and tags that describe one run, not its set-up."""
 
 _JOB_LENGTH = re.compile(
     r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)"
@@ -41,12 +41,12 @@ _OF_JOB = (
     | {"args", "arguments", "params", "parameters", "hparams", "hyperparams", "hyperparameters", "hyper", "hp"}
     | {"config", "configuration", "cfg", "conf", "options", "opts", "settings", "flags", "global"}
 )
-"""Words of the parts before the last of a name by which it still tells the length of the job: `trainer.max_steps`."""
+"""Words before the last part of a name that still tells the length of the job: `trainer.max_steps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingValue:
-    """A value that runs of a step have: its text, None where they do not state one, and how many runs."""
+    """A value in runs of a step: its text, None if not stated, and how many runs."""
 
     text: str | None
     runs: int
@@ -78,7 +78,7 @@ class SetupChange:
 
 
 def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
-    """Return everything that is not the same in two steps, what bears on GPU time first."""
+    """Return all that differs between two steps, what bears on GPU time first."""
     found = [*_compare_labels(base, step, "param"), *_compare_labels(base, step, "tag"), *_compare_gpus(base, step)]
     tags = (tag for side in (base, step) for run in side.runs for tag in run.info.tags)
     words = (word for key, value in tags if key == _COMMAND for word in _split(value))
@@ -87,7 +87,7 @@ def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
 
 
 def _rank(change: SetupChange, options: Collection[str]) -> tuple[int, int]:
-    """Sort settings that advice knows first, then options of command lines, hardware, the rest, and the command."""
+    """Sort settings known to advice first, then command-line options, hardware, the rest, and the command."""
     if change.kind == "hardware":
         return 2, 0
     setups = [read_setup([(change.key, text)]) for text in change.texts if text is not None]
@@ -119,7 +119,7 @@ def _is_length_of_job(key: str) -> bool:
 
 
 def has_params(base: Step, step: Step) -> bool:
-    """Return whether params or tags were recorded of both steps, so that a change shows."""
+    """Return whether both steps recorded params or tags, so that a change shows."""
     return all(any(run.info.states_setup for run in side.runs) for side in (base, step))
 
 
@@ -154,7 +154,7 @@ def _find_shares(values: Sequence[SettingValue]) -> dict[str | None, float]:
 
 
 def _hides_both(before: Sequence[SettingValue], after: Sequence[SettingValue]) -> bool:
-    """Return whether a redacted value is compared: nobody knows whether the two differ."""
+    """Return whether a redacted value is compared, which may or may not differ."""
     texts = [value.text or "" for value in (*before, *after)]
     return all(any(value.text for value in side) for side in (before, after)) and any(HIDDEN in each for each in texts)
 
@@ -176,7 +176,7 @@ def _differs_in_every_run(before: Sequence[SettingValue], after: Sequence[Settin
 
 
 def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
-    """Yield what was recorded of both and differs: what one log does not name may be the same."""
+    """Yield what both recorded and differs: what one log does not name may be the same."""
     for key in HARDWARE:
         before, after = read_property(base, key), read_property(step, key)
         is_same = has_same_memory(base, step) if key == "gpu_memory" else before == after

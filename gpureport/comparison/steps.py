@@ -1,4 +1,4 @@
-"""A step: runs with one label, what its figures come to over whole recordings, and how fast it trained."""
+"""A step: runs with one label, what their figures come to, and how fast it trained."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from gpureport.comparison.run import SampledRun
 
 
 class TrainingBasis(StrEnum):
-    """What the training rate of a run is taken from: a series that the loop logged, or the steady phase of the GPUs."""
+    """What the training rate of a run is taken from: a logged series, or the steady phase of the GPUs."""
 
     SERIES = "series"
     STEADY_PHASE = "steady_phase"
@@ -68,7 +68,7 @@ class Step:
 
     @property
     def work_unit(self) -> str | None:
-        """The unit of its work, as stated or found in training metrics; None without either, or where runs differ."""
+        """The unit of its work, as stated or found in training metrics; None if unknown, or if runs differ."""
         units = {run.work_unit for run in self.runs}
         return units.pop() if len(units) == 1 else None
 
@@ -79,7 +79,7 @@ class Step:
         return counts.pop() if len(counts) == 1 else None
 
     def value(self, metric: str) -> float | None:
-        """Return one figure of the whole recordings, None when it was not recorded."""
+        """Return one figure of the whole recordings, None if not recorded."""
         return self.values.get(metric)
 
     def read(self, figure: figures.Figure) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""A study: groups by one or two settings, the best of them by cost and by speed, and what each setting did."""
+"""A study: groups by one or two settings, the best by cost and by speed, and each setting's effect."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,18 +76,18 @@ class Study:
 
     @property
     def best_label(self) -> str | None:
-        """The group with the best figures: the cheapest, else the fastest; None where neither is known."""
+        """The group with the best figures: the cheapest, else the fastest, if known."""
         best = self.best_by_cost or self.best_by_speed
         return best.label if best else None
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Settings that varied beside those that make the groups, so that their effects are mixed into the groups."""
+        """Settings that varied beside those of the groups, so that their effects are mixed in."""
         return self.varied.factors[len(self.by) :]
 
 
 def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
-    """Return what is said of groups, the steps of a comparison, that the settings `by` make."""
+    """Return what is said of groups, the steps of a comparison, by the settings `by`."""
     steps = comparison.steps
     runs = [run for step in steps for run in step.runs]
     groups = tuple(
@@ -185,7 +185,7 @@ def judge_against_others(evidence: Mapping[str, Evidence], obstacles: Mapping[st
 
 
 def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals) -> Iterator[QualityChange]:
-    """Yield for each metric that counts the group that trained furthest beyond the best, if any did."""
+    """Yield for each metric that counts the group that trained furthest beyond the best, if any."""
     fallen: dict[str, list[QualityChange]] = {}
     for other in steps:
         for change in compare_quality(other, best, goals) if other is not best else ():

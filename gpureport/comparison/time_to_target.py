@@ -1,4 +1,4 @@
-"""When runs first reached the value that a training metric was to reach, and how that differs between two steps."""
+"""When runs first reached the target of a training metric, and how that differs between two steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When the runs of a step first reached the target; of all of them together only where each reached it."""
+    """When the runs of a step first reached the target; together only if each did."""
 
     step: str
     name: str
@@ -104,7 +104,7 @@ def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTime
     if moment <= start:
         return RunTimeToTarget(run=name, missing=MissingTarget.BEFORE_RECORDING)
     gpu_seconds = _gpu_seconds_between(run, start, moment)
-    # the first value has none before it: the one after says how far they lie apart
+    # no value lies before the first: the next one says how far they lie apart
     apart = np.diff(curve.times[max(int(rows[0]) - 1, 0) :][:2])
     return RunTimeToTarget(
         run=name,
@@ -116,7 +116,7 @@ def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTime
 
 
 def _gpu_seconds_between(run: SampledRun, start: int, end: int) -> float:
-    """Return the GPU time that a run held between two moments, without time in which no job held a GPU."""
+    """Return the GPU time a run held between two moments, without time outside jobs."""
     held = 0.0
     for gpu in run.analysis.run.gpus:
         overlaps = ((max(free.start, start), min(free.end, end)) for free in run.analysis.no_job.get(gpu.id, ()))
@@ -125,7 +125,7 @@ def _gpu_seconds_between(run: SampledRun, start: int, end: int) -> float:
 
 
 def add_time_to_target(step: Step, goals: TrainingGoals) -> Step:
-    """Return a step with the time to the target among its figures, where a target was given."""
+    """Return a step with the time to the target, if any, among its figures."""
     found = measure_time_to_target(step, goals)
     if found is None:
         return step
@@ -147,7 +147,7 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
-    """Return the verdict where every run of one step reached the target and none of the other; None elsewhere."""
+    """Return the verdict where every run of one step reached the target and none of the other, else None."""
     before, after = (_reached(measure_time_to_target(side, goals)) for side in (base, step))
     if before is None or after is None or before == after:
         return None
@@ -158,6 +158,6 @@ def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgeme
 
 
 def _reached(side: TimeToTarget | None) -> bool | None:
-    """Return whether all runs reached the target, or none did; None where that differs or is not known."""
+    """Return whether all runs reached the target, or none did; None if mixed or unknown."""
     found = set() if side is None else {run.missing for run in side.runs}
     return True if found == {None} else False if found == {MissingTarget.NOT_REACHED} else None

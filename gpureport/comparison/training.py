@@ -29,13 +29,13 @@ class QualityTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingGoals:
-    """What a person says of training metrics: whether a higher value is the better one, and the value to reach."""
+    """What a person says of training metrics: whether higher is better, and the value to reach."""
 
     better: tuple[tuple[str, bool], ...] = ()
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return whether a higher value of a metric is the better one, as given or by its name; None if not known."""
+        """Return whether a higher value of a metric is better, as given or by its name; None if unknown."""
         given = dict(self.better).get(name)
         if given is not None:
             return given
@@ -66,14 +66,14 @@ NO_GOALS = TrainingGoals()
 
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
-    """Return the metric and whether a higher value is better of `NAME=higher` or `NAME=lower`; None of other texts."""
+    """Return the metric of `NAME=higher` or `NAME=lower`, and whether higher is better; None of other texts."""
     name, _, direction = text.rpartition("=")
     higher = _DIRECTIONS.get(direction.strip())
     return None if higher is None or not name.strip() else (name.strip(), higher)
 
 
 def parse_target(text: str) -> QualityTarget | None:
-    """Return the target that `NAME=VALUE` states, the value as the metric is logged; None of other texts."""
+    """Return the target in `NAME=VALUE`, the value as logged; None of other texts."""
     name, _, written = text.rpartition("=")
     try:
         value = float(written)

@@ -1,4 +1,4 @@
-"""Which verdict the evidence on a figure of two steps supports, and what more data would bring."""
+"""Which verdict the evidence on a figure of two steps supports, and what more data would add."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from gpureport.comparison.figures import POINTS, TRAINING_RATE, ShortRun
 from gpureport.comparison.steps import Step, find_least_half_width
 
 _UNSEEN = 3.0
-"""Of gaps that come at random none is seen in three times their distance in one case of twenty."""
+"""Random gaps stay unseen over three times their distance in one case of twenty."""
 
 
 class Verdict(StrEnum):
@@ -144,7 +144,7 @@ def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
 
 
 def _judge_single_runs(found: Evidence) -> Judgement:
-    """Judge a run without repetition: it differs, unconfirmed, by more than repeating commonly changes."""
+    """Judge a run without repetition: it differs, unconfirmed, by more than repeating usually changes."""
     low, high = sorted(abs(value or 0.0) for value in (found.before, found.after))
     if found.lone and found.brief and high <= RATIO_ALLOWANCE * low:
         return Judgement(Verdict.NOT_ENOUGH_DATA, found.brief)
@@ -189,7 +189,7 @@ def build_delta(base: Step, step: Step, found: Evidence, judgement: Judgement, *
 
 
 MOST_RUNS, _MOST_NEEDED = 20, 1000
-"""Runs of a step beyond which nobody repeats a job for a comparison (pragmatic), and above which no number is told."""
+"""Runs of a step beyond which nobody repeats a job (pragmatic), and above which no number is told."""
 
 
 def estimate_needed_data(found: Evidence) -> Needed | None:

@@ -1,4 +1,4 @@
-"""What training metrics of a run show: how fast it worked, and their curves; and how many samples a step takes."""
+"""What training metrics of a run show: its speed, its curves, and the samples in a step."""
 
 import re
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _SAMPLE_WORDS = {"images": r"images?|imgs?", "examples": r"examples?", "sequence
 """What samples are called in the name of a metric; anything else is plainly samples."""
 
 _MOST_BINS = 1000
-"""Bins for each point at most: where points lie years apart, bins are longer than most points are."""
+"""Bins per point at most: where points lie years apart, bins are longer than most points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ class Throughput:
 
     @property
     def stated_unit(self) -> str:
-        """What the name of the metric calls the work that it counts: `images` of `images_per_s`, else its unit."""
+        """What the metric's name calls its work: `images` of `images_per_s`, else its unit."""
         words = re.findall(r"[a-z]+", _simplify(self.name)) if self.unit == SAMPLES else []
         known = (unit for unit, form in _SAMPLE_WORDS.items() if any(re.fullmatch(form, word) for word in words))
         return next(known, self.unit)
 
     def within(self, window: Interval) -> FloatArray:
-        """Return the rates of bins that lie in a stretch of time, those without left out."""
+        """Return the rates of the bins in a stretch, without empty ones."""
         size = self.width * 1e6
         first = max(int(np.ceil((window.start - self.start) / size)), 0)
         rates = self.rates[first : max(int((window.end - self.start) // size), first)]
@@ -127,7 +127,7 @@ def measure_throughput(training: "pa.Table", key: str | None = None, began: int 
 
 
 def _rank(name: str) -> tuple[int, bool, str]:
-    """Sort samples and tokens before steps, rates before times, and metrics of training before those of evaluation."""
+    """Sort samples and tokens before steps, rates before times, training before evaluation."""
     unit, is_time = parse_work_unit(name) or ("", False)
     place = [*_UNITS, ""].index(unit)
     return place + len(_UNITS) * bool(re.search(r"val|eval|test", name.lower())), is_time, name
@@ -137,13 +137,13 @@ def _by_counter(name: str, unit: str, times: IntArray, counts: FloatArray, began
     points = select_step_points(times, counts)
     if points is None:
         return None
-    # a counter of samples that begins at 0 tells all that was done
+    # a sample counter that begins at 0 tells all the work
     work = count_by_steps(*points, began if unit == STEPS or points[1][0] > 0 else None)
     return None if work is None else _spread(name, unit, work, np.diff(points[1]) >= 0)
 
 
 def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throughput:
-    """Return the work between points, where it is known, as mean rates over equal bins."""
+    """Return the known work between points as mean rates over equal bins."""
     times, spans = work.times[1:], np.diff(work.times[1:]) / 1e6
     whole = float(times[-1] - times[0]) / 1e6
     width = max(1.0, float(np.median(spans)), whole / (_MOST_BINS * len(times)))
@@ -213,7 +213,7 @@ _BATCH_SIZES = (
     r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$",
     r"(?:^|[^a-z])train_?batch_?size$",
     r"(?:^|[^a-z])(?:batch_?size|bs)$",
-    # without "size" no more than the whole name, or its last part, will do: "log_every_batch" counts something else
+    # without "size" only the whole name, or its last part, will do: "log_every_batch" counts something else
     r"(?:^|[./])(?:(?:global|effective|total)_)?(?:train_)?batch$",
 )
 _PER_DEVICE = r"per_(?:device|gpu)_(?:train_)?batch_size$"
@@ -221,7 +221,7 @@ _ACCUMULATED = r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batc
 
 
 def batch_size(run: Run) -> float | None:
-    """Return how many samples a step of a run takes over all its GPUs; None where no param says."""
+    """Return how many samples a step takes over all GPUs of a run; None if no param says."""
     params = {key.lower(): value for key, value in run.params}
     if (each := _find_param(params, _PER_DEVICE)) is not None:
         return each * max(len(run.gpus), 1) * (_find_param(params, _ACCUMULATED) or 1.0)

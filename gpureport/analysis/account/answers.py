@@ -1,4 +1,4 @@
-"""What became of every kind on every group of devices: found, judged with nothing found, or why not judged."""
+"""What became of every kind on every group of devices: found, nothing found, or why not judged."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 
 
 def reject_mixed_gpus(run: Run, rules: Sequence[Rule]) -> Iterator[NotJudged]:
-    """Yield every kind for each device whose rows several GPUs share: what looks like change may be another GPU."""
+    """Yield every kind for each device whose rows several GPUs share: a change may be another GPU."""
     for kind, device in ((kind, one) for one in run.gpus if one.mixed for rule in rules for kind in rule.kinds):
         yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=RECORD, code="rows_of_several_gpus")
 
@@ -33,7 +33,7 @@ def withdraw_shared_memory(findings: Sequence[Finding], run: Run) -> tuple[list[
 
 
 def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]:
-    """Yield each kind of a rule where a group of metrics that it requires was recorded, or is plausible, nowhere."""
+    """Yield each kind of a rule where a group of its required metrics has no plausible record."""
     absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
     doubtful = (name for name in absent if any(one.explain_implausibility(name) for one in context.series.values()))
     doubted = next(doubtful, None)
@@ -45,7 +45,7 @@ def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]
 
 
 def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
-    """Yield the kinds that rules left without a word because the run has no GPUs, or a few samples of each."""
+    """Yield the kinds without a word from any rule, for want of GPUs or of samples."""
     gpus = context.gpus()
     readings = max(map(len, gpus.values()), default=0)
     for kind in (kind for rule in rules for kind in rule.descriptions):
@@ -58,7 +58,7 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
 
 
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
-    """Return the entries, each once, those that say the same of every GPU as one of the whole run.
+    """Return the entries, each once, merged where they say the same of every GPU.
 
     Nobody is told to record again what the log holds a column of, and no value.
     """
@@ -88,8 +88,8 @@ def answer_kinds(
 ) -> Iterator[Answer]:
     """Yield each kind of the rules exactly once for each group of devices.
 
-    A group is the GPUs of one node that are of one model, since what a source records is the same for them. What a
-    finding or a gap in the data says of the whole run, or of the host of a node, it says of each group there.
+    A group is the GPUs of one node and model, since a source records the same for them. What is said of the whole
+    run, or of the host of a node, is said of each group there.
     """
     for name, gpus, beside in _group_gpus(run):
         found_here = [one for one in findings if not one.devices or not beside.isdisjoint(one.devices)]
@@ -110,7 +110,7 @@ def answer_kinds(
 
 
 def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], set[str]]]:
-    """Yield the name of each group, its GPUs, and the ids of these and of the hosts beside them."""
+    """Yield the name of each group, its GPUs, and the ids of these and of their hosts."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)

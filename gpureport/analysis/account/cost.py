@@ -1,6 +1,6 @@
-"""What a run cost, by prices and a carbon intensity that a person states: nothing is built in.
+"""What a run cost, by stated prices and a stated carbon intensity: nothing is built in.
 
-Money, energy prices and carbon live here and nowhere else.
+Money, energy prices and carbon live only here.
 """
 
 import re
@@ -17,13 +17,13 @@ from gpureport.settings import Section, Settings
 OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
 _HOUR, _KWH = 3600, 3.6e6
 _MOST_OF_IT = 0.95
-"""Share of the run a counter must have been read over to stand for its energy."""
+"""Share of the run that a counter must cover to stand for its energy."""
 _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """The price of a GPU-hour, where it is stated, and what it holds for: words of the GPU's name, labels of a run."""
+    """The price of a GPU-hour, if stated, and what it holds for: words of the GPU's name, labels of a run."""
 
     amount: float
     source: str
@@ -43,7 +43,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """Stated prices in the order stated, with their currency and the ISO day on which they held, and grams per kWh."""
+    """Stated prices in order, with their currency and ISO day, and grams per kWh."""
 
     currency: str = ""
     date: str = ""
@@ -52,12 +52,12 @@ class Prices:
     carbon_source: str = ""
 
     def price_gpu(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
-        """Return the price that says most closely what it holds for, else the first; without an amount if none fits."""
+        """Return the most closely fitting price, else the first; without an amount if none fits."""
         best = max((rate for rate in self.rates if rate.fits(device, labels)), key=lambda rate: rate.rank, default=None)
         return GpuPrice(device=device.id, amount=best.amount if best else None, source=best.source if best else "")
 
     def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None, currency: str = "") -> "Prices":
-        """Return these prices with those of the command line in their place: its price holds today, for every GPU.
+        """Return these prices with those of the command line in place, which hold today for every GPU.
 
         Without a currency its price is in that of these prices; None is not given.
         """
@@ -71,10 +71,10 @@ class Prices:
 
 
 def read_prices(settings: Settings) -> Prices:
-    """Return what `[prices]`, `[[prices.rate]]` and `[carbon]` of the settings say.
+    """Return `[prices]`, `[[prices.rate]]` and `[carbon]` of the settings.
 
     Raises:
-        SettingsError: when a key is unknown, a value is none of its kind, or a price has no currency or date.
+        SettingsError: for an unknown key, a wrong value, or a price without currency or date.
     """
     section, carbon = settings.section("prices"), settings.section("carbon")
     section.only({"currency", "date", "gpu_hour", "rate"})
@@ -122,7 +122,7 @@ def _split_words(name: str | None) -> frozenset[str]:
 
 
 def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
-    """Return what the run of an analysis cost, None where neither a price nor a carbon intensity is stated."""
+    """Return what a run cost, None without a stated price or carbon intensity."""
     if not prices.rates and prices.carbon_intensity is None:
         return None
     labels = dict(analysis.run.params) | dict(analysis.run.tags)
@@ -148,7 +148,7 @@ def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
 
 
 def _sum_prices(gpus: Sequence[GpuPrice], seconds: Mapping[str, float]) -> float | None:
-    """Return the price of some time of each GPU; None where one has no price, or there is no time of jobs."""
+    """Return the price of some time of each GPU; None where a price or all time of jobs is missing."""
     amounts = {gpu.device: gpu.amount for gpu in gpus}
     priced = [(amounts.get(device), length) for device, length in seconds.items()]
     known = [amount * length / _HOUR for amount, length in priced if amount is not None]
@@ -169,7 +169,7 @@ def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
 
 
 def _read_counter(counter: CounterReading | None, whole: float) -> float | None:
-    """Return what a counter rose by, None where part of it is not known or it stands still."""
+    """Return what a counter rose by, None where part is unknown or it stands still."""
     if counter is None or counter.restarts or counter.impossible or counter.total <= 0:
         return None
     return counter.total if counter.seconds >= _MOST_OF_IT * whole else None

@@ -26,12 +26,12 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
-"""Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
+"""Causes of idle time: of a gap without one, and of still samples outside sustained work."""
 
 _UNUSED, _BELOW_PEERS = "unused", "imbalance"
-"""Cause of an idle gap of a GPU that never worked, and the kind that says which GPU did less than its peers."""
+"""Cause of an idle gap of a GPU that never worked, and the kind that names a GPU below its peers."""
 FAR_SECONDS = 300.0
-"""Interval above which samples do not tell a short pause from a long one (pragmatic: two of them are ten minutes)."""
+"""Interval above which samples show no short pauses (pragmatic: two of them are ten minutes)."""
 _ROUNDING = 1e-6
 _BY_USE = float("nan")
 """Share of a class that has of each moment what no kernel ran in."""
@@ -41,14 +41,11 @@ Claim = tuple[str, str, Spans, float]
 Slowed = tuple[list[Claim], FloatArray]
 """Causes of throttling in the same form, and the share of each row that it cost."""
 Divided = dict[tuple[str, str], FloatArray]
-"""Seconds of each part of a run, by class and cause; computing is what no other class has."""
+"""Seconds of each part of a run, by class and cause; computing is the rest."""
 
 
 def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
-    """Yield where the time of each GPU went: to the microsecond that from first to last sample of the run.
-
-    The context has all findings as earlier ones.
-    """
+    """Yield where the time of each GPU in the run went, to the microsecond; the context has all findings."""
     window = context.whole
     for device, divided in divide_gpu_times(context, rules, np.array([window.start, window.end])):
         taken = {key: round(seconds[0] * 1e6) for key, seconds in divided.items()}
@@ -69,7 +66,7 @@ def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[Gpu
 def divide_gpu_times(
     context: Context, rules: Sequence[Rule], edges: IntArray, devices: Collection[str] | None = None
 ) -> Iterator[tuple[str, Divided]]:
-    """Yield the time of each GPU, or of some, in the parts of the run that edges cut it into."""
+    """Yield the time of each GPU, or of some, in the parts between edges."""
     limits = {rule.name: rule.limits for rule in rules}
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
     # episodes as their rule sees them, findings or not
@@ -86,7 +83,7 @@ def divide_gpu_times(
 def _divide(
     series: DeviceSeries, window: Interval, claims: Sequence[Claim], slowed: Slowed | None, edges: IntArray
 ) -> Divided:
-    """Cut the run where a row, a claim or a part begins or ends; each piece falls to the first claim on it."""
+    """Cut the run where a row, a claim or a part begins or ends; a piece falls to its first claim."""
     start, end = series.averaging_windows(window)
     causes, lost = slowed or ([], np.zeros(len(start)))
     whole = intervals.to_spans([window])
@@ -118,7 +115,7 @@ def _divide(
 
 
 def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
-    """Return whether each piece between cuts lies in stretches, whose edges are among them."""
+    """Return which pieces between cuts lie in stretches, whose edges are cuts."""
     turns = np.zeros(len(cuts), dtype=np.int8)
     first, stop = np.searchsorted(cuts, spans).T
     turns[first], turns[stop] = 1, -1
@@ -148,7 +145,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         seen = intervals.intersection(intervals.union(np.column_stack([start, end])), never_used)
     unseen = intervals.difference(whole, seen)
     no_job = context.time_without_job.get(device, NO_SPANS)
-    # the first sample without a job speaks of the time before its stamp, its memory of the moment
+    # the first sample without a job speaks of the time before it, its memory of the moment
     yield "no_job", "", no_job - np.array([series.shift, 0]), 1.0
     # an Xid error alone loses no GPU
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
@@ -168,13 +165,13 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
             ratio = 1.0 if found.lost_gpu_seconds is None or not held else min(found.lost_gpu_seconds / held, 1.0)
             yield "hollow", "", intervals.to_spans(found.intervals), ratio
     yield "low_use", _BELOW_PEERS, _find_time_below_peers(context, device), _BY_USE
-    # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
+    # without sustained work, or with samples too far apart, whatever is not idle is low use
     if context.window is None or series.interval > FAR_SECONDS:
         low = intervals.difference(whole, still)
     else:
         low = intervals.union(np.concatenate([low, collect(*load.LOW_USE_KINDS)]))
     yield "low_use", UNKNOWN, low, _BY_USE
-    # a log without the job's own beginning and end may hold a part of it, and what lies there is idle
+    # a log may hold a part of a job alone, and what lies at its ends is idle
     if context.window is not None and context.observed_job.started is not None:
         before = intervals.to_spans([Interval(window.start, context.window.start)])
         yield "startup", "", intervals.intersection(still, before), 1.0
@@ -186,7 +183,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
 
 
 def _list_slowed(context: Context, rules: Sequence[Rule], device: str) -> Iterator[Claim]:
-    """Yield when clocks were lowered, by the cause of the first finding that speaks of it, then what none speaks of."""
+    """Yield when clocks were lowered, by the cause of the first finding on it, then the rest."""
     kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for found in context.findings_on(device):
         if found.kind in kinds and found.cause and device in found.devices:
@@ -195,7 +192,7 @@ def _list_slowed(context: Context, rules: Sequence[Rule], device: str) -> Iterat
 
 
 def _find_time_below_peers(context: Context, device: str) -> Spans:
-    """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
+    """Return when a GPU did less than its peers: the one named, or all others of its model that did more."""
     parts: list[Interval] = []
     for found in context.findings(_BELOW_PEERS):
         models = {context.series[name].device.model for name in found.devices}

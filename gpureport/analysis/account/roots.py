@@ -1,4 +1,4 @@
-"""Which findings follow from which, so that each cause appears once, with its consequences beneath it."""
+"""Which findings follow from which, so that each cause appears once, above its consequences."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ _COVERED_SHARE = 0.9
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
-    """Return the findings, roots with their consequences and consequences with their root, the preferred one.
+    """Return the findings, in the order of preferred roots, with their consequences or their root.
 
-    Findings of one kind and cause are one root together, each for its own devices. A root that itself follows from
-    another passes its consequences on, and is as severe as what it led to. The findings are in the order in which roots
-    are preferred; one without intervals stands for the whole run, one without devices for all GPUs.
+    Findings of one kind and cause are one root, each for its own devices. A root that follows from another passes its
+    consequences on, and is as severe as what it led to. A finding without intervals stands for the whole run, one
+    without devices for all GPUs.
     """
     above: dict[int, int] = {}
     for place, found in enumerate(findings):
@@ -44,7 +44,7 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
 def _find_root(
     root: RootCause, place: int, findings: Sequence[Finding], whole: Interval, gpus: Collection[str]
 ) -> int | None:
-    """Return the first of the findings of one cause that together explain a finding on all of its devices."""
+    """Return the first cause whose findings together explain a finding on all of its devices."""
     if root.explains and findings[place].cause not in root.explains:
         return None
     wanted, families = set(findings[place].devices or gpus), dict[str | None, dict[int, set[str]]]()
@@ -62,7 +62,7 @@ def _find_root(
 
 
 def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Interval) -> bool:
-    """Return whether the time of a finding lies to that of its roots as it must."""
+    """Return whether the time of a finding fits that of its roots."""
     if root.when == "ever":
         return True
     parts = [part for one in roots for part in one.intervals or (whole,)]

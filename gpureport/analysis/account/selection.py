@@ -28,11 +28,11 @@ _FORMER_SETTINGS = {
     "memory": "trim",
     "mem_leak": "fewest",
 }
-"""By rule, names in `gpureport.toml` that once were settings: a file that holds them is read, with a note."""
+"""By rule, names that once were settings: a `gpureport.toml` with them is read, with a note."""
 
 
 def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds each name stands for: a kind for itself, a rule for all kinds it makes."""
+    """Return the kinds each name stands for: a kind itself, a rule all that it makes."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
     return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 
@@ -52,13 +52,13 @@ def list_settings(rule: Rule) -> dict[str, Threshold]:
 
 
 def select_kinds(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
-    """Return the kinds wanted: those selected, all when none is, less those ignored; a family stands for its kinds."""
+    """Return the kinds wanted: the selected, by default all, less the ignored; a family is its kinds."""
     known = kinds_by_name(rules)
     return _look_up_kinds(select or known, known, "--select") - _look_up_kinds(ignore, known, "--ignore")
 
 
 def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:
-    """Return the analysis with what concerns these kinds only; statistics, GPU time and checklist stay whole."""
+    """Return the analysis without other kinds; statistics, GPU time and checklist stay whole."""
     return replace(
         analysis,
         findings=tuple(finding for finding in analysis.findings if finding.kind in kinds),
@@ -68,7 +68,7 @@ def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:
 
 
 def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
-    """Return the rules with the thresholds that `[rules.NAME]` of the settings gives, fixed ones left as they are."""
+    """Return the rules with thresholds from `[rules.NAME]` of the settings; fixed ones stay."""
     settings.section("rules").only({rule.name for rule in rules})
     return tuple(_apply_section(rule, settings.section(f"rules.{rule.name}")) for rule in rules)
 
@@ -88,7 +88,7 @@ def _apply_section(rule: Rule, section: Section) -> Rule:
 
 
 def list_ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
-    """Yield a sentence for each rule of which the settings name thresholds that can no longer be set."""
+    """Yield a sentence for each rule whose settings name thresholds that can no longer be set."""
     for rule in rules:
         section = settings.section(f"rules.{rule.name}")
         names = [name for name in section.values if name not in rule.settings]

@@ -78,7 +78,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
 
 
 def _say(item: str, code: str, metrics: Sequence[str] = (), **words: str) -> ChecklistEntry:
-    """Return an answer in the words of the table, and the metrics to record beside what it asks for."""
+    """Return an answer in the words of the table, with further metrics to record."""
     state, reason, *asked = _SAID[item][code]
     others = tuple(text for each in asked if (text := each.format(**words)))
     return ChecklistEntry(
@@ -93,7 +93,7 @@ def _say(item: str, code: str, metrics: Sequence[str] = (), **words: str) -> Che
 
 
 def _judge_memory(run: _Run, item: str) -> ChecklistEntry:
-    """Judge by the memory that is left whether to use more of it, or to raise the batch size; if it says anything."""
+    """Judge by the memory left whether to use more of it, or raise the batch size, if anything."""
     used, preallocated = run.facts.gpu_memory, run.facts.preallocated
     if used is None:
         doubt = _say("memory", "not_recorded", ("gpu_memory_used_bytes", "gpu_memory_total_bytes"))
@@ -157,7 +157,7 @@ def _judge_input(run: _Run) -> ChecklistEntry:
 
 
 def _judge_cores(run: _Run) -> ChecklistEntry:
-    """Judge the cores by what the CPU did beside GPUs that waited; how many a GPU has is a fact, and no limit."""
+    """Judge the cores by the CPU beside waiting GPUs; how many a GPU has is a fact, no limit."""
     count, workers, waited = run.facts.cores, run.facts.setup.workers, "cpu_bound" in run.found
     if count is None:
         waits = "the CPU was busy while GPUs waited (cpu_bound); " if waited else ""

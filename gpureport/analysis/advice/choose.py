@@ -1,7 +1,7 @@
-"""Which steps a finding gets: those of its kind and cause that no fact and no other finding of the run rules out.
+"""Which steps a finding gets: those of its kind and cause that nothing known of the run rules out.
 
-`steps.toml` words the steps; a condition of a step is the name of a function in CONDITIONS, which returns None where
-the recording does not tell, and its limits are a matter of judgement.
+`steps.toml` words the steps. Their conditions are names of functions in CONDITIONS: None where the recording does
+not tell. Their limits are a matter of judgement.
 """
 
 import tomllib
@@ -23,13 +23,13 @@ _MOST_NAMED = 3
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
-"""Samples in a batch below which matrix work leaves tensor cores unused, whose tiles are multiples of 8 (NVIDIA)."""
+"""Samples in a batch below which matrix work leaves tensor cores unused: tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4
 """Batches each worker loads ahead, twice what PyTorch does of itself."""
 _DERIVED = 1.05
-"""Ratio up to which totals and limits differ that trackers leave to be derived from an amount and its share."""
+"""Ratio up to which totals and limits derived from an amount and its share differ."""
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""What settings are where no param names them: None where that is not known, off for any other."""
+"""Settings that no param names: None where that is unknown, off for any other."""
 _FEWEST = 2  # workers that are suggested where the main process loads
 
 _Told = Callable[[RunFacts], bool | None]
@@ -37,19 +37,19 @@ _Told = Callable[[RunFacts], bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """A change of one setting, of params or of the recording, that means a step was taken: it rises, or falls."""
+    """A change of one setting of params or recording that shows a step as taken: it rises, or falls."""
 
     setting: str
     rises: bool
 
     def is_made(self, before: float | None, after: float | None) -> bool:
-        """Return whether the setting moved in the direction of the step; None is a setting that was not recorded."""
+        """Return whether the setting moved as the step says; None where it was not recorded."""
         low, high = map(self._known, (before, after) if self.rises else (after, before))
         noise = _DERIVED if self.setting in {"gpu_memory", "power_limit"} else 1.0
         return low is not None and high is not None and high > noise * low
 
     def may_be_made(self, before: float | None, after: float | None) -> bool:
-        """Return whether the setting is known on one side alone, so that its direction is not known."""
+        """Return whether one side alone has the setting, which hides its direction."""
         return (self._known(before) is None) != (self._known(after) is None)
 
     def _known(self, value: float | None) -> float | None:
@@ -61,8 +61,8 @@ class SettingChange:
 class Step:
     """One thing to do about lost GPU time, in the words of `steps.toml`.
 
-    `needs` has its conditions by their words. None among its frameworks is a run that names none; without any it is for
-    all. `taken` names what tells that it was taken; each of its changes between two runs shows it, too.
+    `needs` has its conditions by their words. None as a framework is a run that names none; no framework means all.
+    `taken` names what tells that it was taken; each of its changes between two runs shows it, too.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Step:
     changes: tuple[SettingChange, ...]
 
     def is_taken(self, facts: RunFacts) -> bool | None:
-        """Return whether params say that it was taken already; None where nothing tells."""
+        """Return whether params say that it was taken; None where nothing tells."""
         return _tell_taken(self.taken)[0](facts) if self.taken else None
 
 
@@ -98,7 +98,7 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
-    """Whether a job needs less than most of the memory: what nobody is known to have reserved counts as needed."""
+    """Whether a job leaves most of the memory; what may be reserved counts as needed."""
     if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
         return facts.gpu_memory is not None or None
     is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
@@ -137,7 +137,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Whether each process has a worker a core; workers of a job that hardly uses the CPU wait for something else."""
+    """Whether each process has a worker per core; workers of a job with an idle CPU wait for something else."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -165,7 +165,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""How a run tells that a step was taken, and the params that tell it; any other name is a setting that is on."""
+"""How a run tells that a step was taken, and by which params; any other name is a setting that is on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
@@ -203,7 +203,7 @@ STEPS = {
 
 
 def list_steps(finding: Finding) -> tuple[str, ...]:
-    """Return the names of the steps of the kind and cause of a finding, the most promising first."""
+    """Return the steps for the kind and cause of a finding, the most promising first."""
     steps = KINDS[finding.kind].steps
     return steps.get(finding.cause or "", steps.get("", ()))
 
@@ -211,9 +211,8 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
     """Return the steps for a finding, the most promising first.
 
-    A step that was taken, of which a condition is known not to hold, or which is for another framework, is left
-    out. One that params say was not taken comes first. One of which a condition is not known says which, and comes
-    last.
+    A step that was taken, or that a condition or the framework rules out, is left out. One that params say was not
+    taken comes first. One with an unknown condition names it, and comes last.
     """
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
@@ -222,7 +221,7 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
 
 
 def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
-    """Return more loader workers as a trial for a run that is little used for no known reason, if params name some."""
+    """Return more loader workers as a trial for low use of no known cause, if params name some."""
     return _fit_step(_WORKERS, known) if known.setup.workers is not None else None
 
 
@@ -236,7 +235,7 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
 
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
-    """Return the first steps of a finding by their titles, and the params that say which were taken."""
+    """Return the titles of the first steps of a finding, and the params that say which were taken."""
     if not finding.steps:
         return "Nothing to do, by what the log shows."
     facts, taken = adapt_facts(known, finding), [STEPS[name].taken for name in list_steps(finding)]
@@ -248,9 +247,9 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return how many workers to try in each process: twice as many, a step whose effect shows in one run.
+    """Return how many workers to try in each process: twice as many, so that one run shows the effect.
 
-    A worker a core is the most, unless they wait for storage or a network.
+    One per core is the most, unless they wait for storage or a network.
     """
     cores, setting = facts.cores, facts.setup.workers
     if facts.job_hardly_uses_cpu:

@@ -23,12 +23,11 @@ _IOWAIT = "cpu_iowait_ratio"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """Facts that the conditions of advice are checked against; of the run, or as one finding measured them.
+    """Facts for the conditions of advice, of the run or as one finding measured them.
 
     Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of host memory the p95; `gpu_memory`
-    is that of the fullest GPU. `compute_capability` is the lowest. `job_hardly_uses_cpu` is less than half a core;
-    `host_cleared` says that neither CPU nor storage is the bottleneck, `whole_host` that a tracker logged every GPU of
-    a host, whoever uses them.
+    is of the fullest GPU, `compute_capability` the lowest. `job_hardly_uses_cpu` is less than half a core;
+    `host_cleared`: neither CPU nor storage is the bottleneck; `whole_host`: a tracker logged every GPU of a host.
     """
 
     gpus: int
@@ -90,7 +89,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=load.add_counted_cores(read_setup(run.params_and_tags), counted),
-        # how much of the load that is does not matter: on a machine at rest the job may be all of it
+        # whose load that is does not matter: a resting machine may have the job alone
         job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < waits.HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
@@ -102,7 +101,7 @@ def gather_facts(
 
 
 def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
-    """Return what params and tags say of how the job was set up; the precision is 1 for less than 32 bits, else 0."""
+    """Return how params and tags set up the job; the precision is 1 below 32 bits, else 0."""
     known = list(labels)
     said = params.find_precision_param(known)
     precision = None if said is None else Setting(text=said[0], value=float(not said[1]))
@@ -110,11 +109,11 @@ def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
-    """Return the facts with what a finding measured in its own episodes in place of the means of the run."""
+    """Return the facts with what a finding measured in its episodes in place of means of the run."""
     devices = set(finding.devices)
     is_full = bool(devices) and known.full_links >= devices
     power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == "gpu_power_watts")
-    # whoever waits for the CPU wants more of it, whatever the job used of it over the run
+    # whoever waits for the CPU wants more of it, whatever the mean use
     waits_for_cpu = finding.kind in {"cpu_bound", "cpu_bound_single"}
     adapted = replace(
         known,
@@ -136,7 +135,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
 
 
 def _has_full_link(gpu: DeviceStatistics) -> bool:
-    """Whether a PCIe link ran at the highest generation and width that the log states."""
+    """Whether a PCIe link ran at the highest generation and width logged."""
     names = ("pcie_link_generation", "pcie_link_width")
     pairs = [(gpu.metric(name), gpu.metric(f"{name}_max")) for name in names]
     return all(seen is not None and most is not None and seen.max >= most.max for seen, most in pairs)

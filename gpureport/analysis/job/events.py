@@ -1,4 +1,4 @@
-"""What a run recorded of its job beside the hardware: checkpoints, epochs, evaluations, stages, signs of training."""
+"""What a run recorded of its job beside the hardware: checkpoints, epochs, stages, signs of training."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ from gpureport.work_counting import select_step_points
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
 WAITING, DATA = "data_wait_ratio", "data"
-"""Training metric with the share of an iteration that loading data took, and the cause of low use it shows."""
+"""Training metric: the share of an iteration spent on loading data, and the cause of low use it shows."""
 MUCH = 0.2
-"""Share from which waiting for data explains low use (pragmatic: what a loader hides behind the GPU is none)."""
+"""Share from which waiting for data explains low use (pragmatic: hidden loading has none)."""
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}
@@ -36,7 +36,7 @@ _TRAINING_WORDS = _EPOCHS | {"lr", "learning", "optimizer", "optimiser", "loss",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvents:
-    """Times of one cause, `checkpoint` or `epoch`, in microseconds, rising, and the stage or metric that shows them."""
+    """Rising times of one cause, `checkpoint` or `epoch`, in microseconds, and the stage or metric behind them."""
 
     cause: str
     source: str
@@ -45,7 +45,7 @@ class JobEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluations:
-    """Values of one validation metric in the order of time, in microseconds; NaN where one was no finite number."""
+    """Values of one validation metric by time in microseconds; NaN for no finite number."""
 
     metric: TrainingName
     times: IntArray
@@ -53,12 +53,12 @@ class Evaluations:
 
     @property
     def count(self) -> int:
-        """How many evaluations gave a number; values written at one moment are one."""
+        """How many evaluations gave a number; values of one moment are one."""
         return len(np.unique(self.times[~np.isnan(self.values)]))
 
     @property
     def best_row(self) -> int:
-        """Row of the best value, the first of equal ones; there must be a number."""
+        """Row of the first best value; there must be a number."""
         return int(np.nanargmin(self.values) if self.metric.falls else np.nanargmax(self.values))
 
     @property
@@ -78,7 +78,7 @@ def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the times of a training metric in order, in microseconds, and what a column holds then; of any if None."""
+    """Return the ordered times of a training metric, of any if None, in microseconds, and the values of a column."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
         named &= _find_text(recording.training.column("name"), name)
@@ -88,13 +88,13 @@ def read_points(recording: Recording, name: str | None, column: str = "value") -
 
 
 def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
-    """Yield the name of each training metric with the times, never decreasing, and the values of its points."""
+    """Yield each training metric with the times, never decreasing, and values of its points."""
     for name in recording.training.column("name").unique().to_pylist():
         yield str(name), *read_points(recording, str(name))
 
 
 def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
-    """Yield each validation metric of a run, by the first place of its name; points without a time are left out."""
+    """Yield each validation metric by the first place of its name, without points that lack a time."""
     for name, times, values in _iterate_training(recording):
         if (metric := recognise_evaluation(name)) and len(times):
             yield Evaluations(metric=metric, times=times, values=np.where(np.isfinite(values), values, np.nan))
@@ -106,7 +106,7 @@ def split_words(name: str) -> set[str]:
 
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
-    """Return the checkpoints and epochs that stages and training metrics show, checkpoints first."""
+    """Return the checkpoints, then epochs, that stages and training metrics show."""
     found: list[tuple[bool, str, IntArray]] = []
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         if (words := split_words(name)) & (_SAVING | _ROUND):
@@ -116,7 +116,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
     for name, times, values in _iterate_training(recording):
         words, metric = split_words(name), recognise_metric(name)
         if "epoch" in words and words <= _EPOCH_COUNT:
-            # a metric written at every step: only the steps that complete an epoch count
+            # a metric of every step: only steps that complete an epoch count
             found.append((False, name, times[1:][np.floor(values[1:]) > np.floor(values[:-1])]))
         elif words & _SAVING or (metric and metric.role is Role.EPOCH_TIME):
             found.append((bool(words & _SAVING), name, times))
@@ -131,7 +131,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
-    """Return whether params, tags, metrics, stages, checkpoints or epochs say that a job trains."""
+    """Return whether anything recorded of a job says that it trains."""
     metrics = (recognise_metric(str(name)) for name in recording.training.column("name").unique().to_pylist())
     named = (*(name for name, _ in recording.run.params_and_tags), *(stage.name for stage in recording.run.stages))
     is_measured = any(metric is not None and metric.role in _TRAINING_ROLES for metric in metrics)
@@ -139,12 +139,12 @@ def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
 
 
 def is_training_name(name: str) -> bool:
-    """Return whether only a job that trains has a param, tag or stage of this name."""
+    """Return whether only a training job has a param, tag or stage of this name."""
     return bool(split_words(name) & _TRAINING_WORDS)
 
 
 def data_wait_share(recording: Recording) -> float | None:
-    """Return the share of an iteration in which a training loop says it waited for data; None where that is little."""
+    """Return the share of an iteration that a training loop waited for data; None where that is little."""
     named = _find_text(recording.training.column("name"), WAITING)
     values = columns.floats(recording.training.column("value"))[named]
     share = float(np.median(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
@@ -152,7 +152,7 @@ def data_wait_share(recording: Recording) -> float | None:
 
 
 def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:
-    """Return the moments and steps of the training metrics if they count the work, as comparisons take it."""
+    """Return the moments and steps of training metrics that count the work, as comparisons take it."""
     times, steps = read_points(recording, None, "step")
     known = ~np.isnan(steps)
     if within is not None:
@@ -161,7 +161,7 @@ def find_steps(recording: Recording, within: Interval | None = None) -> tuple[In
 
 
 def count_steps(recording: Recording, within: Interval) -> int:
-    """Return the steps that a training log counts in a stretch, 0 where they take less than half of it."""
+    """Return the steps that a training log counts in a stretch, 0 if they fill less than half of it."""
     moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
     return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 
@@ -169,8 +169,8 @@ def count_steps(recording: Recording, within: Interval) -> int:
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     """Yield the figures of each stage, in the order the stages began.
 
-    A row belongs to the stage that recorded it. If a stage resumed, the time in between does not count. What is
-    implausible in the whole run is so in its stages.
+    A row belongs to the stage that recorded it. The time until a stage resumed does not count. What is implausible in
+    the run is so in its stages.
     """
     if "stage" not in recording.rows.schema.names:
         return

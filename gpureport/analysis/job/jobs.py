@@ -1,4 +1,4 @@
-"""When a job holds each GPU, by the memory in use, which jobs follow each other in one log, and which is a restart."""
+"""When a job holds each GPU, by memory in use; which jobs follow each other, and which is a restart."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ PROCESS_MEMORY = Threshold(
     provenance=Provenance.PRAGMATIC,
     source="a driver or a display holds less; a process with a context more",
 )
-"""Memory in use above which some process holds a GPU, unless it is what was in use before the job, too."""
+"""Memory in use above which a process holds a GPU, unless it was in use before the job."""
 FREE_BETWEEN_JOBS = 60.0  # s; an epoch, an evaluation or a restart in a process of its own begins sooner
 """How long a GPU must be empty between two jobs."""
 RESTART_SECONDS = 1800.0  # s; a scheduler or a person brings a failed job back within half an hour
@@ -52,7 +52,7 @@ _CPU = "cpu_utilization_ratio"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """Jobs in the order of time, and by device id: time without a job, samples without it, and sustained activity."""
+    """Jobs in order, and by device id: time without a job, samples without it, and sustained activity."""
 
     jobs: tuple[Job, ...]
     no_job: Mapping[str, Spans]
@@ -61,7 +61,7 @@ class Occupancy:
 
 
 def find_jobs(recording: Recording) -> tuple[Job, ...]:
-    """Return the jobs of a recording in the order of time; a log of rows that several GPUs share has none."""
+    """Return the jobs of a recording in order, none from rows that several GPUs share."""
     if any(device.mixed for device in recording.run.gpus):
         return ()
     return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
@@ -91,7 +91,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     for name in active:
         all_free = intervals.intersection(all_free, free.get(name, intervals.NO_SPANS))
     if len(all_free):
-        # a GPU that never works is without a job where the others are, unless some process holds it
+        # a GPU that never works is without a job as the others are, unless a process holds it
         others = (name for name in gpus if name not in active)
         free |= {name: all_free for name in others if not (gpus[name].values(_MEMORY) > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
@@ -109,7 +109,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
-    """Return whether a host does at least half of its later work before GPUs are used, or processes of the job run."""
+    """Return whether a host does half of its later work, or has processes of the job, before GPUs are used."""
     early, late = np.array([[0, first_use]]), np.array([[first_use, np.iinfo(np.int64).max // 2]])
     hosts = [one for one in series.values() if one.device.scope is Scope.HOST]
     loads = [(host.find_values(_CPU, early), host.find_values(_CPU, late)) for host in hosts]
@@ -118,17 +118,14 @@ def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool
 
 
 def _find_session_breaks(series: DeviceSeries) -> Spans:
-    """Return the gaps of a log that part two sessions: half an hour, 60 intervals, and all the time recorded."""
+    """Return the gaps that part two sessions: half an hour, 60 intervals, and all the time recorded."""
     rows = series.gap_rows
     breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
-    """Yield the stretches in which some GPU is held and any works; a stretch without work is no job.
-
-    What serves requests has neither start-up nor tail.
-    """
+    """Yield the stretches in which a GPU is held and any works; those that serve have neither start-up nor tail."""
     number = 0
     for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
         active = phases.find_activities(series, held)
@@ -140,9 +137,9 @@ def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Inte
 
 
 def _serves(series: DeviceSeries) -> bool:
-    """Return whether a process that holds as much memory in the first row as in the last works in bursts now and then.
+    """Return whether a process holds as much memory last as first, and works in bursts now and then.
 
-    None lasts twice as long as the longest rest between them, and together they take less than half of the time.
+    No burst lasts twice as long as the longest rest, and all take less than half of the time.
     """
     held = series.known_values(_MEMORY)
     if not len(held) or held.min() <= PROCESS_MEMORY.value or np.ptp(held) > _DISPLAY_MEMORY:
@@ -155,12 +152,12 @@ def _serves(series: DeviceSeries) -> bool:
 
 
 def records_occupancy(series: DeviceSeries) -> bool:
-    """Return whether a log has metrics that can show that no job holds a GPU."""
+    """Return whether a log has metrics that can show a GPU as free."""
     return series.is_recorded(_MEMORY) or series.is_recorded(_PROCESSES)
 
 
 def draws_only_display(series: DeviceSeries) -> bool:
-    """Return whether a GPU never does more than a display asks of it: some use, with the memory it holds anyway."""
+    """Return whether a GPU never does more than a display asks: some use, with memory held anyway."""
     held, used = series.values(_MEMORY), series.values(UTILISATION)
     least = float(np.min(series.known_values(_MEMORY), initial=np.inf))
     if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
@@ -170,7 +167,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU rests with nothing in use; none if its memory does not follow its work."""
+    """Return the rows in which a GPU rests with nothing in use; none if memory does not follow work."""
     return series.memoize("empty", lambda: _find_empty_rows(series))
 
 
@@ -197,10 +194,9 @@ def _find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
-    """Return the highest memory in use without a job.
+    """Return the highest memory in use without a job: next to none, or what a display always holds.
 
-    It is next to none, or what a display always holds; or, where work takes much more, what was in use both before the
-    first work and after the last one, or what windows hold that are drawn after it.
+    Where work takes much more: what was in use before the first work and after the last, or what windows then hold.
     """
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = phases.find_activity(series)
@@ -214,14 +210,14 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     if not len(work) or not levels or not (is_drawn or (len(before) and len(after) >= _FEWEST)):
         return least
     low, high = min(levels), max(levels)
-    # windows are opened beside the job, too, but what doubles is a process that stays
+    # windows open beside the job, too, but what doubles is a process that stays
     is_same = high - low <= max(_DISPLAY_MEMORY, low if is_drawn else _BASE_DRIFT * high)
     base = (1 + _BASE_DRIFT) * high if is_drawn else high + _DISPLAY_MEMORY
     return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
 
 
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
-    """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
+    """Return when a GPU, once used, was empty for long enough, the end of the log included."""
     first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     if not len(first):
@@ -233,10 +229,9 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that is the one before it, started again; None where it is another, or the first.
+    """Return the pause before a job that restarts the one before it; None for another or the first.
 
-    It begins within half an hour, works on the same GPUs, and takes as much memory there. Three such jobs in a row are
-    a series.
+    It begins within half an hour, on the same GPUs with as much memory. Three such jobs in a row are a series.
     """
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]

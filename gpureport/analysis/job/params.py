@@ -1,6 +1,6 @@
 """What the params and tags of a run say of how the job was set up: loader, machine, compilation, precision, framework.
 
-Trackers, command lines and configuration files write one setting in many ways: `dataloader_num_workers`,
+Trackers, command lines and files write one setting in many ways: `dataloader_num_workers`,
 `data.num_workers`, `--workers`. Only the last part of a name counts. The names stand in `params.toml`.
 """
 
@@ -31,7 +31,7 @@ class Framework(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One param: as it was written, and its value: 1 for on, 0 for off, infinity for a number left to the library."""
+    """One param as written, and its value: 1 for on, 0 for off, infinity for a number the library chooses."""
 
     text: str
     value: float
@@ -39,10 +39,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobParams:
-    """What params and tags say; None for what they do not say, or say in two ways.
+    """What params and tags say; None for what they leave out or contradict.
 
-    `workers` are those of one process, `cores` those of the machine or of the job's share of it, `prefetch_factor` is
-    of each worker. `precision` is 1 for arithmetic in 16 bits or fewer.
+    `workers` are of one process, `cores` of the machine or the job's share of it, `prefetch_factor` is of each worker.
+    `precision` is 1 for arithmetic in 16 bits or fewer.
     """
 
     workers: Setting | None = None
@@ -68,7 +68,7 @@ NO_PARAMS = JobParams()
 
 
 def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
-    """Return what params and tags say of the set-up; what two of them say differently counts as not said."""
+    """Return what params and tags say of the set-up; contradictions count as not said."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         for field, number in _parse_param(name, value):
@@ -113,10 +113,10 @@ def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one
 
 
 def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
-    """Return the param that sets the precision, as `name=value`, and whether all arithmetic is in full precision.
+    """Return the param that sets the precision, as `name=value`, and whether all of it is full precision.
 
-    Names that end with precision, dtype, amp, fp16, bf16, half or autocast count, except those of data, of an
-    evaluation or of what is saved. A param that means less than 32 bits decides. None if no param sets it.
+    Names that end with precision, dtype, amp, fp16, bf16, half or autocast count, unless of data, an evaluation or
+    what is saved. A param below 32 bits decides. None if no param sets it.
     """
     full = None
     for name, value in params:
@@ -132,7 +132,7 @@ def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] 
 
 
 def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
-    """Return whether a param says less than 32 bits, None where it does not say."""
+    """Return whether a param means less than 32 bits, None if unsaid."""
     words = " ".join(re.findall(r"[a-z0-9]+", value))
     if set(words.split()) & _SETS["reduced"]:
         return True
@@ -144,8 +144,8 @@ def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
 def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:
     """Return the framework that params and tags name; None if they name none, or several.
 
-    A name such as `torch_compile` or `tensorflow_version` counts unless its value is off, and so does the value of a
-    param called `framework`, `backend` or the like, `tf` included.
+    A name such as `torch_compile` or `tensorflow_version` counts unless its value is off, and the value of `framework`,
+    `backend` or the like, `tf` included.
     """
     named = {_FRAMEWORKS[word] for pair in params for word in _list_framework_words(*pair) if word in _FRAMEWORKS}
     return Framework(named.pop()) if len(named) == 1 else None

@@ -1,4 +1,4 @@
-"""From the first to the last sustained activity of GPUs, and what else shows when a job began and ended."""
+"""From the first to the last sustained activity of GPUs, and other signs of a job's beginning and end."""
 
 from collections.abc import Collection, Iterable, Mapping
 from math import fsum
@@ -25,9 +25,9 @@ SHORTEST_GAP = Threshold(
 )
 """Shortest rest within a job that is an idle gap."""
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
-"""Causes of start-up and tail: no lasting work; very little; the job had released the GPUs; it trained."""
+"""Causes of start-up and tail: no lasting work; very little; GPUs released; training."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
-"""Causes of a start-up finding that is about the whole run, and not about its start."""
+"""Causes of a start-up finding about the whole run, not its start."""
 
 _SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
 _SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
@@ -43,20 +43,20 @@ _MOSTLY = 0.5  # share of the samples of the machine at a limit
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model before the work takes less
 _MACHINE = {"cpu_utilization_ratio": 0.75, "cpu_iowait_ratio": 0.15}
 _CORE = {"cpu_busiest_core_ratio": 0.96, "process_cpu_cores": 0.96}
-"""From where on GPUs may wait for a machine or for one core of it, as the rules on waits have it."""
+"""From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""
 
 
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
-    """Return the time from first to last sustained activity of one GPU, None when it never worked.
+    """Return the time from first to last sustained activity of one GPU, None if it never worked.
 
     Activity is sustained from an active sample on if 60% of the samples in the 3 s (3 intervals) after it are active,
-    itself included, of at least two; the end is found the same way backwards. Bursts after it still belong to the job
-    if they come at least half as often as within it. So do three or more before it, in a job in which fewer than 60%
-    of the samples are active. Where samples are far apart, power also shows which are active, and half will do.
+    two at least with itself; the end is found likewise backwards. Later bursts belong to the job if they come at
+    least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
+    active. Where samples are far apart, power also shows activity, and half will do.
 
     Args:
         series: the GPU.
-        within: the time that is looked at, all of it where None.
+        within: the time that is looked at; None is all.
     """
     if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
         within = None
@@ -84,7 +84,7 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     if usual < _SHARE and active[:first].sum() >= _FEW_BURSTS:
         first -= _measure_dense_reach(active[:first][::-1], usual / 2)
     last += _measure_dense_reach(active[last + 1 :], usual / 2)
-    # where power alone shows work, it began or ended within the second whose utilisation is low
+    # where power alone shows work, it began or ended within a second of low utilisation
     begin, end = rows[first], rows[last]
     start = (series.start if used[begin] > ACTIVE.value else series.times)[begin]
     stop = (series.end if used[end] > ACTIVE.value else series.times)[end]
@@ -92,9 +92,9 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
 
 
 def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the watts above which a GPU works: half-way from the lowest to what nine of ten at work stay below.
+    """Return the watts above which a GPU works: half-way from the lowest to the 90% quantile at work.
 
-    It is infinite where power at work is not known. Readings of a moment fall into pauses as well.
+    Infinite where power at work is not known. Readings of a moment fall into pauses as well.
     """
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
@@ -104,9 +104,9 @@ def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
 
 
 def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
-    """Return the first active sample with enough active ones in the time `reach` after it."""
+    """Return the first active sample with enough active ones within `reach` after it."""
     rows = np.flatnonzero(active)
-    # most jobs show it in the first part, and a log may hold days
+    # most jobs show it early, and a log may hold days
     for first in range(0, len(rows), _PART_ROWS):
         part = rows[first : first + _PART_ROWS]
         ahead = np.searchsorted(times, times[part] + reach, side="right")
@@ -125,7 +125,7 @@ def _measure_dense_reach(active: BoolArray, share: float) -> int:
 
 
 def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
-    """Return the activity of each GPU that worked, keyed by device id, with light work before it or in its place."""
+    """Return the activity of each GPU that worked, by device id, with light work before or instead of it."""
     gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
     hosts = [one for one in series.values() if one.device.scope is Scope.HOST and len(one)]
     own = {name: find_activity(one, within) for name, one in gpus.items()}
@@ -142,13 +142,13 @@ def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None 
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None = None
 ) -> Interval | None:
-    """Return from the first to the last sample of light work: a little all the time beside a machine at a limit.
+    """Return from first to last sample of light work: a little all the time beside a machine at a limit.
 
     Args:
         gpu: the GPU.
         hosts: the machines of a run.
-        within: the time that is looked at.
-        until: when its sustained activity begins, which light work must reach; None where it has none.
+        within: the time looked at.
+        until: when its sustained activity begins, which light work must reach, if any.
     """
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values("gpu_memory_used_bytes")[rows]
@@ -172,20 +172,20 @@ def _find_light_work(
 
 
 def is_light_work(series: DeviceSeries, within: Interval, active: Interval | None, part: Interval) -> bool:
-    """Return whether a GPU did a little all along around the middle of a stretch, by its activity within a job."""
+    """Return whether a GPU did a little all along the middle of a stretch, by its activity in a job."""
     own, middle = find_activity(series, within), (part.start + part.end) // 2
     return active is not None and active.start < middle and (own is None or middle < own.start)
 
 
 def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
-    """Return the time from the first to the last activity of any GPU within a time, None when none worked."""
+    """Return the time from first to last activity of any GPU within a time, None without any."""
     start = max(min((one.start for one in active), default=whole.end), whole.start)
     end = min(max((one.end for one in active), default=whole.start), whole.end)
     return Interval(start, end) if end > start else None
 
 
 def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
-    """Return the phases start-up, steady and tail; empty phases are left out."""
+    """Return the phases start-up, steady and tail, without empty ones."""
     window = window or Interval(run.ended, run.ended)
     edges = (run.started, window.start, window.end, run.ended)
     parts = zip(("startup", "steady", "tail"), edges, edges[1:], strict=False)
@@ -195,7 +195,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
     """Return when the processes of a job were first and last seen, where the log shows time without them around it.
 
-    With several hosts it is the earliest and the latest; nothing is known where one of them did not watch the job.
+    Of several hosts the earliest and the latest, nothing where one of them did not watch the job.
     """
     seen = [(host, np.flatnonzero(host.known_rows(JOB))) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
@@ -208,9 +208,9 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
 
 
 def measure_coverage(context: Context) -> float | None:
-    """Return the time of the run that samples own, as a share of its time, over all GPUs; hosts where there are none.
+    """Return the share of the run's time that samples own, over all GPUs, else hosts.
 
-    None where the run has no length, its log no time stamps, or no device a second sample.
+    None where the run has no length, its log no time stamps, or no device two samples.
     """
     run = context.recording.run
     whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)

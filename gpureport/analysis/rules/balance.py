@@ -19,12 +19,12 @@ _PAIR = 2
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
 """Kinds that explain why a GPU draws less than most of its peers."""
 _METRICS = {"utilisation": UTILISATION, "power": "gpu_power_watts"}
-"""What GPUs are compared by: utilisation in points, power as a share of that of the peers."""
+"""What GPUs are compared by: utilisation in points, power as a share of the peers'."""
 
 
 @rule("imbalance")
 def find_uneven_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding for each GPU and signal, with all its episodes."""
+    """Yield at most one finding per GPU and signal, with all its episodes."""
     models: dict[str | None, dict[str, DeviceSeries]] = {}
     for name, series in context.gpus().items():
         if name in context.active:
@@ -63,7 +63,7 @@ def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Li
             spans = intervals.intersection(spans, context.work)
             sizes = np.array([_measure_difference(peers, name, signal, span, limits) for span in spans])
             far, seconds = np.abs(sizes) >= _list_limits(signal, limits)[0], spans[:, 1] - spans[:, 0]
-            # a GPU that is ahead for as long as it is behind does the same work in all
+            # a GPU that is ahead for as long as it is behind does as much work
             is_ahead = 2 * seconds[far & (sizes > 0)].sum() >= seconds[far].sum()
             spans = spans[far & ((sizes > 0) == is_ahead)]
             if len(spans) and (is_ahead or signal != "power" or name not in is_held):
@@ -71,7 +71,7 @@ def _judge_peers(context: Context, peers: Mapping[str, DeviceSeries], limits: Li
 
 
 def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
-    """Return how far a GPU must be from the others, and how far these may be from each other."""
+    """Return how far a GPU must be from the others, and these from each other at most."""
     is_power = signal == "power"
     return (limits.power_differs, limits.power_agree) if is_power else (limits.differs, limits.agree)
 
@@ -79,7 +79,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
     """Return in which bins (columns) each GPU (row) is far from the median of the others, which agree.
 
-    Of two GPUs the lower one is. Others are read from the ordered column: from its own value on, one place further.
+    Of two GPUs the lower is. Others are read from the ordered column: from its own value on, one place further.
     """
     differs, agree = _list_limits(signal, limits)
     lowest = np.fmin.reduce(means)
@@ -109,7 +109,7 @@ def _read_samples(peers: Mapping[str, DeviceSeries], signal: str, spans: Spans) 
 def _measure_difference(
     peers: Mapping[str, DeviceSeries], name: str, signal: str, span: IntArray, limits: Limits
 ) -> float:
-    """Return by how much the mean of a GPU is above that of its peers, 0 where it may be so by chance."""
+    """Return by how much a GPU's mean is above its peers', 0 where chance may explain it."""
     samples = _read_samples(peers, signal, span[np.newaxis])
     own = samples.pop(name, None)
     if own is None or not samples:

@@ -49,11 +49,11 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 
 
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
-    """Return when heat lowered the clock: by event bits and counters, else by clock, temperature and power.
+    """Return when heat lowered the clock: by event bits and counters, else clock, temperature and power.
 
-    A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by more
-    than that, so means around each sample decide, until the clock is back. A GPU is hot at its limit, where that is
-    known. It is also hot where it is hottest in its run, if clock and power fall much further than a warm GPU's.
+    A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by
+    more, so means around each sample decide, until the clock is back. A GPU is hot at its limit, if known, or where
+    it is hottest in its run, if clock and power fall much further than a warm GPU's.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)
@@ -66,7 +66,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClo
     ):
         is_hot, is_cool = s.busy & (s.temperature >= hot), s.busy & (s.temperature < cool)
         full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
-        if np.isnan(most):  # a load that draws more lowers the clock at once, heat only once the GPU is warm
+        if np.isnan(most):  # more load lowers the clock at once, heat only in a warm GPU
             full = signals.high_quantile(s.clock, is_cool & (s.temperature >= hot - limits.hottest), 0.5)
         suspect = is_hot & (s.clock < fallen * full)
         if suspect.any():
@@ -88,7 +88,7 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
 
 
 def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
-    """Return when hardware lowered the clock for another reason than heat; a GPU with pauses lowers it by itself."""
+    """Return when hardware lowered the clock, but not for heat; a GPU with pauses does so by itself."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
         brake = series.values(f"clock_event_{BRAKE}") > 0
@@ -115,7 +115,7 @@ _DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
 
 
 def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
-    """Return what slowed a GPU by kind, with its episodes, None where that cannot be known; and what did in all."""
+    """Return what slowed a GPU by kind, with its episodes, None where unknown; and what did in all."""
 
     def find() -> tuple[Slowdowns, HeldClock]:
         found: Slowdowns = {}
@@ -124,7 +124,7 @@ def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tu
             held, spans = detect(series, gather_signals(series), limits), NO_SPANS
             if held and (held.rows.any() or held.counted):
                 spans = _find_episodes(series, held, limits, whole)
-                # a row at the end of one belongs to it, as the last sample of a log does
+                # a row at its end belongs to it, as the last sample of a log does
                 inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
                 held = replace(held, share=held.share * inside, rows=held.rows & inside)
                 share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
@@ -136,7 +136,7 @@ def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tu
 
 
 def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -> Spans:
-    """Return the stretches of samples near each other that last long enough, without log gaps."""
+    """Return the stretches of near samples that last long enough, without log gaps."""
     near = round((max(limits.merge, 2.5 * series.interval) - series.interval) * 1e6)
     spans = intervals.difference(intervals.union(spans, within=near), intervals.to_spans(series.gaps))
     spans = intervals.drop_shorter(spans, max(limits.shortest, 1.5 * series.interval))
@@ -144,7 +144,7 @@ def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -
 
 
 def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> Spans:
-    """Return stretches of rows near each other, and those between which a GPU stayed as hot; and what was counted."""
+    """Return stretches of near rows, and those between which a GPU stayed as hot; and what was counted."""
     s, rows = gather_signals(series), held.rows
     spans = intervals.rows_to_spans(series.start, series.end, rows)
     if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
@@ -164,7 +164,7 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
 
 
 def measure_throttled_loss(series: DeviceSeries, limits: Limits, whole: Interval) -> FloatArray | None:
-    """Return the share of each row's time that heat and hardware cost a GPU; None where none is, or none is known."""
+    """Return the share of each row's time that heat and hardware cost; None where none or unknown."""
     _, slowed = _find_slowdowns(series, limits, whole)
     return signals.compute_loss(series, slowed, slowed.share) if slowed.share.any() else None
 
@@ -210,7 +210,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
     return KINDS[kind].finding(
         Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
-        # what the driver counts is sure however few samples there are
+        # what the driver counts is sure, however few the samples
         certainty.lowest_confidence(
             Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
             Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
@@ -258,7 +258,7 @@ def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | No
 
 
 def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield that the limit was lowered, or that it cannot be known; where it changes, when it was."""
+    """Yield that the limit was lowered, and when if it changes, or that this is unknown."""
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
         default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
@@ -275,7 +275,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
         after = (int(spans[0, 0]) - context.whole.start) / 1e6 if len(spans) else 0.0
         yield KINDS["power_limited"].finding(
             Severity.INFO if case else Severity.WARNING,
-            # how long the limit held does not matter, so a coarse log tells as surely
+            # how long the limit held does not matter, so a coarse log is as sure
             certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
             (series.device.id,),
             _known(
@@ -298,7 +298,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
 
 
 def is_hardly_reached(found: Finding) -> bool:
-    """Return whether a finding says of a power limit that power hardly comes near it: it slows nothing."""
+    """Return whether a finding on a power limit says that power hardly comes near it."""
     return any(each.statistic == _REACH and each.relation == "<" for each in found.evidence)
 
 
@@ -315,7 +315,7 @@ def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidenc
 def _judge_cap(
     context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool
 ) -> Iterator[Finding | NotJudged]:
-    """Yield that power set the clock: at the limit, or by a cap that holds far below it."""
+    """Yield that power set the clock: at the limit, or by a cap far below it."""
     s, device = gather_signals(series), series.device.id
     is_direct = signals.are_events_recorded(series, CAP)
     if not is_direct and (np.isnan(s.power).all() or np.isnan(s.power_limit).all()):
@@ -378,7 +378,7 @@ def _judge_cap(
 
 @rule("clocks_locked")
 def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding, for all GPUs whose clocks are set: a bit says so, or the clock stands still."""
+    """Yield at most one finding on all GPUs with set clocks: a bit says so, or the clock stands still."""
     found: list[tuple[float, float, float, DeviceSeries]] = []
     for device, series in context.gpus().items():
         s = gather_signals(series)
@@ -421,7 +421,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
 
 
 def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
-    """Whether the clock of busy samples stands still below the highest, and neither power nor heat sets it."""
+    """Whether the clock of busy samples stands still below the highest, set by neither power nor heat."""
     if not ratio < limits.below:
         return False
     rows = s.busy & ~(series.values(signals.USE) < limits.busy) & ~np.isnan(s.clock)

@@ -1,4 +1,4 @@
-"""Time before the first sustained work of each job and after its last, restarts, and logs without any such work."""
+"""Time before and after the sustained work of each job, restarts, and logs without such work."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ _ALONG = 0.25  # share of time at 5% and less: start-up and pauses of a job that
 
 @rule(_START)
 def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield start-up and tail of each job, as warnings where those of all jobs together lost enough for that."""
+    """Yield start-up and tail of each job, as warnings if all jobs together lost enough."""
     kinds, whole = (_START, _TAIL), context.whole
     if whole.seconds < limits.shortest:
         yield from (missing_metrics.too_short(kind, whole.seconds, limits.shortest) for kind in kinds)
@@ -46,7 +46,7 @@ def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
 def _measure(
     context: Context, stretch: Interval, weigh: Callable[[FloatArray], FloatArray | BoolArray], *names: str
 ) -> float:
-    """Return the GPU time of a stretch, each reading of utilisation with its weight; of some GPUs where named."""
+    """Return the GPU time of a stretch, each reading with its weight; of some GPUs if named."""
     seconds, span = 0.0, intervals.to_spans([stretch])
     for name, series in context.gpus().items():
         if not names or name in names:
@@ -66,26 +66,26 @@ def _count_readings(context: Context, stretch: Interval) -> list[int]:
 
 
 def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterator[Finding | NotJudged]:
-    """Yield a finding on the time before or after the work of a job; what follows the last is said, but not lost."""
+    """Yield a finding on the time before or after a job's work; after the last it is not lost."""
     is_start, window = kind == _START, job.window
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
     rest = intervals.to_spans([Interval(held.end, context.whole.end)])
     after = [context.full_series(name).find_values(_MEMORY, rest) for name in context.time_without_job]
     is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
-    # what a display does with a GPU after the job is no concern of the log
+    # what a display does after the job is no concern of the log
     is_noted = not is_start and job is context.jobs[-1] and not is_taken
     stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
     gpus = tuple(context.gpus())
     step, spans = context.recording.run.interval or 0.0, intervals.to_spans([stretch])
     free = sum(intervals.total_seconds(intervals.intersection(spans, one)) for one in context.time_without_job.values())
     resting, sampled = (_measure_resting(context, stretch, limit) for limit in (ACTIVE.value, inf))
-    # the log may have ended an interval after its last sample
+    # the log may have ended an interval later
     late = 0.0 if is_start or stretch.seconds >= limits.shortest else min(step, stretch.seconds)
     is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
     counts = _count_readings(context.whole_log, stretch)
     if is_short or not _measure_resting(context.whole_log, stretch, inf):
-        # too short, or nearly all in a gap of the log, or memory alone shows that no job held a GPU
+        # too short, or nearly all in a log gap, or memory alone shows no job
         return
     if pause is None and max(counts) < certainty.FEW_READINGS and step > _LONE_SECONDS:
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
@@ -207,7 +207,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
 
 
 def _measure_bursts(context: Context) -> list[Evidence]:
-    """Return how often a GPU whose memory is taken works for a moment, where that recurs for most of the log."""
+    """Return how often a GPU with memory taken works for a moment, recurring over most of the log."""
     for series in context.gpus().values():
         held, length = series.known_values(_MEMORY), series.end[-1] - series.start[0]
         busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)

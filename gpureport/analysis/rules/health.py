@@ -1,4 +1,4 @@
-"""What fails: GPUs that are lost, memory errors, slow links; and recorders, which miss samples or end too early."""
+"""What fails: lost GPUs, memory errors, slow links; and recorders that miss samples or end too early."""
 
 import re
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ _MEASURED = (UTILISATION, "gpu_temperature_celsius", "gpu_power_watts", "gpu_sm_
 _MEMORY, _XID = "gpu_memory_used_bytes", "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
-"""Xids of a GPU that is gone, None where no number is given; and those that only report a cleaned or remapped part."""
+"""Xids of a lost GPU, None without a number; and those that only report a cleaned or remapped part."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
 _ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
 
 
 class _Loss(NamedTuple):
-    """What the log says happened to a GPU, None where it does not say to which."""
+    """What the log says of a GPU, None if it does not name it."""
 
     device: str | None
     at: int
@@ -44,7 +44,7 @@ class _Loss(NamedTuple):
 
 @rule("gpu_lost")
 def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield a finding for each GPU that was lost, and one for each that had other errors of the driver."""
+    """Yield a finding for each GPU that was lost, and for each with other driver errors."""
     losses, found = sorted(_list_losses(context), key=attrgetter("at")), False
     if not losses and not any(map(context.recorded, (*_MEASURED, _MEMORY))):
         yield missing_metrics.not_recorded("gpu_lost", None, UTILISATION)
@@ -52,7 +52,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     for device in [*context.gpus(), None]:
         said = [loss for loss in losses if loss.device == device and loss.code in _FALLEN]
         errors = [loss for loss in losses if loss.device == device and loss.code not in _FALLEN]
-        # a message that names no GPU is of one that fell silent
+        # a message that names no GPU is of a silent one
         lost = None if device is None and (found or not said) else _judge_loss(context, limits, device, said)
         if lost is not None:
             found = True
@@ -74,7 +74,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJud
 
 
 def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]:
-    """Yield a finding for a column with errors in place of readings of GPUs that answer in others."""
+    """Yield a finding for a column with errors instead of readings of GPUs that answer in others."""
     for absent in context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
             gpus = context.gpus()
@@ -127,11 +127,11 @@ def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
 
 
 def _judge_loss(context: Context, limits: Limits, device: str | None, said: list[_Loss]) -> Finding | None:
-    """Return a finding where a GPU was said to be lost, or where its rows go on without any value until the end."""
+    """Return a finding if a GPU was called lost, or its rows go on without values until the end."""
     silent, empty, case = intervals.NO_SPANS, 0, "unnamed"
     if device is not None:
         series = context.series[device]
-        # tables list the memory of a GPU that errs in all the rest
+        # tables list the memory of an erring GPU in all the rest
         answered = find_answers(series, by_memory=not said or series.column_names.isdisjoint(_MEASURED))
         times, answers = series.times, series.times[answered]
         if not said and (not len(answers) or answers[-1] == times[-1]):
@@ -186,7 +186,7 @@ _PENDING = ("gpu_remapped_rows_pending", "gpu_retired_pages_pending")
 
 @rule("ecc_error")
 def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield a finding for each GPU and class of errors whose counters rose in the run."""
+    """Yield a finding for each GPU and class of errors whose counters rose."""
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
         if readings < certainty.FEW_READINGS:
@@ -219,7 +219,7 @@ def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | N
 
 
 def _find_rises(series: DeviceSeries, metric: str) -> tuple[Spans, float]:
-    """Return between which rows a counter rose, and by how much; where it falls, it was reset."""
+    """Return between which rows a counter rose, and by how much; a fall is a reset."""
     rows = np.flatnonzero(series.known_rows(metric))
     steps, times = np.diff(series.values(metric)[rows]), series.times[rows]
     return np.column_stack([times[:-1], times[1:]])[steps > 0], float(steps[steps > 0].sum())
@@ -243,7 +243,7 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         rows = {name: series.values(name)[busy & series.known_rows(name)] for name in known}
         best = {name: float(values.max()) for name, values in rows.items() if len(values)}
         most = {name: float(series.known_values(f"{name}_max").max()) for name in best}
-        # a link doubles its rate with every generation
+        # a link doubles its rate per generation
         ratio = prod(
             min(2.0 ** (best[name] - most[name]) if "generation" in name else best[name] / max(most[name], 1.0), 1.0)
             for name in best
@@ -282,7 +282,7 @@ def _unjudged(kind: str, reason: str, code: str = missing_metrics.NO_TIMES) -> N
 
 @rule("log_gap")
 def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""
+    """Yield one finding for the gaps all GPUs share, and one per GPU with others."""
     if context.recording.run.quality.synthetic_time:
         yield _unjudged("log_gap", "the log has no time stamps, so a gap cannot be seen")
         return
@@ -305,7 +305,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         short = "time in shorter pauses that no sample owns"
         yield KINDS["log_gap"].finding(
             Severity.INFO,
-            # the other distances show what is far for two samples
+            # the other distances show what is far
             certainty.confidence_by_readings(min(map(len, gpus.values()))),
             (name,) if name else (),
             [
@@ -326,7 +326,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
 
 @rule("monitoring_ended")
 def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield one finding for all GPUs where the samples of all end before the rest, else one a GPU."""
+    """Yield one finding for all GPUs if the samples of all end early, else one per GPU."""
     own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
     own = {name: times for name, times in own.items() if len(times)}
     hosts = context.hosts().values()
@@ -377,7 +377,7 @@ def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJ
 
 
 def _goes_on(own: IntArray, other: IntArray, limit: int, limits: Limits) -> bool:
-    """Return whether another series goes on beyond a limit, and has no other clock: that would begin later, too."""
+    """Return whether another series goes on beyond a limit, but by no other clock: that begins later, too."""
     after = int(other[-1] - own[-1])
     readings = len(other) - int(np.searchsorted(other, limit, side="right"))
     shifted = abs(int(other[0] - own[0]) - after) <= limits.shifted * after

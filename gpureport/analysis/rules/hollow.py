@@ -1,4 +1,4 @@
-"""GPUs that report to be busy and hardly do anything: they hang, wait for copies, or run kernels too small for them."""
+"""GPUs that report to be busy and hardly work: they hang, wait for copies, or run kernels too small."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -26,7 +26,7 @@ _CONTROLLER, _USED = "gpu_memory_controller_ratio", "gpu_memory_used_bytes"
 
 
 class _Episode(NamedTuple):
-    """One GPU that was hollow once: its means over that time, NaN where not recorded, and peers that stood out."""
+    """One hollow time of a GPU: its means, NaN where not recorded, and peers that stood out."""
 
     device: str
     span: Interval
@@ -37,7 +37,7 @@ class _Episode(NamedTuple):
 
 @rule("hollow_util")
 def find_hollow_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
+    """Yield a finding per group of GPUs that were hollow at once for one reason."""
     gpus = context.gpus()
     if context.window is None:
         return
@@ -54,7 +54,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Iterator[Finding | Not
 
 
 def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterator[NotJudged]:
-    """Yield why GPUs without a finding are not judged: the highest power recorded clears none."""
+    """Yield why GPUs without a finding are not judged: the highest power clears none."""
     for device, series in gpus.items():
         if device in found or build_power_of_limit(series) is not None or series.is_recorded(_SM):
             continue
@@ -69,7 +69,7 @@ def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterato
 
 
 def _find_spans(context: Context, series: DeviceSeries, scale: PowerOfLimit | None, limits: Limits) -> Spans:
-    """Return when a GPU was busy in name only, without log gaps and time that other kinds explain."""
+    """Return when a GPU was busy in name only, without log gaps and what other kinds explain."""
     grid = build_grid(context.window or context.whole, [series])
     used = grid.average_metric(series, UTILISATION)
     clock, highest = read_clocks(series)
@@ -105,7 +105,7 @@ def _find_spans(context: Context, series: DeviceSeries, scale: PowerOfLimit | No
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
     """Return rolling means with twice their error added.
 
-    Where a sensor sees a moment of each step, power comes in two levels, and a few samples of them make no mean.
+    A sensor that sees a moment of each step gives two levels of power: a few samples make no mean.
     """
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
@@ -114,7 +114,7 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 
 
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
-    """Return where little is done: multiprocessors that all spin are active and draw next to nothing."""
+    """Return where little is done: multiprocessors that spin are active and draw next to nothing."""
     idling = share < np.where(np.isnan(active), power, limits.still)
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.streaming)), dtype=np.bool_)
 
@@ -138,13 +138,13 @@ def _measure_episodes(
 
 
 def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
-    """Return the mean of the values of rows that speak of a stretch, NaN without any."""
+    """Return the mean over rows that speak of a stretch, NaN without any."""
     part = values[series.rows_between(span.start + series.shift, span.end + series.shift)]
     return float(np.nanmean(part)) if not np.isnan(part).all() else float("nan")
 
 
 def _measure_work(series: DeviceSeries, scale: PowerOfLimit | None, span: Interval) -> tuple[float, float]:
-    """Return the utilisation of a GPU in a stretch, and its power as a share of what its limit leaves."""
+    """Return the utilisation of a GPU in a stretch, and power as a share of what its limit leaves."""
     share = float("nan") if scale is None else _mean(series, scale.share, span)
     return _mean(series, series.values(UTILISATION), span), share
 
@@ -172,7 +172,7 @@ def _measure_signs(
 
 
 def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool) -> str:
-    """Return the cause in a word, empty if it may be a hang or kernels that do next to nothing."""
+    """Return the cause in a word, empty for a hang or kernels that do next to nothing."""
     if signs[RECEIVED] >= limits.copied and signs[SENT] <= signs[RECEIVED] / 2:
         return "copying"
     if signs["full"] >= limits.full > signs["before"]:
@@ -185,7 +185,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
-    """Yield what happened to several GPUs at once as one, then what happened to the same GPUs for the same reason."""
+    """Yield what happened to several GPUs at once as one, then what recurs on the same GPUs for one reason."""
     groups: list[list[_Episode]] = []
     for one in episodes:
         for group in groups:

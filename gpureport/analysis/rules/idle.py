@@ -36,7 +36,7 @@ _MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; on
 
 @rule(_GAP)
 def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield a finding for each GPU and cause, one for each period, and the GPUs without utilisation."""
+    """Yield a finding per GPU and cause, one per period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
         yield from (missing_metrics.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
     if context.whole.seconds < limits.shortest or context.window is None:
@@ -65,7 +65,7 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
 def _name_causes(
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], events: Sequence[JobEvents]
 ) -> list[Gap]:
-    """Return the gaps of a GPU with the first cause that fits; of those without one, `periodic` where they recur."""
+    """Return the gaps of a GPU with the first fitting cause; of those without, `periodic` where they recur."""
     name = series.device.id
     if name not in context.active and not draws_working_power(series):
         return [replace(gap, cause="unused") for gap in gaps]
@@ -73,7 +73,7 @@ def _name_causes(
     edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
     waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], waits).tolist()
     by_event = _find_event_causes(events, edges, max(_NEAR, series.interval / 2))
-    # the host explains none from which the GPU never came back to work
+    # the host explains none that the GPU never came back from
     last = context.active[name].end if name in context.active else int(series.times[-1])
 
     def judge(gap: Gap, seconds: float, event: JobEvents | None) -> tuple[str, Sequence[Evidence]] | None:
@@ -119,14 +119,14 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> tuple
 
 
 def _compare_draw(series: DeviceSeries, span: Spans) -> float:
-    """Return the power of a GPU in a stretch as a share of that at work, infinite where it is not known."""
+    """Return the power of a GPU in a stretch as a share of that at work, infinite if unknown."""
     watts, used = series.values(_POWER), series.values(UTILISATION)
     drawn, at_work = series.find_values(_POWER, span), watts[(used > _HALF) & (watts > 0)]
     return float(drawn.mean() / np.median(at_work)) if len(drawn) and len(at_work) else np.inf
 
 
 def _find_event_causes(events: Sequence[JobEvents], edges: Spans, near: float) -> list[JobEvents | None]:
-    """Return the first events that lie in each gap; events of which most lie in no gap explain nothing."""
+    """Return the first event in each gap; events of which most lie in no gap explain nothing."""
     causes: list[JobEvents | None] = [None] * len(edges)
     wide = edges + np.array([-near * 1e6, near * 1e6]).astype(np.int64)
     for event in events:
@@ -137,7 +137,7 @@ def _find_event_causes(events: Sequence[JobEvents], edges: Spans, near: float) -
 
 
 def _judge_memory(limits: Limits, series: DeviceSeries, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
-    """Return `no process` where none held the GPU for half of a gap or more."""
+    """Return `no process` where none held the GPU for half of a gap."""
     rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
     empty = jobs.find_empty_rows(series)[rows]
     share = float(empty.mean()) if len(empty) else 0.0
@@ -148,7 +148,7 @@ def _judge_memory(limits: Limits, series: DeviceSeries, gap: Gap) -> tuple[str, 
 def _judge_hosts(
     context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 ) -> tuple[str, Sequence[Evidence]] | None:
-    """Return `checkpoint` where a host wrote far more than elsewhere, and more than it read."""
+    """Return `checkpoint` where a host wrote far more than elsewhere, and than it read."""
     span = intervals.to_spans([gap.interval])
     for host in list_hosts(context, series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
@@ -159,7 +159,7 @@ def _judge_hosts(
 
 
 def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]) -> float:
-    """Return the mean utilisation of a GPU in its jobs outside its gaps, 1 if no time is left."""
+    """Return the mean utilisation of a GPU in its jobs outside its gaps, 1 without such time."""
     held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
     used = series.values(UTILISATION)
     seconds = intervals.overlap_seconds(*series.averaging_windows(context.whole), held) * ~np.isnan(used)
@@ -167,9 +167,9 @@ def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, all of requests if no cause is known and there is little work between them.
+    """Return the gaps, all of requests if no cause is known and little work lies between.
 
-    Gaps of one period count only if they take most of the job, since requests have no period.
+    Gaps of one period must take most of the job, since requests have no period.
     """
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
@@ -191,10 +191,10 @@ def _rate_severity(limits: Limits, share: float) -> Severity:
 def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of the job they are
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], share: float, between: float
 ) -> Iterator[Finding]:
-    """Yield a finding for each cause of the gaps of one GPU, as grave as all its gaps together."""
+    """Yield a finding per cause of the gaps of one GPU, as grave as all its gaps together."""
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # a job with little work to do is no problem, and a GPU that never worked has a finding of its own
+        # a job with little work is no problem, and a GPU that never worked has its own finding
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
@@ -235,14 +235,14 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return where gaps of one cause lie; it is open whether a job was running, unless the log shows it."""
+    """Return where gaps of one cause lie; whether a job was running is open, unless the log shows it."""
     longest = max(gap.interval.seconds for gap in gaps)
     is_open = longest >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series)
     if cause == "no process":
         return cause
     if len(gaps) > 1:
         return "several, open" if is_open else "several"
-    # of several GPUs one may begin to work later than others, or never work again
+    # of several GPUs one may begin to work later, or never again
     if gaps[0].interval.start <= series.times[0]:
         return "first"
     if gaps[0].interval.end + series.shift >= series.times[-1]:

@@ -26,7 +26,7 @@ _BLOCKS = 4.0  # for which a level must hold where readings are dense; where the
 class Change(NamedTuple):
     """A level that was left: the usual one, the lowest that held; when each held; readings below.
 
-    A standing difference, of a GPU from others or of the log without the job, changes nothing in the time of the job.
+    A standing difference, from other GPUs or from the log without the job, changes nothing in the time of the job.
     """
 
     usual: float
@@ -43,14 +43,14 @@ class Change(NamedTuple):
 
 
 def show(value: float, unit: str) -> str:
-    """Return a figure in words, in the unit that a sentence names it in."""
+    """Return a figure in words, in the unit for sentences."""
     if unit in {"1", "Hz"}:
         return phrases.percent(value) if unit == "1" else phrases.megahertz(value)
     return f"{phrases.number(value)} {unit}".rstrip() if unit != "By/s" else f"{value / 1e6:.0f} MB/s"
 
 
 def _find_quartiles(places: IntArray, values: FloatArray, count: int) -> npt.NDArray[np.float64]:
-    """Return the quartiles of the values in each block, NaN where it holds none; `places` never fall."""
+    """Return the quartiles of the values in each block, NaN in empty ones; `places` never fall."""
     edges = np.searchsorted(places, np.arange(count + 1))
     numbers = np.diff(edges)
     ordered = np.append(values[np.lexsort((values, places))], np.nan)
@@ -61,11 +61,10 @@ def _find_quartiles(places: IntArray, values: FloatArray, count: int) -> npt.NDA
 def find_fall(
     times: IntArray, values: FloatArray, limits: Limits, *, least: float | None = None, later: bool = False
 ) -> Change | None:
-    """Return where values, all above 0, stay below the highest level that held; None where they do not.
+    """Return where values above 0 stay below the highest level that held; None where they do not.
 
-    Both levels hold for a part of the time, and for as long as a level must. The middle halves of what was read lie
-    apart by `least`: bursts, single moments, and phases that come again and again are no level. With `later`, the usual
-    level has to come first.
+    Both levels hold for a part of the time, and as long as a level must. The middle halves of the readings lie apart by
+    `least`: bursts, single moments and recurring phases are no level. With `later`, the usual level has to come first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -112,11 +111,11 @@ _PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
 Table = npt.NDArray[np.float64]
-"""A figure of each GPU, a row, in each block, a column; NaN where it is not known."""
+"""A figure of each GPU, a row, in each block, a column; NaN if unknown."""
 
 
 class Peers(NamedTuple):
-    """GPUs of one model that worked, blocks of their work, and the means of each in them by metric."""
+    """GPUs of one model that worked, blocks of work, and the means of each by metric."""
 
     names: list[str]
     blocks: Spans
@@ -130,7 +129,7 @@ def compare_peers(context: Context, limits: Limits) -> tuple[Peers, ...]:
 
 
 def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
-    """Yield the GPUs that worked, those of one model together; of utilisation all readings count, else busy ones."""
+    """Yield the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
     window, models = context.window or context.whole, dict[str | None, dict[str, DeviceSeries]]()
     for name, series in context.gpus().items():
         if name in context.active:
@@ -158,17 +157,17 @@ def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
 
 
 def _find_usual(table: Table) -> Table:
-    """Return the median of the GPUs in each block, of two the higher; NaN where fewer are known."""
+    """Return the median of the GPUs per block, of two the higher; NaN where fewer are known."""
     known = np.count_nonzero(~np.isnan(table), axis=0)
     middle = np.where(known == _PAIR, 1, known // 2).clip(0, len(table) - 1)
     return np.where(known >= _PAIR, np.take_along_axis(np.sort(table, axis=0), middle[np.newaxis], axis=0)[0], np.nan)
 
 
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
-    """Return the GPUs that have less than usual of a metric for most of the work, where they are as busy as usual.
+    """Return the GPUs with less than usual of a metric for most of the work, while as busy as usual.
 
-    The difference is clear of that by which most GPUs differ; of the clock, most of those above the others, so that
-    half may be slow. A slow clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
+    The difference is clear of that of most GPUs; of the clock, of most of those above the others, so that half may be
+    slow. A slow clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:
@@ -231,7 +230,7 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
 
 
 def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
-    """Return the temperature of some GPUs and of the others; 0 where it is not known."""
+    """Return the temperature of some GPUs and of the others; 0 if unknown."""
     rows = np.isin(peers.names, names)
     if rows.all() or not rows.any():
         return 0.0, 0.0
@@ -240,7 +239,7 @@ def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
 
 
 def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
-    """Return why a GPU is slow, by what was found of it and not of most of its peers, or by its heat alone."""
+    """Return why a GPU is slow, by findings on it and not on most of its peers, or by its heat alone."""
     for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
         having = [name for name in peers.names if not all(map(is_hardly_reached, context.findings(kind, name)))]
         if device in having and 2 * len(having) <= len(peers.names):

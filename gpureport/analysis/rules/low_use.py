@@ -46,7 +46,7 @@ _NEAR = 5.0  # s; a metric is written when its work is done
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phases:
-    """Phases of low use of a GPU that are alike: when, seconds from one to the next, and whether the log names them."""
+    """Phases of low use that are alike: when, seconds from one to the next, and whether the log names them."""
 
     spans: Spans
     period: float
@@ -54,7 +54,7 @@ class Phases:
 
 
 def find_phases(context: Context, device: str) -> Phases | None:
-    """Return the phases of low use of a GPU that recur between phases of much use, None where there are none."""
+    """Return the phases of low use of a GPU that recur between phases of much use, if any."""
     return context.cached((find_phases, device), lambda: _find_phases(context.series[device], context.recording))
 
 
@@ -79,7 +79,7 @@ def _find_phases(series: DeviceSeries, recording: Recording) -> Phases | None:
 
 
 def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
-    """Return which stretches hold or just precede what a training log writes at evaluations, most of it in them."""
+    """Return which stretches hold or just precede most of what a training log writes at evaluations."""
     wide = spans + np.array([-_NEAR * 1e6, _NEAR * 1e6]).astype(np.int64)
     named = np.zeros(len(spans), dtype=np.bool_)
     for event in events.find_job_events(recording) if len(spans) else ():
@@ -90,7 +90,7 @@ def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUse:
-    """Stretches of low use by GPU, the lowest mean of some seconds, and whether the job is too short for another."""
+    """Stretches of low use by GPU, the lowest mean of some seconds, and if the job is too short for another."""
 
     spans: Mapping[str, Spans]
     lowest: float = 1.0
@@ -100,7 +100,7 @@ class LowUse:
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
-    """Return the low use of the GPUs that work, taken together by their median, whether it is a finding or not."""
+    """Return the low use of the working GPUs, taken together by their median, finding or not."""
     explained = tuple(found for found in context.earlier_findings if found.kind in low_util_cause_unknown.after)
     return context.cached((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
@@ -120,7 +120,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
         used.append(np.where(is_claimed, np.nan, grid.average_metric(one, UTILISATION)))
     median, seconds = median_over_devices(used), max(map(intervals.total_seconds, left.values()))
     over = max(round(limits.over / grid.width), ROWS) * grid.width
-    # a job too short for such a mean is judged by that of all of it, if other kinds do not explain most of it
+    # a job too short for such a mean is judged by its own, if other kinds do not explain most of it
     is_short, sampled = seconds < over, int((~np.isnan(median)).sum())
     mean = rolling_mean(median, 2 * grid.count if is_short else round(over / grid.width))
     mean[mean < limits.idle] = 1.0
@@ -149,7 +149,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
 
 
 def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[NotJudged]:
-    """Yield that a recording, or its sampled time, is too short for a mean."""
+    """Yield that a recording, or its sampled time, is too short."""
     of_gpus = context.gpus().values()
     needed = max(limits.shortest, ROWS * max(1.0, *(one.interval for one in of_gpus)))
     sampled = max((one.observed_seconds for one in of_gpus), default=0.0)
@@ -161,7 +161,7 @@ def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[
 
 @rule("underutilised")
 def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield low use beside a CPU that was watched and not full, of GPUs that do not work unevenly."""
+    """Yield low use beside a CPU that was watched and not full, without uneven GPUs."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("underutilised", context, limits)
@@ -179,7 +179,7 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     hosts = {host.device.id: host for name in spans for host in load.list_hosts(context, context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
-    # for a shorter time, one full core is no finding, and so not ruled out either
+    # for a shorter time, one full core is no finding, so it is not ruled out
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
     is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
@@ -199,7 +199,7 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield low use beside a CPU that was not watched, and of each node beside one that other programs fill."""
+    """Yield low use beside a CPU that was not watched, and per node beside one full of other programs."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
@@ -225,7 +225,7 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
 
 
 def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
-    """Return a host beside a GPU that recorded some metrics for most of some stretches."""
+    """Return a host beside a GPU that recorded some metrics for most of the stretches."""
     for host in load.list_hosts(context, context.series[device]):
         known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
@@ -235,7 +235,7 @@ def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -
 
 
 def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
-    """Return use of the CPU and cores of the job where other programs fill the CPU and the job hardly uses it."""
+    """Return use of the CPU and cores of the job where other programs fill it and the job hardly uses it."""
     host = _find_watching(context, device, spans, CPU, JOB)
     if host is None or not all(len(host.find_values(metric, spans)) for metric in (CPU, JOB)):
         return None
@@ -245,7 +245,7 @@ def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float
 
 
 def _find_requests(context: Context, devices: Collection[str]) -> str | None:
-    """Return the cause `requests` if idle gaps of the same GPUs have it."""
+    """Return the cause `requests` if idle gaps of these GPUs have it."""
     gaps = (gap for gap in context.findings("idle_gap") if gap.cause == events.REQUESTS)
     return events.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
@@ -268,7 +268,7 @@ def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence
 
 @rule("unused_gpu")
 def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield GPUs that never worked while others did: those whose memory is free, those taken, those of no known use."""
+    """Yield GPUs that never worked while others did: with free memory, with taken, with unknown use."""
     working = {}
     for name, series in context.gpus().items():
         held = np.flatnonzero(series.values(_MEMORY) >= limits.context)
@@ -295,12 +295,12 @@ def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
 
 
 def _span(series: DeviceSeries, job: Interval) -> Spans:
-    """Return the time of a job by the stamps of a GPU, the last one included."""
+    """Return the time of a job by the stamps of a GPU, including the last."""
     return intervals.to_spans([Interval(job.start, job.end + 1)]) - series.shift
 
 
 def _is_empty(series: DeviceSeries, limits: Limits) -> bool:
-    """Return whether enough readings show that no process ever held memory of a GPU."""
+    """Return whether enough readings show that no process ever held memory."""
     known = series.known_values(_MEMORY)
     return len(known) >= certainty.SURE_READINGS and float(known.max()) <= limits.empty
 

@@ -1,4 +1,4 @@
-"""GPU memory: how full it was, whether it was taken at once, whether it kept growing or was held after the work."""
+"""GPU memory: how full it was, whether taken at once, whether it kept growing or outlasted the work."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -26,7 +26,7 @@ class _Use(NamedTuple):
     """Memory of one GPU: peak and its share of what a job can get, largest step and range after it, of all installed.
 
     Its state is `reserved` where an allocator took it at once, or why the log cannot show that: it stayed at its first
-    value (`constant`), the log is too short (`short`), or samples are too far apart (`coarse`) to see one step.
+    value (`constant`), or the log is too `short` or its samples too `coarse` to see one step.
     """
 
     device: str
@@ -41,7 +41,7 @@ class _Use(NamedTuple):
 
 @rule("memory")
 def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding a kind; the fullest GPU decides, all that meet the condition are named."""
+    """Yield at most one finding per kind; the fullest GPU decides, all that fit are named."""
     uses, gpus, kinds = [], context.gpus(), ("mem_headroom", "mem_pressure", "mem_prealloc")
     for device, series in gpus.items():
         if not series.is_recorded(_USED) or not memory_total(series):
@@ -103,7 +103,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
 def _measure_step(
     used: FloatArray, times: IntArray, total: int, limits: Limits, interval: float
 ) -> tuple[float, float]:
-    """Return the largest step and the range that memory kept to after it, both of the memory installed."""
+    """Return the largest step and the range of memory after it, both of the memory installed."""
     if np.ptp(used) < limits.step * total:
         return 0.0, 1.0
     before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
@@ -170,7 +170,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | 
 
 
 def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits) -> tuple[IntArray, FloatArray]:
-    """Return times and values of the longest stretch of the job in which memory was held, its start left out."""
+    """Return times and values of the longest stretch of the job with memory held, its start left out."""
     job = context.window or context.whole
     rows = series.rows_between(job.start, job.end + 1)
     known = series.known_rows(_USED)[rows]
@@ -184,9 +184,9 @@ def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits)
 
 
 def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits) -> Iterator[Finding]:
-    """Yield a leak where the median slope (Theil-Sen) over medians of blocks is high, and no quarter grows far less.
+    """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less.
 
-    What fills up, as an allocator that warms up or the high-water mark of varying inputs, grows slower and slower.
+    What fills up, as a warming allocator or a high-water mark, grows slower and slower.
     """
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
@@ -235,7 +235,7 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
 
 @rule("zombie_memory")
 def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield one finding for each GPU whose memory stayed in use long after the work of all of them."""
+    """Yield one finding per GPU whose memory stayed in use long after the work of all."""
     if context.window is None:
         return
     rest = Interval(context.window.end, context.whole.end)
@@ -249,7 +249,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
         used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
         peak, last = float(used.max()), float(used[-1])
         is_late = times[-1] - rest.start >= limits.idle * 1e6
-        # a model that is resident all along serves: there is no end of the work
+        # a model that stays resident serves: its work has no end
         is_early = context.window.start - times[0] >= limits.before * 1e6 or np.ptp(used) < limits.resident * peak
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:

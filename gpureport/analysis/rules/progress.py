@@ -1,4 +1,4 @@
-"""Whether a job goes on as it began: a logged rate that falls, and levels that change with nothing to explain it."""
+"""Whether a job goes on as it began: a logged rate that falls, and levels that change unexplained."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,9 +36,9 @@ _SIGNS = (
     ("waits", UTILISATION, "1", -1, "the utilisation"),
     ("power", POWER, "W", -1, "the power"),
 )
-"""What may change with the rate: the cause it stands for, metric, unit, direction, and noun, what tells most first."""
+"""What may change with the rate: its cause, metric, unit, direction, and noun, what tells most first."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
-"""Kinds that explain a change on any GPU of the job, since the others wait for the one that is slow."""
+"""Kinds that explain a change on any GPU of the job, since others wait for the slow one."""
 _AFTER = 60.0  # s after an evaluation in which its figures are logged
 _PAUSE = 5.0  # usual distances of steps above which none was made
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
@@ -46,9 +46,9 @@ _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 
 
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return how fast a training log says that the job works: metric, unit, times and values; None where it does not.
+    """Return the logged working speed of the job: metric, unit, times and values, if any.
 
-    A logged rate comes first, then the time a step took, then the steps that were done between two moments.
+    A logged rate comes first, then the time per step, then the steps between two moments.
     """
     return context.cached("rate of the training", lambda: _derive_rate(context.recording))
 
@@ -114,7 +114,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
 
 
 def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
-    """Return what changes with a rate: the cause it stands for, the GPUs, in words, and as evidence."""
+    """Return what changes with a rate: its cause, the GPUs, in words, and as evidence."""
     full = [name for name in context.active if _is_filled(context, name, change, limits)]
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
@@ -132,13 +132,13 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
 
 
 def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
-    """Return whether the memory of a GPU is full at a level and was not at the usual one."""
+    """Return whether a GPU's memory is full at a level and not at the usual one."""
     before, then = _compare(context, device, _MEMORY, change)
     return before < limits.full * (memory_total(context.series[device]) or np.inf) <= then
 
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
-    """Return the mean of a metric at the usual level and at the other one, NaN where not known; "" is the training."""
+    """Return the mean of a metric at the usual level and the other, NaN if unknown; "" is the training."""
     if device:
         both = [context.series[device].find_values(metric, spans) for spans in (change.usual_spans, change.spans)]
     else:
@@ -153,7 +153,7 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 
 @rule("unexplained_change")
 def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield what changes level, or stays apart from equal GPUs, for no known reason: one finding a signal."""
+    """Yield what changes level, or stays apart from equal GPUs, unexplained: one finding per signal."""
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
     if context.whole.seconds < needed:
@@ -199,7 +199,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield case, metric, unit, GPU and change of each signal; of one GPU the first, and of the job's rate alone."""
+    """Yield case, metric, unit, GPU and change of each signal; the first of one GPU, and the job's rate alone."""
     is_any = False
     for device, series in context.gpus().items():
         for case, metric, unit, change in _list_changes(context, device, series, limits):
@@ -224,9 +224,9 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level in one job while it is as busy.
+    """Yield the signals of a GPU that stay at another level in one job at equal use.
 
-    What takes another power after a pause is another phase of the job.
+    Another power after a pause is another phase.
     """
     signals = gather_signals(series)
     work = [job.active[device] for job in context.jobs if device in job.active]
@@ -252,7 +252,7 @@ def _list_changes(
 
 
 def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
-    """Return how far below its highest clock a GPU works, where it is hot all along."""
+    """Return how far below its highest clock a GPU works, if hot all along."""
     signals = gather_signals(series)
     rows = signals.busy & (signals.clock > 0) & (signals.temperature > 0)
     if np.count_nonzero(rows) < 4 * limits.readings or np.quantile(signals.temperature[rows], limits.part) < limits.hot:
@@ -264,7 +264,7 @@ def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
 
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
-    """Return how busy a GPU is before the job takes its memory and, as much, after it has released it."""
+    """Return how busy a GPU is before the job takes its memory and, as much, after its release."""
     held, total = series.values(_MEMORY), memory_total(series)
     low = np.nanmin(held) if series.is_recorded(_MEMORY) else np.nan
     rows = np.flatnonzero(held > low + limits.released * ((total or np.nan) - low))
@@ -282,7 +282,7 @@ def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings lie in most of the time of a level, or the job names another phase.
+    """Return whether findings lie in most of a level's time, or the job names another phase.
 
     A finding on the whole run explains how a GPU differs from others, not what changes in the run.
     """
@@ -303,7 +303,7 @@ def _covers(known: Spans, spans: Spans) -> bool:
 
 
 def _is_evaluation(context: Context, spans: Spans) -> bool:
-    """Return whether the training log tells of an evaluation after each stretch, and of no steps in most of it."""
+    """Return whether the training log has an evaluation after each stretch, and no steps in most of it."""
     told = [each.times for each in find_evaluations(context.recording)]
     rate = _read_rate(context)
     if not told or rate is None:

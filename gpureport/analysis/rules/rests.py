@@ -1,4 +1,4 @@
-"""Stretches in which a GPU rests within its jobs, longer than chance explains, and the period in which they recur."""
+"""Stretches in which a GPU rests within its jobs, longer than by chance, and their period."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ STRICT = 0.04
 class Gap:
     """A stretch in which a GPU rested, and why.
 
-    `seconds` of it are seen by samples, `samples` are readings, of which chance explains fewer than `needed` in a row,
-    `used` is their mean, `evidence` what was measured of the cause.
+    Samples see `seconds` of it, `samples` are readings, `needed` as many in a row as chance does not explain, `used` is
+    their mean, `evidence` was measured of the cause.
     """
 
     interval: Interval
@@ -112,10 +112,10 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 
 
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
-    """Return the readings of a GPU; where they are far apart, a low one at the power of work counts as half used.
+    """Return the readings of a GPU; where they are far apart, a low one at the power of work is half used.
 
-    Power is that of work half-way from the lowest to the median at work. Beyond 2 s, twice what the GPU draws at rest
-    in the job at the same clock is enough: phases differ in what work draws, and clocks in what rest does.
+    Power is that of work half-way from the lowest to the median at work. Beyond 2 s, twice the power at rest in the job
+    at the same clock is enough: phases differ in what work draws, clocks in what rest does.
     """
     rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
     times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
@@ -127,7 +127,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     # a hole of a few readings does not split a rest
     breaks &= (np.maximum(used, np.roll(used, 1)) > idle) | (distances > _HOLE * interval * 1e6)
     if interval > POINT_SAMPLE_SECONDS:
-        breaks |= np.diff(inside, prepend=inside[:1])  # a run that began before the job must prove itself within it
+        breaks |= np.diff(inside, prepend=inside[:1])  # an earlier run must prove itself within the job
     power, clock = (series.values(metric)[rows] for metric in (_POWER, _CLOCK))
     known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
     if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:
@@ -150,9 +150,9 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return the runs of low readings that reach the utilisation of rest, or lie before the first work of the GPU.
+    """Return the runs of low readings that reach rest, or precede the first work of the GPU.
 
-    Those parted by little work are one: for a moment, or by one stray reading between longer runs.
+    Those parted by little work are one: by a moment, or one stray reading between longer runs.
     """
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
@@ -169,7 +169,7 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
 
 
 def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
-    """Return when work ended or began beside a reading: where it passes half of its usual use, else the cell's end."""
+    """Return when work ended or began beside a reading: where it passes half its usual use, else the cell's end."""
     series, outside, used, times = one.series, inside + step, one.used, one.times
     is_parted = not 0 <= outside < len(used) or one.breaks[max(inside, outside)]
     if is_parted or series.interval > POINT_SAMPLE_SECONDS:
@@ -182,19 +182,19 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 
 
 def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
-    """Return how many low readings in a row are a rest in the place of readings [begin, past); more than any at work.
+    """Return how many low readings in a row are a rest in place of readings [begin, past); more than any at work.
 
-    Most that draw the power of work are none. One will do where it covers the time since the one before, and where
-    readings are near and all draw the power of rest. Else chance must not explain them: with a share p of low readings
-    around, of m, k in a row come m * p^k times. Long low runs are left out of p but for one reading each, since they
-    are gaps themselves; where low readings are common the run could have come up anywhere in the job.
+    Most that draw the power of work are none. One will do where it covers the time since the last, and where readings
+    are near and all draw the power of rest. Else chance must not explain them: with a share p of low readings around,
+    of m, k in a row come m * p^k times. Long low runs count in p as one reading each, since they are gaps themselves;
+    where low readings are common the run could have come up anywhere in the job.
     """
     own, interval = slice(begin, past), one.series.interval
     if (one.power[own] > one.working[own]).mean() > _HALF:
         return len(one.rows) + 1
     if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
         rest = float(np.nanmin(one.power))
-        # power this little above rest shows that nothing ran between two readings
+        # power this near to rest shows that nothing ran between
         if (one.power[own] <= rest + _NOISE * (one.working[own] - rest)).all():
             return 1
     if interval <= (one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
@@ -218,7 +218,7 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """A period in seconds, the share of distances that agree with it, and which events lie beside one that does."""
+    """A period in seconds, the share of distances that agree, and which events lie beside one that does."""
 
     seconds: float
     agreeing: float
@@ -226,7 +226,7 @@ class Period:
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the longest of the best periods of events, None without one: most distances are multiples of it.
+    """Return the longest of the best periods of events, if any: most distances are multiples of it.
 
     Args:
         starts: when each began, in microseconds, rising.

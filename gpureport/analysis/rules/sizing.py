@@ -1,4 +1,4 @@
-"""How well GPU and job fit: GPUs larger than needed, full precision, and time after the last improvement."""
+"""How well GPU and job fit: too large GPUs, full precision, and time after the last improvement."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ def _unjudged(kind: str, code: str, reason: str, recording: str, device: str | N
 
 @rule("oversized_gpu")
 def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding for each model of GPU, or why there is none."""
+    """Yield at most one finding per model of GPU, or why there is none."""
     window = context.window or Interval(0, 0)
     every = [context.series[name] for name in context.active]
     for model in dict.fromkeys(one.device.model for one in every):
@@ -43,7 +43,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | 
             reason = "memory was reserved at once, so the real need is not known"
             yield _unjudged("oversized_gpu", missing_metrics.MEMORY_RESERVED, reason, _ON_DEMAND)
         elif own is None or not _size(own):
-            # a model that the table lacks stays unknown, whatever is recorded
+            # a model outside the table stays unknown
             reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
             yield _unjudged("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
         elif None in peaks or not all(totals):
@@ -99,7 +99,7 @@ def _compare_sizes(
 
 @rule("full_precision")
 def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding, for the GPUs that could do better, and those of which nothing tells."""
+    """Yield at most one finding, for GPUs that could do better, and those of unknown precision."""
     param, is_full = params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
     tensor, uncounted = dict[str, float](), list[str]()
     for name in context.active:
@@ -138,7 +138,7 @@ def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | 
 
 @rule("no_progress")
 def find_no_progress(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield at most one finding, for the whole job, by the metric that improved last."""
+    """Yield at most one finding on the whole job, by the metric that improved last."""
     if not context.gpus():
         yield missing_metrics.not_recorded("no_progress", None, UTILISATION)
         return

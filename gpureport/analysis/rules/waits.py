@@ -1,7 +1,7 @@
 """GPUs that wait for what feeds them: the CPU, storage, one core or the link to the host; and memory of that host.
 
 A cause is a series that is high while the GPUs beside it do little, and higher than while they are well fed. Each
-leaves out the time of the causes before it.
+leaves out the time of causes before it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ _MEMORY = "host_memory_used_ratio"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sign:
-    """What GPUs may wait for: a metric in each bin, where it is high enough, and the bins that its means are over."""
+    """What GPUs may wait for: a metric per bin, where it is high enough, and the bins of its means."""
 
     metric: str
     series: FloatArray
@@ -46,7 +46,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """A device, a host or the GPU itself, and the GPUs that may wait for it, with their median use on one grid."""
+    """A device, a host or the GPU itself, and the GPUs that may wait for it, with median use on one grid."""
 
     source: DeviceSeries
     gpus: Mapping[str, DeviceSeries]
@@ -54,7 +54,7 @@ class Lane:
     used: FloatArray
 
     def mean(self, metric: str) -> FloatArray:
-        """Return the mean of a metric of the source in each bin, NaN where there is none."""
+        """Return the mean of a metric of the source per bin, NaN without any."""
         return self.grid.average_metric(self.source, metric)
 
     def median(self, metric: str, spans: Spans) -> float:
@@ -73,7 +73,7 @@ class Lane:
 
     @property
     def samples(self) -> int:
-        """How many bins hold enough samples of the GPUs for a mean; a bin is as wide as their interval or wider."""
+        """How many bins hold enough samples of the GPUs for a mean; none is narrower than their interval."""
         return max(int(np.ceil(max(_OVER, load.ROWS * self.interval) / self.grid.width)), 1)
 
 
@@ -81,7 +81,7 @@ Signs = Callable[[Context, Limits, Lane], Iterable[Sign]]
 
 
 def _of_hosts(name: str) -> Callable[[Signs], Rule]:
-    """Make a rule of a function that finds the signs of a host: at most one finding for each, or what it lacks."""
+    """Make a rule of a function that finds signs of a host: one finding each at most, or what it lacks."""
 
     def make(signs: Signs) -> Rule:
         def judge(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
@@ -137,7 +137,7 @@ def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 
 @_of_hosts("cpu_bound_single")
 def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield the busiest core, and the busiest process: a thread that moves between cores fills none of them."""
+    """Yield the busiest core, and the busiest process: a thread that changes cores fills none."""
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
@@ -145,7 +145,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
         unit, copied = "1" if metric == CORE else "cores", _measure_copies(lane, spans)
         shown = replace(limits.compare(metric, "median", busy, ">=", "core"), unit=unit)
-        # compiling or saving keeps one core busy for as long as a short job lasts
+        # compiling or saving keeps one core busy as long as a short job lasts
         brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
         copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
         return load.FindingParts(
@@ -174,7 +174,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
 
 
 def _measure_copies(lane: Lane, spans: Spans) -> float:
-    """Return the data rate of the GPU that receives most, of those that send half or less: peers exchange both ways."""
+    """Return the data rate of the GPU that receives most, of those that send half or less: peers do both."""
     rates = [[one.find_values(name, spans) for name in (RECEIVED, SENT)] for one in lane.gpus.values()]
     means = [(float(np.mean(got)), float(np.mean(sent))) for got, sent in rates if len(got) and len(sent)]
     return max((got for got, sent in means if sent <= got / 2), default=float("nan"))
@@ -199,7 +199,7 @@ def transfer_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJu
 
 
 def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield the share of what the link carries, of its highest generation and width: it is slower while at rest."""
+    """Yield the share of what the link carries at its highest generation and width: at rest it is slower."""
     gpu, known = lane.source, gpus.find_gpu(lane.source.device.model)
     names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
     logged = [next((gpu.known_values(name).max() for name in each if gpu.is_recorded(name)), None) for each in names]
@@ -236,7 +236,7 @@ def _build_lane(context: Context, source: DeviceSeries, beside: Mapping[str, Dev
 def _judge(
     kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]
 ) -> Iterator[Finding | NotJudged]:
-    """Yield the wait that the first of some signs shows, or why none can be judged."""
+    """Yield the wait that the first sign shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
     earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)
     for number, sign in enumerate(signs):
@@ -256,7 +256,7 @@ def _judge(
         parts, is_compared = sign.describe(spans), not np.isnan(fed)
         is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
         ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
-        # a thread that spins while it waits for the GPU looks like one that holds it up
+        # a thread that spins for the GPU looks like one that holds it up
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts = replace(
             parts,
@@ -269,7 +269,7 @@ def _judge(
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
-    """Return how long a wait must last: in a job shorter than that less, unless settings say it."""
+    """Return how long a wait must last: less in a shorter job, unless settings say it."""
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
@@ -278,7 +278,7 @@ def find_shortest(context: Context, limits: Limits) -> float:
 def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
     context: Context, limits: Limits, lane: Lane, sign: Sign, earlier: tuple[str, ...], shortest: float
 ) -> Spans:
-    """Return when the rolling mean of the GPUs is low beside a sign, outside the time of the causes before it."""
+    """Return when the rolling mean of the GPUs is low beside a sign, outside the time of earlier causes."""
     mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
     inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
@@ -292,7 +292,7 @@ def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and h
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, float]:
-    """Return the episodes in which a sign is higher than beside well-fed GPUs, and its mean there, NaN if too rare."""
+    """Return the episodes with a higher sign than beside well-fed GPUs, and its mean there, NaN if rare."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
@@ -311,13 +311,13 @@ def _is_surely_higher(known: FloatArray, others: FloatArray) -> bool:
 
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
-    """Return around which bins a share of those in which a series has a value are so."""
+    """Return around which bins a share of those with a value are so."""
     return np.asarray(rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share, dtype=np.bool_)
 
 
 @rule("host_memory")
 def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield what memory of a host was free, or hardly any, while its GPUs waited for CPU or storage."""
+    """Yield the free memory of a host while its GPUs waited for CPU or storage."""
     for host, series in context.hosts().items():
         beside = [name for name, one in context.gpus().items() if load.is_beside(series, one)]
         waits = (intervals.collect_finding_spans(context.findings_on(name), name, host_memory.after) for name in beside)
@@ -357,11 +357,11 @@ def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudge
 
 
 def _memory_in_use(series: DeviceSeries) -> FloatArray:
-    """Return the share of host memory in use in each row, NaN where it is not known; a total is often written once."""
+    """Return the share of host memory in use per row, NaN if unknown; a total is often written once."""
     ratio, total = series.values(_MEMORY), series.known_values("host_memory_total_bytes")
     whole = float(total.max()) if len(total) else 0.0
     return np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio) if whole > 0 else ratio
 
 
 FULL, HARDLY = cpu_bound.limits["cpu"], cpu_bound_single.limits["job"]
-"""Use of the CPU from which a job may lack it, and cores below which a job hardly uses it."""
+"""Use of the CPU from which a job may lack it, and cores of a job that hardly uses it."""

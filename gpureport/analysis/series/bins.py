@@ -1,4 +1,4 @@
-"""Series of several devices on one grid of equal bins, and rolling figures over it."""
+"""Series of several devices on one grid of equal bins, and rolling figures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
 _LONGEST_HOLE = 3600.0
-"""Seconds of a stretch that no device sampled which get bins: no more than an hour of them for each sample."""
+"""Seconds of an unsampled stretch that get bins: an hour at most per sample."""
 _BINS_AT_ONCE = 2**16
-"""Bins in which all devices are looked at together: 34 MB of 64 of them."""
+"""Bins in which all devices are seen together: 34 MB of 64 of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins of `width` seconds over a window; long stretches that no device sampled (`removed`) have none."""
+    """Equal bins of `width` seconds over a window; long unsampled stretches (`removed`) have none."""
 
     start: int
     width: float
@@ -28,7 +28,7 @@ class Grid:
     removed: Spans
 
     def find_bins(self, times: IntArray) -> IntArray:
-        """Return the bin of each time; a time in a removed stretch gets the bin at which the stretch was cut out."""
+        """Return the bin of each time, in a removed stretch the bin at its place."""
         left = times - self.start - intervals.measure_covered_before(self.removed, times)
         return np.asarray(np.floor(left / (self.width * 1e6)), dtype=np.int64)
 
@@ -42,7 +42,7 @@ class Grid:
         return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
-        """Return the time at which bins begin (`right`) or, for past-the-end bins, at which they end (`left`)."""
+        """Return when bins begin (`right`) or, for past-the-end bins, end (`left`)."""
         before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
@@ -55,14 +55,14 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return a device's time-weighted mean of a metric in each bin, NaN in empty bins; read-only.
+        """Return a device's time-weighted mean of a metric per bin, NaN in empty bins; read-only.
 
         A value is placed at the middle of the time it averages, not at its stamp.
         """
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
-        """Return the mean in each bin of any values, one per row of a device, as `average_metric` does for a metric."""
+        """Return the mean per bin of any values, one per row, as `average_metric` does for a metric."""
         places = series.memoize(("places", self._key), lambda: self.find_bins(series.times - series.shift))
         seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
         rows = (places >= 0) & (places < self.count) & ~np.isnan(values)
@@ -87,7 +87,7 @@ class Grid:
 
 
 def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
-    """Return bins over a window, as wide as the longest sampling interval of the devices and at least 1 s."""
+    """Return bins over a window, as wide as the longest sampling interval and at least 1 s."""
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
     for one in filter(len, series):
@@ -101,13 +101,13 @@ def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
 
 
 def split_bins(series: Sequence[FloatArray]) -> Iterator[FloatArray]:
-    """Yield the values of several devices, one a row, in some bins after others: little memory for any length."""
+    """Yield the values of several devices, one per row, bins after bins, to save memory."""
     for start in range(0, max(len(series[0]), 1), _BINS_AT_ONCE):
         yield np.stack([one[start : start + _BINS_AT_ONCE] for one in series])
 
 
 def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
-    """Return the median over devices in each bin, NaN where none has a value."""
+    """Return the median over devices per bin, NaN without values."""
     medians = []
     for block in split_bins(series):
         ordered = np.sort(block, axis=0)
@@ -118,7 +118,7 @@ def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean over `length` bins around each bin, without NaN values; fewer bins at both ends."""
+    """Return the mean over `length` bins around each, without NaN values; fewer at both ends."""
     known = ~np.isnan(values)
     first = np.arange(len(values)) - length // 2
     start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
@@ -128,7 +128,7 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
 
 
 def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
-    """Return the bins of each run at or below `leave` that reaches `enter`; NaN keeps the state it finds."""
+    """Return the bins of each run at or below `leave` that reaches `enter`; NaN changes no state."""
     steps = np.zeros(len(values) + 1, dtype=np.int64)
     for places, step in zip(intervals.find_hysteresis_runs(values, enter=enter, leave=leave), (1, -1), strict=True):
         steps[places] += step

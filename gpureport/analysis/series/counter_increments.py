@@ -11,14 +11,14 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _READ_DELAY_SECONDS = 1.0
-"""Seconds by which a counter may run ahead of the stamp of its row, since it is read later."""
+"""Seconds by which a counter, read later, may run ahead of its row's stamp."""
 HIGHEST_WATTS = implausible_power.HIGHEST_POWER
 """No board draws more power, so no energy counter rises faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterIncrements:
-    """The largest increment of some counters in each step between two rows that hold all of them; 0 where unknown."""
+    """The largest increment of some counters per step between rows that hold all of them; 0 if unknown."""
 
     rows: IntArray
     times: IntArray
@@ -28,10 +28,10 @@ class CounterIncrements:
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
-    """Return the increments of counters of one GPU, None with fewer than two rows that hold all of them.
+    """Return the increments of counters of one GPU, None without two rows that hold all of them.
 
-    A counter that falls was reset: its new value counts, and the increment before the reset is unknown. Increments
-    that no GPU can reach, faster than `most` in their unit a second, are left out.
+    A counter that falls was reset: its new value counts, and the increment before is unknown. Increments no GPU can
+    reach, faster than `most` in their unit per second, are left out.
     """
     values = np.stack([series.values(metric) for metric in metrics])
     rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
@@ -55,6 +55,6 @@ def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float
 
 
 def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
-    """Return the increment of one counter over the recording, None unless it was read twice."""
+    """Return the increment of one counter over the recording, None unless read twice."""
     steps = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
     return steps.reading if steps else None

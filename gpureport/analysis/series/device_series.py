@@ -30,14 +30,14 @@ _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
-"""Rows of a recording above which nothing is kept of it: reading so many takes longer than what is made of them."""
+"""Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
 
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return what `make` returned for a key before, if these are the rows of the recording that was looked at last.
+    """Return what `make` returned for a key before, if the rows are those of the recording looked at last.
 
     It may depend on nothing else, and must not hold the rows.
     """
@@ -82,7 +82,7 @@ class DeviceSeries:
 
     @property
     def interval(self) -> float:
-        """Median seconds between different stamps; the prevailing ones if the sampling rate changes."""
+        """Median seconds between different stamps; the prevailing ones if the rate changes."""
         return self.sampling_rate.interval
 
     def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -109,8 +109,8 @@ class DeviceSeries:
     def seconds_in_run(self) -> FloatArray:
         """Time each sample owns within the run.
 
-        The first and the last sample also own half an interval outside the run. That half gives them the weight of
-        the others in a mean, but it is no time of the run.
+        The first and the last sample own half an interval outside the run. That gives them the weight of the others
+        in a mean, but it is no time of the run.
         """
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
         return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
@@ -143,7 +143,7 @@ class DeviceSeries:
         return metric in self.column_names and self.count_values(metric) > 0
 
     def values(self, metric: str) -> FloatArray:
-        """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""
+        """Return a column as float64, NaN where null, and all NaN if missing or implausible."""
 
         def read() -> FloatArray:
             unknown = metric not in self.column_names or self.explain_implausibility(metric)
@@ -156,13 +156,13 @@ class DeviceSeries:
         return self.values(metric)[self.find_known_rows(metric)]
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
-        """Return the values of a metric whose moments lie inside some spans, without NaN."""
+        """Return the values of a metric at moments inside some spans, without NaN."""
         bounds = np.searchsorted(self.times, spans + self.shift).tolist()
         inside: FloatArray = np.concatenate([np.zeros(0), *(self.values(metric)[start:end] for start, end in bounds)])
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, in words that follow its name; empty if they can.
+        """Return why the readings of a metric cannot be right, as words after its name; empty if they can.
 
         An implausible metric counts as not recorded.
         """
@@ -174,7 +174,7 @@ class DeviceSeries:
         )
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the seconds between two readings of a metric, at least; None where NVIDIA's documents do not say."""
+        """Return the least seconds between two readings of a metric; None where NVIDIA's documents are silent."""
         if metric not in _AVERAGED:
             return None
         known = gpus.find_gpu(self.device.model)
@@ -182,20 +182,20 @@ class DeviceSeries:
         return window.value if window else SHORTEST_PERIOD
 
     def resolution(self, metric: str) -> float:
-        """Return the shortest time the metric can resolve, in seconds: its refresh period or the interval."""
+        """Return the seconds the metric can resolve: its refresh period or the interval."""
         return max(self.interval, self.refresh_period(metric) or 0.0)
 
     def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
-        """Return how many readings of the metric the rows hold at most; a repeated reading counts once."""
+        """Return how many readings of the metric the rows hold at most; repeated ones count once."""
         seconds, period = self.seconds[rows], self.refresh_period(metric)
         if period is None or self.observed_seconds <= 0:
             return len(seconds)
         return max(round(float(np.minimum(seconds / period, 1.0).sum())), min(len(seconds), 1))
 
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return start and end of the time that each averaged value covers, clipped to a window; read-only.
+        """Return start and end of the time behind each averaged value, clipped to a window; read-only.
 
-        The first and the last sample reach the ends of the window if these are near.
+        The first and the last sample reach the window's ends if near.
         """
 
         def place() -> tuple[IntArray, IntArray]:
@@ -241,10 +241,9 @@ def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceS
 def measure_sample_extents(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds each sample owns before and after it, the rows after gaps, and those after pauses.
+    """Return the microseconds each sample owns before and after it, and the rows after gaps and after pauses.
 
-    Bridged, samples own all time between them except log gaps, however far apart they are. Where all stamps are equal,
-    samples own no time.
+    Bridged, samples own all time between them except log gaps. With all stamps equal they own no time.
     """
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -265,7 +264,7 @@ def measure_sample_extents(
 
 
 def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
-    """Return the microseconds a sample owns beside a gap, those it owns at most, and those of the longest pause."""
+    """Return the microseconds a sample owns beside a gap and at most, and those of the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)
 
@@ -278,5 +277,5 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
-    """Return the series of every device, keyed by device id, in the order of the run."""
+    """Return the series of every device, by device id, in the order of the run."""
     return {device.id: build_device_series(recording, device) for device in recording.run.devices}

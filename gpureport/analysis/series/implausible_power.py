@@ -1,4 +1,4 @@
-"""Power readings that cannot be right: energy and every other figure from power is left out then."""
+"""Power readings that cannot be right: energy and all else from power is left out then."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
 """Metrics that are checked."""
 HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
-"""Mean power that no board draws: the unit is milliwatts, or several boards are summed."""
+"""Mean power that no board draws: in milliwatts, or a sum over boards."""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less is rounding, or the room
@@ -20,11 +20,11 @@ _SWING = 0.5  # of utilisation, without the lowest and the highest tenth: a GPU 
 
 
 def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
-    """Return what is wrong with the power of a GPU, in words that follow `The power of GPU 0`; empty where nothing is.
+    """Return what is wrong with a GPU's power, as words after `The power of GPU 0`; empty if nothing is.
 
     Args:
         series: the GPU.
-        power: its readings as recorded, NaN where there is none.
+        power: its readings as recorded, with NaN for none.
     """
     known = ~np.isnan(power)
     if not known.any():
@@ -34,7 +34,7 @@ def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
     degrees, used = (series.known_values(name) for name in ("gpu_temperature_celsius", "gpu_utilization_ratio"))
     low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
     first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
-    # a board that rests, or works at its limit, may stay at one whole watt while it cools or warms
+    # a board at rest, or at its limit, may stay at one whole watt while its temperature changes
     stands = (power[known] == first).all() and weights.sum() >= _UNCHANGED and warmed >= _WARMED
     if stands and (first % 1 or high - low >= _SWING):
         return f"stays at {first:.4g} W to the last digit while temperature changes by {warmed:.0f} °C"

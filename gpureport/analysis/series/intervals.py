@@ -22,7 +22,7 @@ def to_spans(intervals: Iterable[Interval]) -> Spans:
 
 
 def collect_finding_spans(findings: Iterable[Finding], device: str, kinds: Collection[str]) -> Spans:
-    """Return when findings of some kinds apply to a device; those without devices apply to all."""
+    """Return when findings of some kinds apply to a device; without devices they apply to all."""
     return to_spans(
         interval
         for found in findings
@@ -37,7 +37,7 @@ def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
 
 
 def union(stretches: Spans, within: int = 0) -> Spans:
-    """Return sorted, disjoint stretches that cover the same time, joining those at most `within` microseconds apart.
+    """Return sorted, disjoint stretches over the same time, joined if at most `within` microseconds apart.
 
     The stretches may lie in any order, and overlap; empty ones vanish.
     """
@@ -54,7 +54,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
 
 
 def rows_to_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
-    """Return the time that some of the cells [start, end) cover, which are in order and do not overlap."""
+    """Return the time of some of the cells [start, end), which are in order and disjoint."""
     if not rows.any():
         return NO_SPANS
     breaks = np.zeros(len(rows), dtype=np.bool_)
@@ -98,7 +98,7 @@ def difference(left: Spans, right: Spans) -> Spans:
 
 
 def leave_out_common(spans: Spans, others: Iterable[Spans]) -> Spans:
-    """Return the time that spans cover, without what all of the others cover, too."""
+    """Return the time of spans, without what all of the others share."""
     return difference(spans, reduce(intersection, others, spans))
 
 
@@ -135,7 +135,7 @@ def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArra
 def find_hysteresis_runs(
     values: FloatArray, *, enter: float, leave: float, breaks: BoolArray | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return runs of rows at or below `leave` that reach `enter` or less; NaN keeps the state it finds."""
+    """Return runs of rows at or below `leave` that reach `enter`; NaN changes no state."""
     first, stop = find_runs(~(values > leave), breaks)
     low, _ = find_runs(values <= enter, breaks)
     deep = np.searchsorted(low, stop) > np.searchsorted(low, first)

@@ -1,4 +1,4 @@
-"""Figures of each device over the whole recording, weighted by the time each sample owns."""
+"""Figures of each device over the recording, weighted by the time of each sample."""
 
 import numpy as np
 
@@ -18,11 +18,11 @@ _UTILISATION, _POWER = "gpu_utilization_ratio", "gpu_power_watts"
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _OFF_GRID = 1e-6
-"""Share by which a value may differ from a step that logs are written in: float32 holds no more digits of it."""
+"""Share by which a value may differ from a logged step: float32 holds no more digits."""
 
 
 def _compute_quantiles(values: FloatArray, seconds: FloatArray, quantum: float) -> list[float]:
-    """Return the lowest values not exceeded for at least 5, 50 and 95% of the time."""
+    """Return the lowest values not exceeded for 5, 50 and 95% of the time."""
     order = values.argsort()
     passed = seconds[order].cumsum(dtype=np.float64)
     found = values[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
@@ -32,7 +32,7 @@ def _compute_quantiles(values: FloatArray, seconds: FloatArray, quantum: float) 
 
 
 def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
-    """Return the summary of a metric; a state is summarised as a ratio: its mean is the share of time it was on."""
+    """Return the summary of a metric; the mean of a state is the share of time it was on."""
     rows = series.find_known_rows(metric.name)
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
     observed = float(seconds.sum())
@@ -62,7 +62,7 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
 
 
 def memory_peak(series: DeviceSeries) -> int | None:
-    """Return the highest memory in use in bytes, None when it was not recorded."""
+    """Return the highest memory in use in bytes, None if not recorded."""
     return _find_highest_bytes(series, "gpu_memory_used_bytes")
 
 
@@ -77,7 +77,7 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 
 def memory_reserved(series: DeviceSeries) -> int:
-    """Return the memory the driver keeps in bytes; 0 where it is not known, or where a log says that it is all."""
+    """Return the memory the driver keeps in bytes; 0 if unknown, or logged as all of it."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
         kept = _find_highest_bytes(series, "gpu_memory_reserved_bytes") or 0
@@ -85,11 +85,11 @@ def memory_reserved(series: DeviceSeries) -> int:
 
 
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return energy in joules, the seconds of the run it covers, and those of them that no sample owns.
+    """Return energy in joules, the seconds of the run behind it, and those that no sample owns.
 
-    Power is continuous, so a straight line bridges pauses that are too short for a log gap. Each sample counts half-way
-    to its neighbours, and half an interval beside a log gap. Time owned outside the run does not count: in 32 s sampled
-    every 10 s it would add a third.
+    Power is continuous, so a straight line bridges pauses too short for a log gap. Each sample counts half-way to its
+    neighbours, and half an interval beside a log gap. Time outside the run does not count: of 32 s sampled every 10 s
+    it would add a third.
     """
     rows = np.flatnonzero(series.known_rows(_POWER))
     power, owned, inside = series.values(_POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
@@ -100,18 +100,18 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
     if len(rows) > 1 and (len(rows) < len(series) or len(series.pause_rows)):
         left, right, _, _ = measure_sample_extents(series.times[rows], series.sampling_rate, bridged=True)
         widths = (left + right) / 1e6
-    # where rows without a value lie between, a sample may own more than its two sides
+    # between rows without a value a sample may own more than its two sides
     bridged = max(float(widths.sum() - owned.sum()), 0.0)
     joules = float((power * np.maximum(widths - owned + inside, 0)).sum())
     return joules, float(inside.sum()) + bridged, bridged
 
 
 def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
-    """Return the figures of one device; counters are left out, since their level means nothing.
+    """Return the figures of one device, without counters, whose level means nothing.
 
-    The headroom is of the memory installed, so that runs under drivers that do and do not list reserved memory
-    compare; the rules on memory judge by what a job can get, installed less reserved. `sampled` are all samples where
-    there are others than those of jobs: the driver's counter of energy is read over them.
+    The headroom is of the memory installed, so that runs whose drivers list reserved memory compare with others; the
+    rules on memory judge by installed less reserved. `sampled` are all samples where some are outside jobs: the
+    driver's counter of energy is read over them.
     """
     metrics = [BY_NAME[name] for name in series.rows.column_names if name in BY_NAME and series.is_recorded(name)]
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}

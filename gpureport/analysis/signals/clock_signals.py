@@ -1,4 +1,4 @@
-"""What shows why the clock of a GPU was lowered: event bits and counters, clock, temperature and power."""
+"""What shows why a GPU's clock was lowered: event bits and counters, clock, temperature and power."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSignals:
-    """Series of one GPU, NaN where not known; busy are rows above 20% utilisation, or all where none was recorded."""
+    """Series of one GPU, NaN if unknown; busy are rows above 20% utilisation, or all without it."""
 
     busy: BoolArray
     clock: FloatArray
@@ -45,7 +45,7 @@ class ClockSignals:
 
 
 def gather_signals(series: DeviceSeries) -> ClockSignals:
-    """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
+    """Gather the series of one GPU; the log wins over the GPU table. Read-only."""
 
     def gather() -> ClockSignals:
         clock, clock_max = read_clocks(series)
@@ -70,7 +70,7 @@ def gather_signals(series: DeviceSeries) -> ClockSignals:
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
-    """Return the clock in Hz for each row, and the highest possible; NaN if neither log nor GPU table has it."""
+    """Return the clock in Hz per row, and the highest possible; NaN if neither log nor GPU table has it."""
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
     # a recorder that knows no highest clock may write 0
     highest = float(series.known_values("gpu_sm_clock_max_hertz").max(initial=0.0))
@@ -81,7 +81,7 @@ def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
 
 
 def read_power_limit(series: DeviceSeries) -> FloatArray:
-    """Return the power limit in force in W for each row, NaN if unknown; 0 W is no limit."""
+    """Return the power limit in force in W per row, NaN if unknown; 0 W is no limit."""
     name = LIMIT if series.is_recorded(LIMIT) else "gpu_power_limit_requested_watts"
     if not series.is_recorded(name) and series.device.power_limit_watts:
         return np.full(len(series), series.device.power_limit_watts)
@@ -90,7 +90,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
-    """Return the limit a board ships with, by the log or else the GPU table, and whose word it is; NaN if none."""
+    """Return the limit a board ships with, by the log, else the GPU table, and which; NaN if none."""
     logged = series.device.power_limit_default_watts
     if series.is_recorded(DEFAULT_LIMIT):
         logged = float(series.known_values(DEFAULT_LIMIT).max())
@@ -107,13 +107,13 @@ def counter_name(reason: str) -> str:
 
 
 def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
-    """Whether any of the clock event reasons was logged or counted for this GPU."""
+    """Whether any of the clock event reasons was logged or counted."""
     return any(series.is_recorded(name) for each in reasons for name in (f"clock_event_{each}", counter_name(each)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldClock:
-    """When something held the clock of a GPU, by its samples and by the driver's counters, which see between them."""
+    """When something held the clock of a GPU, by samples and by driver counters, which see between."""
 
     share: FloatArray  # of each row's time; all of it where no counter tells
     lowered: BoolArray  # rows whose own clock is a lowered one
@@ -135,7 +135,7 @@ def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
-    """Return when bits or counters held the clock; beside a step in which a counter rose, it alone counts."""
+    """Return when bits or counters held the clock; a step with a counter's rise rests on it alone."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = counter_increments.measure_increments(series, names, 1.0) if names else None
     if steps is None:
@@ -157,7 +157,7 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
 
 
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
-    """Return when any of the clock event reasons held the clock; a bit that is null is not set."""
+    """Return when any of the clock event reasons held the clock; a null bit is not set."""
 
     def read() -> HeldClock:
         bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
@@ -167,7 +167,7 @@ def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
 
 
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
-    """Return the rows on which any of the clock event reasons is set or was counted for a tenth of their time."""
+    """Return the rows with any of the clock event reasons set, or counted for a tenth of the time."""
     return hold_clock_by_events(series, *reasons).detected
 
 
@@ -184,9 +184,9 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
-    """Return the clock in Hz to compare slowed rows with, and what it is; NaN if no clock was recorded.
+    """Return the clock in Hz to compare slowed rows with, and what it is; NaN without clocks.
 
-    It is the 95% quantile over busy rows that are not slowed; without such rows, the highest clock.
+    It is the 95% quantile over busy rows that are not slowed, else the highest clock.
     """
     if np.isnan(signals.clock).all():
         return float("nan"), ""
@@ -195,11 +195,10 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 
 
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
-    """Return the share of each row's time that a held clock cost, None where no clock tells.
+    """Return the share of each row's time that a held clock cost, None if no clock tells.
 
-    A clock 20% below that of rows that are not slowed loses 0.2 s per second, but no more than the time in which a
-    kernel ran. A row beside which time was counted shows the clock of a moment that need not be within that time: it
-    gets the median of those that do.
+    A clock 20% below that of rows not slowed loses 0.2 s per second, but no more than the time a kernel ran. A row with
+    counted time shows the clock of a moment that need not lie within it: it gets the median of those that do.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
@@ -213,7 +212,7 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
-    """Yield one entry for each reason that was recorded of a GPU, in NVML's order, unnamed bits last."""
+    """Yield one entry per recorded reason of a GPU, in NVML's order, unnamed bits last."""
     signals, events = gather_signals(series), dict(_list_events(series))
     slowed, free = np.zeros(len(series)), {"gpu_idle", *CHOSEN}
     for reason in events.keys() - free:

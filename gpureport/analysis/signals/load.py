@@ -1,4 +1,4 @@
-"""How little GPUs worked, and what was asked of the machine beside them; names of the kinds and causes of that."""
+"""How little GPUs worked, and what was asked of the machine meanwhile; its kinds and causes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,21 +24,21 @@ CORE, PROCESS, JOB = "cpu_busiest_core_ratio", "process_cpu_cores", "job_cpu_cor
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
 
 WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
-"""Kinds of waiting for input; each leaves out the time that earlier ones explain."""
+"""Kinds of waiting for input; each leaves out the time of earlier ones."""
 LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")
-"""Kinds of low use that no other kind explains, with and without a CPU series."""
+"""Kinds of otherwise unexplained low use, with and without a CPU series."""
 OTHER_LOAD, BESIDE_OTHERS = "other programs", "not shown beside other programs"
-"""Causes where programs outside the job fill the CPU: of a wait, and where the job hardly asks for the CPU."""
+"""Causes where programs outside the job fill the CPU: of a wait, and with a job that hardly asks for it."""
 COPYING = "copying"
 """Cause of a wait for data on its way between host and GPU."""
 ROWS = 30
 """Point samples that make a mean."""
 NOTABLE = 0.1
-"""Share of the observed time of jobs from which short pauses are named: they may be waits that nothing shows."""
+"""Share of the observed time of jobs from which short pauses are named: they may be hidden waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
-    """Return the share of the observed time of jobs that short pauses took, from the GPU-seconds of each class."""
+    """Return the share of short pauses in the observed time of jobs, by GPU-seconds per class."""
     observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
     return seconds.get("short_pauses", 0.0) / observed if observed else 0.0
 
@@ -54,21 +54,21 @@ def list_hosts(context: Context, gpu: DeviceSeries) -> list[DeviceSeries]:
 
 
 def is_hardly_used(job: FloatArray, cpu: FloatArray, cores: float, few: float) -> BoolArray:
-    """Return where a job keeps fewer cores busy than the share `few` of the load, of one core at most."""
+    """Return where a job keeps fewer cores busy than the share `few` of the load, one at most."""
     return np.asarray(job < few * np.minimum(cpu * np.fmax(cores, 1.0), 1.0), dtype=np.bool_)
 
 
 def count_logical_cores(host: DeviceSeries) -> float:
-    """Return the cores that the log of a host counted, NaN where it counted none."""
+    """Return the cores that a host's log counted, NaN if none."""
     counted = host.known_values(CORES)
     return float(counted.max()) if len(counted) else float("nan")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingParts:
-    """What is said of low utilisation: why, what shows it, and how sure that is.
+    """What is said of low utilisation: why, by what evidence, and how surely.
 
-    `problem` is the lost share of the job that decides its cost, and `shortest` names the limit of its length.
+    `problem` is the lost share of the job that decides its cost, `shortest` the limit of its length.
     """
 
     cause: str | None
@@ -84,7 +84,7 @@ class FindingParts:
 def build_finding(
     context: Context, limits: Limits, kind: str, spans: Mapping[str, Spans], parts: FindingParts
 ) -> Finding:
-    """Return low utilisation of GPUs, by the stretches of each, with what it cost."""
+    """Return low utilisation of GPUs, by their stretches, with its cost."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [(*one.averaging_windows(context.whole), spans[one.device.id]) for one in series]
@@ -121,7 +121,7 @@ def build_finding(
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether the mean of point samples is certainly below a limit: a long log has many places to be low."""
+    """Return whether the mean of point samples is surely below a limit: a long log has many low places."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
@@ -142,7 +142,7 @@ class CoreCount:
 
     @property
     def most_workers(self) -> int:
-        """Loader workers of one process at one a core, one at least: PyTorch warns of more (its documentation)."""
+        """Loader workers of one process at one per core, at least one: PyTorch documents a warning above."""
         return max(floor(self.cores / self.gpus), 1)
 
     @property
@@ -173,17 +173,17 @@ def say_cores(cores: CoreCount | None) -> str:
 
 
 def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
-    """Return what params say, with the cores that the log of a host counted where they do not say that."""
+    """Return what params say, with the counted cores of a host where they say none."""
     return add_counted_cores(params.read_params(context.recording.run.params_and_tags), count_logical_cores(host))
 
 
 def add_counted_cores(params: JobParams, counted: float | None) -> JobParams:
-    """Return params with the cores that a host log counted, where they state none themselves."""
+    """Return params with the counted cores of a host where they say none."""
     if counted is None or not counted > 0 or params.cores is not None:
         return params
     return replace(params, cores=Setting(text=phrases.count_of(round(counted), "core"), value=counted))
 
 
 def find_core_count(context: Context, host: DeviceSeries) -> CoreCount | None:
-    """Return the cores of a host and the GPUs beside it, None where no param or host log states them."""
+    """Return the cores of a host and its GPUs, None if no param or log states them."""
     return count_cores(read_host_params(context, host), sum(is_beside(host, one) for one in context.gpus().values()))

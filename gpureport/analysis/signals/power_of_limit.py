@@ -20,14 +20,14 @@ AT_WORK: Threshold = Threshold(
     provenance=Provenance.PRAGMATIC,
     source="share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34",
 )
-"""Mean power above which a GPU was at work, whatever its utilisation says."""
+"""Mean power above which a GPU works, whatever its utilisation says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerOfLimit:
-    """Power of each row above idle as a share of what the limit leaves, NaN where it is null; and what it rests on.
+    """Power per row above idle as a share of what the limit leaves, NaN if null; and its basis.
 
-    The limit is its median; its source is empty where it was logged as the one in force.
+    The limit is its median; its source is empty for a logged limit in force.
     """
 
     share: FloatArray
@@ -37,10 +37,10 @@ class PowerOfLimit:
 
 
 def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> PowerOfLimit | None:
-    """Return the scale of one GPU; None where power was not recorded or no limit is known.
+    """Return the scale of one GPU; None without power or limit.
 
-    With `at_least`, the power that was reached for half a minute stands for a limit that is not known: the true share
-    is lower. Idle power is the lowest of the run or what the GPU table gives, whichever is less.
+    With `at_least`, the power reached for half a minute stands for an unknown limit: the true share is lower. Idle
+    power is the lowest of the run or of the GPU table, whichever is less.
     """
     if not series.is_recorded(POWER):
         return None
@@ -65,6 +65,6 @@ def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> Pow
 
 
 def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> bool:
-    """Return whether a GPU drew the power of work in the mean; False where that is not known."""
+    """Return whether a GPU drew the power of work in the mean; False if unknown."""
     scale = build_power_of_limit(series)
     return scale is not None and float(np.nanmean(scale.share)) > limit.value
