@@ -42,7 +42,7 @@ _THINNED = 1.25
 """Ratio of sampling intervals from which the finer run is thinned to the coarser."""
 
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""Seconds, or share of the job, of the longest warm-up; a longer one is a part of the run."""
+"""Seconds, or share of the job, of the longest warm-up; a longer one is a part of the run (pragmatic)."""
 
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 

@@ -60,8 +60,8 @@ def describe_drift(comparison: Comparison) -> str:
             celsius, megahertz = drift.celsius, [f"{hertz / 1e6:,.0f}" for hertz in drift.hertz]
             return (
                 f"Not recorded in turn: {display.clean(step.label)} {describe_state(drift.reason)} "
-                f"({celsius[0]:.0f} → {celsius[1]:.0f} °C, {megahertz[0]} → {megahertz[1]} MHz), which can make this "
-                "change by itself."
+                f"({celsius[0]:.0f} → {celsius[1]:.0f} °C, {megahertz[0]} → {megahertz[1]} MHz), which can make half "
+                "of this change or more."
             )
     return ""
 

@@ -33,7 +33,7 @@ _REASONS = {
     ),
     ReasonKind.WITHIN_USUAL_NOISE: "It is no larger than what repeating a run commonly changes.",
     ReasonKind.TARGET_NOT_REACHED: "Not every run reached the target.",
-    ReasonKind.DRIFT: "The later runs {state}, which can make this change by itself: record in turn, A B A B.",
+    ReasonKind.DRIFT: "The later runs {state}, which can make half of this change or more: record in turn, A B A B.",
     ReasonKind.NOT_REPEATED: "A step of one run has no repetition that confirms it.",
 }
 _UNKNOWN = {
