@@ -3,6 +3,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.image
 import pytest
 
 from gpureport.cli.main import main
