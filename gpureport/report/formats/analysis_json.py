@@ -176,7 +176,9 @@ def _summary(summary: MetricSummary) -> Content:
 
 def _counter(reading: CounterReading | None, unit: str) -> Content | None:
     """Return what a counter rose by, with its unit in the names; None where it was not read twice."""
-    return reading and {
+    if reading is None:
+        return None
+    return {
         unit: reading.total,
         f"in_gaps_{unit}": reading.in_gaps,
         "read_over_seconds": reading.seconds,

@@ -15,6 +15,7 @@ from gpureport.comparison.chain import Comparison, StepSummary, pair_steps, summ
 from gpureport.comparison.changes import ChangeKind, FindingChange, measure_remaining_loss, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.effects import SettingEffect
+from gpureport.comparison.evidence import Reason
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import TRAINING_RATE, read_run
 from gpureport.comparison.gains import (
@@ -32,7 +33,7 @@ from gpureport.comparison.setup import SetupChange
 from gpureport.comparison.steps import Step, TrainingSource, mean_training_rate
 from gpureport.comparison.study import BestGroup, Study, build_study, select_focus
 from gpureport.comparison.time_to_target import RunTimeToTarget, measure_time_to_target
-from gpureport.comparison.verdict import Delta, Reason
+from gpureport.comparison.verdict import Delta
 from gpureport.report.formats import analysis_json
 from gpureport.report.formats.analysis_json import Content, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
