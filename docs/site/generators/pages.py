@@ -19,7 +19,7 @@ from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IM
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.tracker import Tracker
 from gpureport.metrics import METRICS, Metric, Scope
-from gpureport.report.explain.step_guide import name_frameworks
+from gpureport.report.explanation import name_frameworks
 
 MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
 
