@@ -41,6 +41,7 @@ from gpureport.nightly.site.page_model import (
     PointRow,
     VerdictMark,
 )
+from gpureport.recording import Run
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
@@ -62,16 +63,19 @@ _MAIN = 4
 """Groups whose own figure is drawn on the first page."""
 
 
-def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str]) -> Index:
+def build_index(
+    nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str], accepted: Sequence[Run] = ()
+) -> Index:
     """Return the first page.
 
     Args:
         nights: all nights, the oldest first.
         trends: the course of every figure.
         reports: names of the reports there are.
+        accepted: the runs of baselines.
     """
     table = _build_night_table(nights, reports)
-    tonight = summarize_latest_night(nights, trends)
+    tonight = summarize_latest_night(nights, trends, accepted)
     verdict = judge_nights(tonight.records)
     events = group_changes(trends)
     verdicts = judge_events(events)
