@@ -19,7 +19,7 @@ from gpureport.cli.main import gpureport
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.tracker import Tracker
-from gpureport.metrics import METRICS, Metric, Scope
+from gpureport.metrics import METRICS, Metric, MetricKind, Scope
 from gpureport.report.explanation import name_frameworks
 
 MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
@@ -35,16 +35,23 @@ def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
 
 
+_MOMENT = "the moment of the reading"
+_METRICS = """A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1. A value is that of the
+moment of the reading, unless its meaning says what it covers.
+"""
+
+
 def _metric_row(metric: Metric) -> tuple[str, ...]:
     otel = f"`{metric.otel}`" if metric.otel else ""
-    recorded_by = f"`{metric.recorded_by}`"
-    return (f"`{metric.name}`", metric.unit, metric.kind.value, recorded_by, metric.covers, metric.brief, otel)
+    covers = "" if metric.covers == _MOMENT else f" Covers {metric.covers}."
+    counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
+    return (f"`{metric.name}`", metric.unit + counted, f"`{metric.recorded_by}`", metric.brief + covers, otel)
 
 
 def metrics_page() -> str:
     """Return docs/reference/metrics.md."""
-    header = ("column", "unit", "kind", "recorded by", "one value covers", "meaning", "OpenTelemetry")
-    parts = ["# Metrics\n", MADE, "A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.\n"]
+    header = ("column", "unit", "recorded by", "meaning", "OpenTelemetry")
+    parts = ["# Metrics\n", MADE, _METRICS]
     for scope, title in ((Scope.GPU, "Of a GPU"), (Scope.HOST, "Of the host")):
         rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
         parts += [f"## {title}\n", table(header, rows)]
@@ -88,12 +95,9 @@ needs. An error is one line that says the limit and what to do.
 _MEMORY = """## How little memory will do
 
 Where a job may map only so much memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows take 600 MB, and
-the other commands 800 MB, a report as PDF included; measured on two cores, and each core more may take some more.
-Below, a command ends with a line that says so, or a library of others ends it: OpenBLAS and Arrow abort where they get
-no memory, and Python may wait for a thread that cannot start. Nothing half stored is listed then. What lies half
-written in the store has a hidden name and is removed by the first `ingest` after a day: before, another process may
-still be writing it. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it is not set; with 16, a PDF takes
-1,000 MB.
+the other commands 800 MB on two cores, a report as PDF included. Below, a command ends with a line that says so, or
+OpenBLAS or Arrow abort; nothing half stored is listed then. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it
+is not set.
 """
 
 
