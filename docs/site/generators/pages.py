@@ -214,7 +214,7 @@ gpureport completion fish > ~/.config/fish/completions/gpureport.fish           
 """
 
 
-_COMMON = 3
+_COMMON = 2
 """Commands from which on an option that reads the same in each is described once, for all."""
 
 
