@@ -20,7 +20,7 @@ from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_uni
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.changes import build_change
 from gpureport.report.wording.differences.difference_wording import WHOLE_RUN_UTILISATION
-from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.display import format_interval
 
 _FIRST = "first step"
 _INTERVAL = "Line below the end of a bar: 95% interval."
