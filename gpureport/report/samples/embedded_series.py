@@ -7,10 +7,8 @@ are for charts only: the text of a report never comes from them.
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import ceil, floor, inf, log10
 from typing import Any, NamedTuple
 
@@ -21,14 +19,7 @@ from gpureport.findings import Severity
 from gpureport.report.charts.elements import find_fill
 from gpureport.report.model.time_charts import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
-from gpureport.report.samples.packing import (
-    CodeScale,
-    DeviceSamples,
-    PackedDevice,
-    collect_samples,
-    fit_scale,
-    pack_device,
-)
+from gpureport.report.samples.packing import DeviceSamples, collect_samples, encode_times, encode_values, fit_scale
 from gpureport.report.samples.plotted_metrics import PlottedMetric, describe_metric, select_metrics
 from gpureport.report.wording import display
 
@@ -40,11 +31,6 @@ _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 
 _LEAST_BUCKET = 4
 """Fewest samples in a bucket: with fewer, its three values would be no smaller than its samples."""
-
-_EFFORTS = (1, 6)
-"""Levels of deflate: the first takes a third of the time of the second and some hundredths more bytes, so that the
-second is for what would not fit.
-"""
 
 _ROWS = ((4, 32), (8, 24), (16, 17), (inf, 12))
 """Pixels of a strip for at most so many GPUs."""
@@ -74,12 +60,11 @@ class EmbeddedSeries:
 
 @dataclass(frozen=True, slots=True)
 class _PackedRun:
-    """One run's part of the index, its blobs not yet deflated, and for the note what they hold."""
+    """One run's part of the index, its bytes by the id of their element, and for the note what they hold."""
 
     index: dict[str, Any]
-    raw: list[tuple[str, bytes]]
+    raw: dict[str, bytes]
     values: int
-    bucket: int
     errors: dict[PlottedMetric, float]
 
 
@@ -96,49 +81,48 @@ def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> Embedde
     levels = _LEVELS if detail is None else (detail,)
     for level in levels:
         packed = [_pack_run(place, run, level) for place, run in shown]
-        raw = [entry for run in packed for entry in run.raw]
-        budget = _BUDGET if level < levels[-1] else None
-        blobs = next((found for effort in _EFFORTS if (found := _compress(raw, budget, effort)) is not None), None)
-        if blobs is not None:
+        blobs = _compress(
+            (entry for run in packed for entry in run.raw.items()), inf if level == levels[-1] else _BUDGET
+        )
+        if blobs:
             break
     index = _describe_axis([run for _, run in shown]) | {"runs": [run.index for run in packed]}
     text = json.dumps(index, separators=(",", ":")).replace("<", "\\u003c")
-    return EmbeddedSeries(text, blobs or [], _describe_embedding(packed, is_asked=detail is not None))
+    return EmbeddedSeries(text, blobs, _describe_embedding(packed, is_asked=detail is not None))
 
 
-def _compress(raw: Sequence[tuple[str, bytes]], budget: int | None, effort: int) -> list[SeriesBlob] | None:
-    """Return the blobs, None as soon as they are more than the budget allows."""
-    blobs, size = [], 0
-    with ThreadPoolExecutor(2) as threads:
-        # deflate lets other threads run
-        for blob in threads.map(partial(_deflate, effort), raw):
-            size += len(blob.text)
-            if budget is not None and size > budget:
-                threads.shutdown(cancel_futures=True)
-                return None
-            blobs.append(blob)
+def _compress(raw: Iterable[tuple[str, bytes]], budget: float) -> list[SeriesBlob]:
+    """Return the blobs, none as soon as they are more than the budget allows."""
+    blobs: list[SeriesBlob] = []
+    for name, content in raw:
+        blobs.append(SeriesBlob(name, b64encode(zlib.compress(content)).decode()))
+        budget -= len(blobs[-1].text)
+        if budget < 0:
+            return []
     return blobs
 
 
-def _deflate(effort: int, entry: tuple[str, bytes]) -> SeriesBlob:
-    return SeriesBlob(entry[0], b64encode(zlib.compress(entry[1], effort)).decode())
-
-
 def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
-    info = run.recording.run
+    info, rows = run.recording.run, run.recording.rows
     bucket = level if level >= _LEAST_BUCKET * (info.interval or 1.0) else 0
-    rows = [run.recording.rows.rows_of(device.id) for device in info.devices]
-    recorded = {
-        name for name in run.recording.rows.schema.names for one in rows if one.column(name).null_count < len(one)
-    }
+    series = [rows.rows_of(device.id) for device in info.devices]
+    recorded = {name for name in rows.schema.names for one in series if one.column(name).null_count < len(one)}
     metrics = select_metrics(recorded)
     names = [metric.metric for metric in metrics]
     devices = [collect_samples(run.recording, device, names, bucket) for device in info.devices]
     parts = [[part for device in devices for part in device.parts.get(at, ())] for at in range(len(metrics))]
     scales = [fit_scale(some, 0.0 if bucket else metric.unit.grid) for metric, some in zip(metrics, parts, strict=True)]
-    packed = [pack_device(device, devices[:at], scales) for at, device in enumerate(devices)]
-    blobs = [f"run{place}-series{at}" for at in range(len(devices))]
     limits = {limit.metric: limit.value for strip in run.strips for limit in strip.limits}
+    raw, described = {}, []
+    for at, device in enumerate(devices):
+        unit = max(round(device.series.interval * 1e6 / 10), 1)
+        # times are left out where a device before has the same
+        like = next((place for place, other in enumerate(devices[:at]) if _are_equal(device, other, unit)), None)
+        times = encode_times(device.times, unit) if like is None else b""
+        codes = [encode_values(scales[metric], part) for metric, some in device.parts.items() for part in some]
+        raw[blob := f"run{place}-series{at}"] = b"".join([times, *codes])
+        layout = {"blob": blob, "times": len(times), "like": like, "unit": unit / 1e6, "count": len(device.times)}
+        described.append(_describe_device(run, device, unit / 1e6, bucket) | layout)
     index = {
         "place": place,
         "label": display.clean(run.label),
@@ -147,24 +131,28 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
         "row": next(height for most, height in _ROWS if len(run.strips) <= most),
         "top": _EVENTS if any(event.at is not None for event in run.events) else 4,
         "metrics": [
-            describe_metric(metric, scale, _find_highest(some, scale, limits.get(metric.metric, 0.0)))
+            describe_metric(
+                metric,
+                scale,
+                max(scale.offset, limits.get(metric.metric, 0.0), *(float(np.nanmax(each)) for each in some)),
+            )
             for metric, scale, some in zip(metrics, scales, parts, strict=True)
         ],
-        "devices": [_describe_device(run, *each, bucket) for each in zip(blobs, devices, packed, strict=True)],
+        "devices": described,
         "strips": [_describe_strip(strip, run, metrics) for strip in run.strips],
         "events": [[event.id, round(event.at, 3)] for event in run.events if event.at is not None],
     }
     return _PackedRun(
         index=index,
-        raw=[(blob, one.raw) for blob, one in zip(blobs, packed, strict=True)],
+        raw=raw,
         values=sum(int((~np.isnan(part)).sum()) for some in parts for part in some),
-        bucket=bucket,
         errors={metric: scale.error for metric, scale in zip(metrics, scales, strict=True) if scale.error},
     )
 
 
-def _find_highest(parts: Sequence[Any], scale: CodeScale, limit: float) -> float:
-    return max(*(float(np.nanmax(part)) for part in parts), limit) if parts else max(scale.offset, limit)
+def _are_equal(device: DeviceSamples, other: DeviceSamples, unit: int) -> bool:
+    """Return whether two devices were sampled at the same times, up to the rounding of times."""
+    return len(device.times) == len(other.times) and bool(np.abs(device.times - other.times).max(initial=0) <= unit)
 
 
 def _describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
@@ -181,40 +169,28 @@ def _describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
     }
 
 
-def _describe_device(
-    run: Timeline, blob: str, device: DeviceSamples, packed: PackedDevice, bucket: int
-) -> dict[str, Any]:
-    """Return who a device is, when it was read, and how its bytes are laid out.
+def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
+    """Return who a device is, and when it was read.
 
     A pace is how far apart samples are, how far for a gap, and of a slow stretch where it is in seconds of the run,
     wider by what stamps are rounded to. A stretch inside another comes before it.
     """
-    series, started, unit = device.series, run.recording.run.started, packed.unit / 1e6
-    interval = bucket or series.interval
-    slow = [
-        (
-            each.interval,
-            gap_seconds(each.interval),
-            (each.start - started) / 1e6 - unit,
-            (each.end - started) / 1e6 + unit,
-        )
-        for each in reversed(series.sampling_rate.slow)
-        if not bucket
+    series, started = device.series, run.recording.run.started
+    slow = [] if bucket else series.sampling_rate.slow[::-1]
+    paces = [
+        (gap.interval, gap_seconds(gap.interval), (gap.start - started) / 1e6 - unit, (gap.end - started) / 1e6 + unit)
+        for gap in slow
     ]
+    interval = bucket or series.interval
     return {
         "name": display.shorten_middle(device_name(series.device), _LABEL),
         "node": series.device.node and display.clean(series.device.node),
         "host": series.device.index is None,
         "origin": (int(device.times[0]) - started) / 1e6 if len(device.times) else 0.0,
         "interval": interval,
-        "paces": [(interval, bucket or gap_seconds(series.interval)), *slow],
+        "paces": [(interval, bucket or gap_seconds(series.interval)), *paces],
         "shift": series.shift / 1e6,
         "metrics": list(device.parts),
-        "blob": blob,
-        "times": packed.times,
-        "like": packed.like,
-        "unit": unit,
-        "count": len(device.times),
     }
 
 
@@ -236,20 +212,17 @@ def _describe_strip(strip: TimelineStrip, run: Timeline, metrics: Sequence[Plott
 
 def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
     """Return what is there, and how exact it is."""
-    if lengths := sorted({run.bucket for run in packed} - {0}):
+    if lengths := sorted({run.index["bucket"] for run in packed} - {0}):
         heavy = f"All samples together would take more than {_BUDGET / 1e6:g}{display.GAP}MB, so the charts hold"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])
         return (
             f"{'The charts hold, as asked,' if is_asked else heavy} smallest, mean and largest value of every {each}. "
             "Text and tables are from the samples themselves."
         )
-    errors: dict[PlottedMetric, float] = {}
-    for metric, error in (entry for run in packed for entry in run.errors.items()):
-        errors[metric] = max(error, errors.get(metric, 0.0))
-    rounded = [
-        f"{metric.title} (by up to {_format_bound(error * metric.unit.factor)}{display.GAP}{metric.unit.symbol})"
-        for metric, error in errors.items()
-    ]
+    rounded = []
+    for metric in dict.fromkeys(metric for run in packed for metric in run.errors):
+        error = max(run.errors.get(metric, 0.0) for run in packed) * metric.unit.factor
+        rounded.append(f"{metric.title} (by up to {_format_bound(error)}{display.GAP}{metric.unit.symbol})")
     exact = f"rounded for the charts: {display.join_words(rounded)}" if rounded else "none of them rounded"
     values = display.integer(sum(run.values for run in packed))
     return f"The charts hold every sample: {values} values, {exact}. Text and tables are from the samples themselves."

@@ -11,11 +11,7 @@ UTILISATION = "gpu_utilization_ratio"
 
 
 class DisplayUnit(NamedTuple):
-    """How a base unit is read.
-
-    `symbol` is that of the unit people use, `factor` how many of these one base unit is, `grid` the resolution of
-    values in logs in the base unit, `full` the least upper end of an axis in the unit people use.
-    """
+    """The unit people use: how many of it one base unit is, the resolution of logs in base units, least upper end."""
 
     symbol: str
     factor: float
@@ -31,7 +27,6 @@ _UNITS = {
     "Hz": DisplayUnit("MHz", 1e-6, 1e6, from_zero=False),
     "By": DisplayUnit("GiB", 2.0**-30, 2.0**20),
     "By/s": DisplayUnit("MB/s", 1e-6, 1e6),
-    "": DisplayUnit("", 1.0, 1e-2),
 }
 
 
@@ -89,11 +84,11 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
     return {
         "title": metric.title,
         "unit": unit.symbol,
-        "label": f"{metric.title}, {unit.symbol}" if unit.symbol else metric.title,
+        "label": f"{metric.title}, {unit.symbol}",
         "offset": float(f"{offset:.9g}"),
         "step": float(f"{step:.9g}"),
-        "exact": scale.exact,
-        "digits": _count_digits(offset, step, exact=scale.exact),
+        "exact": not scale.error,
+        "digits": _count_digits(offset, step, is_exact=not scale.error),
         "averaged": metric.averaged,
         "strip": metric.metric == UTILISATION,
         "low": float(f"{low:.6g}"),
@@ -110,11 +105,11 @@ def _round_axis_ends(unit: DisplayUnit, low: float, high: float) -> tuple[float,
     return floor, ceiling if ceiling > floor else floor + step
 
 
-def _count_digits(offset: float, step: float, *, exact: bool) -> int:
+def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     """Return the decimals that show a value: all it has where it is exact, else those that steps can tell apart."""
-    for digits in range(2):
-        size = 10**digits
-        is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004 - nearly whole
-        if is_whole if exact else step * size >= 0.5:  # noqa: PLR2004 - half a digit
+    for digits, size in enumerate((1, 10)):
+        # nearly whole, and half a digit
+        is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004 - as above
+        if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004 - as above
             return digits
     return 2
