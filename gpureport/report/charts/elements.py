@@ -263,54 +263,50 @@ def _choose_anchor(tick: Tick, scale: HorizontalScale) -> str:
     return "start" if share < half else "end" if share > 1 - half else "middle"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """An area in which shares are drawn over equal buckets, from `top` down to `top + height`.
+def draw_plot(  # noqa: PLR0913 - what, where, how
+    shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
+) -> str:
+    """Return shares of a height over equal buckets as the area under steps, or as a line; NaN interrupts both.
 
-    On a page its paths are in units of their own, stretched over the share `span` of the width; lines keep their
-    thickness.
+    On a page its path is in units of its own, stretched over the share `span` of the width; lines keep their thickness.
     """
+    count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
+    is_page = scale.width is None
+    bucket, ground = 1.0 if scale.width is None else span * scale.width / count, height if is_page else top + height
+    write = write_area if filled else _write_line
+    sharp = ' shape-rendering="crispEdges"' if filled else ' vector-effect="non-scaling-stroke"'
+    path = f'<path d="{write(heights, 0.0, bucket, ground)}" {look}{sharp}/>'
+    if not is_page:
+        return path
+    frame = f'x="0%" y="{top:g}" width="{shorten_number(span * 100)}%" height="{height:g}"'
+    return f'<svg {frame} viewBox="0 0 {count} {height:g}" preserveAspectRatio="none">{path}</svg>'
 
-    buckets: int
-    top: float
-    height: float
-    width: float | None
-    span: float = 1.0
 
-    def wrap(self, body: str) -> str:
-        """Return paths of this area as they stand in the figure."""
-        if self.width is not None:
-            return body
-        wide, high = shorten_number(self.span * 100), f"{self.height:g}"
-        box = f'x="0%" y="{self.top:g}" width="{wide}%" height="{high}" viewBox="0 0 {self.buckets} {high}"'
-        return f'<svg {box} preserveAspectRatio="none">{body}</svg>'
+def write_area(heights: FloatArray, left: float, bucket: float, ground: float) -> str:
+    """Return the path of an area under steps. Points are rounded first, so that no error adds up."""
+    x = np.rint((left + np.arange(len(heights) + 1) * bucket) * 10)
+    y = np.rint(np.nan_to_num(heights) * 10)
+    parts = []
+    for first, stop in find_known_runs(heights):
+        parts.append(f"M{_n(x[first] / 10)} {_n(ground)}")
+        for at in range(first, stop):
+            up = y[at] - (y[at - 1] if at > first else 0)
+            parts.append(f"v{_n(-up / 10)}" if up else "")
+            parts.append(f"h{_n((x[at + 1] - x[at]) / 10)}")
+        parts.append(f"V{_n(ground)}z")
+    return "".join(parts)
 
-    def steps(self, shares: FloatArray) -> str:
-        """Return the path of an area under steps, one a bucket; NaN leaves it out."""
-        return "".join(
-            f"M{self._x(first)} {self._y(0)}"
-            + "".join(f"V{self._y(shares[place])}H{self._x(place + 1)}" for place in range(first, stop))
-            + f"V{self._y(0)}z"
-            for first, stop in find_known_runs(shares)
+
+def _write_line(heights: FloatArray, left: float, bucket: float, ground: float) -> str:
+    """Return the path of a line through the middles of buckets; a dot where one stands alone."""
+    return "".join(
+        "M"
+        + "L".join(
+            f"{shorten_number(left + (at + 0.5) * bucket)} {_n(ground - heights[at])}" for at in range(first, stop)
         )
-
-    def line(self, shares: FloatArray) -> str:
-        """Return the path of a line through the middles of the buckets; NaN interrupts it."""
-        return "".join(
-            "M"
-            + "L".join(f"{self._x(place + 0.5)} {self._y(shares[place])}" for place in range(first, stop))
-            + ("h.01" if stop - first == 1 else "")
-            for first, stop in find_known_runs(shares)
-        )
-
-    def _x(self, bucket: float) -> str:
-        if self.width is None:
-            return shorten_number(bucket, 1)
-        return shorten_number(bucket / self.buckets * self.span * self.width)
-
-    def _y(self, share: float) -> str:
-        top = 0.0 if self.width is None else self.top
-        return shorten_number(top + (1 - min(max(float(share), 0.0), 1.0)) * self.height, 1)
+        + ("h.01" if stop - first == 1 else "")
+        for first, stop in find_known_runs(heights)
+    )
 
 
 def find_known_runs(values: FloatArray) -> list[tuple[int, int]]:

@@ -7,16 +7,15 @@ and is unlike that of any other on the page.
 from collections.abc import Iterator
 from html import escape
 
-from gpureport.columns import FloatArray
 from gpureport.report.charts.elements import (
     NARROW,
     TEXT,
     WIDE_ONLY,
     HorizontalScale,
-    Plot,
     define_patterns,
     draw_axis,
     draw_grid,
+    draw_plot,
     find_fill,
     measure_text,
     paint,
@@ -145,12 +144,10 @@ def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> 
 def _draw_curve(row: UseRow, scale: HorizontalScale) -> str:
     """Return the curve, and a dashed line at 100%, as long as the run."""
     length = len(row.mean) * row.bucket_seconds
-    span = max(scale.share(length), 1e-6)
-    plot = Plot(buckets=max(len(row.mean), 1), top=1, height=_CURVE - 1, width=scale.width, span=span)
     end = scale.position(max((stretch.end for stretch in row.band), default=length))
     full = f'<line x1="0" x2="{end}" y1="1" y2="1" {paint("stroke", GRID)} stroke-dasharray="2 3"/>'
-    area = f'<path d="{plot.steps(row.mean)}" {paint("fill", BUSY)} shape-rendering="crispEdges"/>'
-    return full + plot.wrap(area)
+    span = max(scale.share(length), 1e-6)
+    return full + draw_plot(row.mean, scale, 1, _CURVE - 1, paint("fill", BUSY), span=span, filled=True)
 
 
 def _draw_band(band: tuple[ClassStretch, ...], scale: HorizontalScale, prefix: str) -> Iterator[str]:
@@ -216,15 +213,12 @@ def _draw_lines(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
     """Yield the other GPUs in grey, then that of the panel: a line, or the area below it."""
     main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
-        plot = Plot(buckets=max(len(line.mean), 1), top=1, height=_PANEL - 1, width=scale.width)
-        shares: FloatArray = (line.mean - panel.low) / (panel.high - panel.low or 1.0)
-        if line.is_main and panel.is_filled:
-            yield plot.wrap(f'<path d="{plot.steps(shares)}" {paint("fill", main)} shape-rendering="crispEdges"/>')
-            continue
-        colour, thickness = (main, 2.0) if line.is_main else (MUTED, 0.8)
-        attributes = f'{paint("stroke", colour)} stroke-width="{thickness:g}" stroke-linejoin="round"'
-        opacity = "" if line.is_main else ' stroke-opacity=".7"'
-        yield plot.wrap(f'<path d="{plot.line(shares)}" {attributes}{opacity} vector-effect="non-scaling-stroke"/>')
+        shares = (line.mean - panel.low) / (panel.high - panel.low or 1.0)
+        filled = line.is_main and panel.is_filled
+        thin = f'{paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
+        thick = paint("fill", main) if filled else f'{paint("stroke", main)} stroke-width="2"'
+        look = (thick if line.is_main else thin) + ("" if filled else ' stroke-linejoin="round"')
+        yield draw_plot(shares, scale, 1, _PANEL - 1, look, filled=filled)
     across = scale.position(scale.end)
     yield f'<line x1="0" x2="{across}" y1="{_PANEL:g}" y2="{_PANEL:g}" {paint("stroke", GRID)}/>'
 

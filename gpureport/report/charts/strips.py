@@ -4,16 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, inf, log10
 
-import numpy as np
-
-from gpureport.columns import FloatArray
 from gpureport.number_format import MINUS
 from gpureport.report.charts.elements import (
     box,
     boxes,
     define_patterns,
     find_fill,
-    find_known_runs,
     line,
     paint,
     paint_shape,
@@ -21,6 +17,7 @@ from gpureport.report.charts.elements import (
     rect,
     shorten_number,
     text,
+    write_area,
     write_document,
 )
 from gpureport.report.charts.palette import BAR, BUSY, EVENT, GRID, INK, MUTED, PAPER, SEVERITY, TRACK
@@ -106,7 +103,7 @@ def _draw_strip(
     (left, y, row, scale), (prefix, place) = frame, names
     ground, height = y + 0.72 * row, 0.60 * row
     yield rect(left, ground - height, run.seconds * scale, height, paint("fill", TRACK))
-    if area := _draw_area(strip.mean * height, left, run.bucket_seconds * scale, ground):
+    if area := write_area(strip.mean * height, left, run.bucket_seconds * scale, ground):
         yield f'<path d="{area}" {paint("fill", BUSY)}/>'
     for start, end in strip.gaps:
         yield paint_shape(
@@ -121,20 +118,6 @@ def _draw_strip(
         spans = [(left + mark.start * scale, left + max(mark.end * scale, mark.start * scale + 2)) for mark in each]
         path = boxes(spans, ground + top * row, thick * row)
         yield f'<path id="{prefix}-mark-{card}-{place}" d="{path}" {paint("fill", SEVERITY[each[0].severity])}/>'
-
-
-def _draw_area(heights: FloatArray, left: float, bucket: float, ground: float) -> str:
-    """Return the path of an area under steps; NaN leaves it out. Points are rounded first, so that no error adds up."""
-    x, y = np.rint((left + np.arange(len(heights) + 1) * bucket) * 10), np.rint(np.nan_to_num(heights) * 10)
-    parts = []
-    for first, stop in find_known_runs(heights):
-        parts.append(f"M{shorten_number(x[first] / 10, 1)} {shorten_number(ground, 1)}")
-        for at in range(first, stop):
-            up = y[at] - (y[at - 1] if at > first else 0)
-            parts.append(f"v{shorten_number(-up / 10, 1)}" if up else "")
-            parts.append(f"h{shorten_number((x[at + 1] - x[at]) / 10, 1)}")
-        parts.append(f"V{shorten_number(ground, 1)}z")
-    return "".join(parts)
 
 
 def _draw_events(events: Sequence[LogEventLine], left: float, scale: float, top: float, bottom: float) -> Iterator[str]:
