@@ -209,7 +209,7 @@ function fill(name, boxes, alpha = 1) {
     path.closePath();
   }
   for (const [x, y, wide, tall] of boxes) {
-    if (x !== edge) {
+    if (!(abs(x - edge) < .01)) {
       close();
       path.moveTo(x, y);
     } else path.lineTo(x, y);
@@ -245,7 +245,7 @@ function drawStrip(strip) {
   const {run: {row, top, seconds}, device, marks} = strip, tall = row * .5, thick = row * .18;
   const y = top + (strip.number + .1) * row, floorY = y + tall, track = box(0, seconds, y, tall);
   const main = device.series.find(({metric}) => metric.strip), means = main ? columnsOf(main)[0] : [];
-  const bars = [], dots = [], bands = {};
+  const bars = [], dots = [];
   function addDots(x) {
     for (let at = x % 6; at < tall; at += 6) dots.push([x, y + at, 1, 1.5]);
   }
@@ -258,14 +258,14 @@ function drawStrip(strip) {
     const [from, , wide] = box(start, end);
     for (let x = 0; x < wide; x++) addDots(round(from) + x);
   }
-  strip.band.forEach(([name, end], at) => {
-    (bands[name] ??= []).push(box(strip.band[at - 1]?.[1] ?? 0, end, floorY + 1, thick, .5));
-  });
   const [ink, weight] = strip === chosen ? ['link', 600] : ['ink', 400];
   write(device.name, 0, y + tall / 2, ink, 'left', `${weight} ${min(12, row * .85)}px`, left - 6);
   fill('track', [track]);
   fill('busy', bars);
-  for (const name in bands) fill(name, bands[name]);
+  for (const [name, tops] of strip.band) {
+    const size = seconds / tops.length, base = floorY + 1 + thick;
+    fill(name, tops.map((top, at) => box(at * size, (at + 1) * size, base - thick * top / 100, thick * top / 100, .5)));
+  }
   fill('soft', dots);
   for (const name of ['soft', 'note', 'mark']) {
     const found = marks.filter(([, level]) => level === name);

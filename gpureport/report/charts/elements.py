@@ -15,7 +15,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.report.charts.palette import CLASSES, GRID, INK, MUTED, OTHER_CLASS, ClassFill, Colour
-from gpureport.report.model.pictures import Tick
+from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
@@ -282,17 +282,29 @@ def draw_plot(  # noqa: PLR0913 - what, where, how
     return f'<svg {frame} viewBox="0 0 {count} {height:g}" preserveAspectRatio="none">{path}</svg>'
 
 
+def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, FloatArray]:
+    """Return up to which share of each bucket of a band its classes reach when they are stacked, the highest first."""
+    edges = np.arange(round(band[-1].end / seconds) + 1) * seconds if band else np.zeros(1)
+    keys, top, stacked = [*CLASSES], np.zeros(len(edges) - 1), {}
+    for key in sorted({each.key for each in band}, key=lambda key: keys.index(key) if key in keys else len(keys)):
+        bounds = np.array([end for each in band if each.key == key for end in (each.start, each.end)])
+        passed = np.cumsum(np.where(np.arange(len(bounds)) % 2, np.diff(bounds, prepend=0.0), 0.0))
+        top = top + np.diff(np.interp(edges, bounds, passed)) / seconds
+        stacked[key] = np.minimum(top, 1.0)
+    return dict(reversed(stacked.items()))
+
+
 def write_area(heights: FloatArray, left: float, bucket: float, ground: float) -> str:
     """Return the path of an area under steps. Points are rounded first, so that no error adds up."""
     x = np.rint((left + np.arange(len(heights) + 1) * bucket) * 10)
     y = np.rint(np.nan_to_num(heights) * 10)
     parts = []
     for first, stop in find_known_runs(heights):
+        turns = [first, *(int(at) + first + 1 for at in np.flatnonzero(np.diff(y[first:stop]))), stop]
+        levels = np.diff(y[turns[:-1]], prepend=0.0)
         parts.append(f"M{_n(x[first] / 10)} {_n(ground)}")
-        for at in range(first, stop):
-            up = y[at] - (y[at - 1] if at > first else 0)
-            parts.append(f"v{_n(-up / 10)}" if up else "")
-            parts.append(f"h{_n((x[at + 1] - x[at]) / 10)}")
+        for up, (start, end) in zip(levels, pairwise(turns), strict=True):
+            parts.append(f"{f'v{_n(-up / 10)}' if up else ''}h{_n((x[end] - x[start]) / 10)}")
         parts.append(f"V{_n(ground)}z")
     return "".join(parts)
 

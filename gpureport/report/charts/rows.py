@@ -20,12 +20,12 @@ from gpureport.report.charts.elements import (
     measure_text,
     paint,
     paint_shape,
-    shorten_number,
+    stack_classes,
+    write_area,
     write_document,
 )
 from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN
 from gpureport.report.model.pictures import (
-    ClassStretch,
     SignalHistory,
     SignalPanel,
     SpentBar,
@@ -38,7 +38,7 @@ from gpureport.report.model.pictures import (
 _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
 
-_CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 7.0
+_CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
 _PANEL, _FOOT = 52.0, 3.0
 """Height of a panel, and of the room below it."""
 
@@ -130,7 +130,7 @@ def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> 
             [
                 draw_grid(use.ticks, scale, height),
                 _draw_curve(row, scale),
-                *_draw_band(row.band, scale, f"{prefix}{place}"),
+                *_draw_band(row, scale, f"{prefix}{place}"),
             ],
             width=width,
             height=height,
@@ -150,33 +150,24 @@ def _draw_curve(row: UseRow, scale: HorizontalScale) -> str:
     return full + draw_plot(row.mean, scale, 1, _CURVE - 1, paint("fill", BUSY), span=span, filled=True)
 
 
-def _draw_band(band: tuple[ClassStretch, ...], scale: HorizontalScale, prefix: str) -> Iterator[str]:
-    """Yield a band of classes; on a page each is one rectangle that a path cuts."""
-    by_class: dict[str, list[ClassStretch]] = {}
-    for stretch in band:
-        by_class.setdefault(stretch.key, []).append(stretch)
-    yield define_patterns(by_class, prefix)
-    for key, stretches in by_class.items():
+def _draw_band(row: UseRow, scale: HorizontalScale, prefix: str) -> Iterator[str]:
+    """Yield the classes of each bucket stacked to its full height; on a page each is one rectangle that a path cuts."""
+    stacked, length = (
+        stack_classes(row.band, row.band_seconds),
+        scale.length(max((each.end for each in row.band), default=0)),
+    )
+    yield define_patterns(stacked, prefix)
+    for key, top in stacked.items():
         if scale.width is not None:
-            path = _write_path(stretches, scale, scale.width, _BAND_TOP, _BAND)
+            bucket = scale.share(scale.start + row.band_seconds) * scale.width
+            path = write_area(top * _BAND, 0.0, bucket, _BAND_TOP + _BAND)
             yield paint_shape(key, prefix, f'path d="{path}" shape-rendering="crispEdges"')
             continue
-        cut = f"{prefix}-cut-{key}"
-        path = _write_path(stretches, scale, 1.0, 0.0, 1.0)
-        yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox"><path d="{path}"/></clipPath>'
-        shape = f'rect y="{_BAND_TOP:g}" width="100%" height="{_BAND:g}" clip-path="url(#{cut})"'
+        cut, path = f"{prefix}-cut-{key}", write_area(top * _BAND, 0.0, 1.0, _BAND)
+        area = f'<path transform="scale({1 / len(top):.6f} {1 / _BAND:g})" d="{path}"/>'
+        yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox">{area}</clipPath>'
+        shape = f'rect y="{_BAND_TOP:g}" width="{length}" height="{_BAND:g}" clip-path="url(#{cut})"'
         yield paint_shape(key, prefix, shape)
-
-
-def _write_path(stretches: list[ClassStretch], scale: HorizontalScale, width: float, top: float, height: float) -> str:
-    """Return the rectangles of stretches in units of which the figure is `width` wide."""
-    decimals = 5 if width <= 1 else 2
-    parts = []
-    for stretch in stretches:
-        left, right = (shorten_number(scale.share(at) * width, decimals) for at in (stretch.start, stretch.end))
-        if left != right:
-            parts.append(f"M{left} {top:g}H{right}V{top + height:g}H{left}z")
-    return "".join(parts)
 
 
 def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from gpureport.report.charts.elements import (
     place_time_ticks,
     rect,
     shorten_number,
+    stack_classes,
     text,
     write_area,
     write_document,
@@ -101,7 +102,7 @@ def _draw_strip(
     run: Timeline, strip: TimelineStrip, marks: dict[str, list[FindingMark]], frame: _Frame, names: tuple[str, int]
 ) -> Iterator[str]:
     (left, y, row, scale), (prefix, place) = frame, names
-    ground, height = y + 0.72 * row, 0.60 * row
+    ground, height = y + 0.62 * row, 0.52 * row
     yield rect(left, ground - height, run.seconds * scale, height, paint("fill", TRACK))
     if area := write_area(strip.mean * height, left, run.bucket_seconds * scale, ground):
         yield f'<path d="{area}" {paint("fill", BUSY)}/>'
@@ -109,14 +110,14 @@ def _draw_strip(
         yield paint_shape(
             "no_samples", prefix, box(left + start * scale, ground - height, (end - start) * scale, height)
         )
-    for key in dict.fromkeys(part.key for part in strip.band):
-        spans = [(left + part.start * scale, left + part.end * scale) for part in strip.band if part.key == key]
-        # stripes this thin show colours, no hatches
-        yield f'<path d="{boxes(spans, ground + 0.01 * row, 0.08 * row)}" fill="{find_fill(key).colour}"/>'
+    for key, top in stack_classes(strip.band, strip.band_seconds).items():
+        # bands this thin show colours, no hatches
+        path = write_area(top * 0.16 * row, left, strip.band_seconds * scale, ground + 0.18 * row)
+        yield f'<path d="{path}" fill="{find_fill(key).colour}"/>'
     for card, each in marks.items():
-        top, thick = (0.235, 0.045) if each[0].whole else (0.12, 0.1)
+        low, thick = (0.31, 0.045) if each[0].whole else (0.2, 0.1)
         spans = [(left + mark.start * scale, left + max(mark.end * scale, mark.start * scale + 2)) for mark in each]
-        path = boxes(spans, ground + top * row, thick * row)
+        path = boxes(spans, ground + low * row, thick * row)
         yield f'<path id="{prefix}-mark-{card}-{place}" d="{path}" {paint("fill", SEVERITY[each[0].severity])}/>'
 
 

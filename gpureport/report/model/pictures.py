@@ -86,7 +86,10 @@ class ClassStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseRow:
-    """GPU utilisation over time of one run: a mean per bucket, NaN without samples, and the classes below the curve."""
+    """GPU utilisation over time of one run: a mean per bucket, NaN without samples, and the classes below the curve.
+
+    In each `band_seconds` from the start the classes of the band have their shares; their order is not known.
+    """
 
     label: str
     small: str
@@ -95,6 +98,7 @@ class UseRow:
     band: tuple[ClassStretch, ...]
     total: str
     text: str
+    band_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ class TimelineStrip:
     """GPU utilisation of one GPU over time.
 
     A mean is weighted with the time samples stand for, NaN without samples; `coarse` has few buckets, for a line of
-    text. Gaps are stretches without a utilisation.
+    text. Gaps are stretches without a utilisation. The band is as that of a `UseRow`.
     """
 
     device: str
@@ -84,6 +84,7 @@ class TimelineStrip:
     gaps: tuple[tuple[float, float], ...]
     marks: tuple[FindingMark, ...]
     band: tuple[ClassStretch, ...] = ()
+    band_seconds: float = 0.0
     limits: tuple[MetricLimit, ...] = ()
 
 

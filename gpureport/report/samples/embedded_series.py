@@ -16,7 +16,7 @@ import numpy as np
 
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
-from gpureport.report.charts.elements import find_fill
+from gpureport.report.charts.elements import find_fill, stack_classes
 from gpureport.report.model.time_charts import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.samples.packing import DeviceSamples, collect_samples, encode_times, encode_values, fit_scale
@@ -199,7 +199,10 @@ def _describe_strip(strip: TimelineStrip, run: Timeline, metrics: Sequence[Plott
     shown = {metric.metric: (at, metric.unit.factor) for at, metric in enumerate(metrics)}
     limits = [(*shown[limit.metric], limit) for limit in strip.limits if limit.metric in shown]
     return {
-        "band": [[stretch.key, round(stretch.end, 3)] for stretch in strip.band],
+        "band": [
+            [key, [round(each * 100) for each in top]]
+            for key, top in stack_classes(strip.band, strip.band_seconds).items()
+        ],
         "limits": [[at, limit.value * factor, display.clean(limit.text)] for at, factor, limit in limits],
         "device": [device.id for device in run.recording.run.devices].index(strip.device),
         "gaps": [[round(start, 3), round(end, 3)] for start, end in strip.gaps],

@@ -109,6 +109,7 @@ def _strips(
             ),
             marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
             band=history.list_stretches([gpu.id]),
+            band_seconds=history.bucket_seconds,
             limits=find_limits(cells),
         )
 

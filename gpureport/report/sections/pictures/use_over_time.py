@@ -44,10 +44,9 @@ def build_use_over_time(
     if seconds <= 0:
         return None
     several = any(len(step.runs) > 1 for step in comparison.steps)
-    mixed = ", striped where they mix" if any(len(runs[place].run.gpus) > 1 for _, place in chosen) else ""
     undrawn = len(known) - len(chosen)
     return UseOverTime(
-        caption=f"{'The middle run of each' if several else 'Each'} step. The band has the colours from above{mixed}.",
+        caption=f"{'The middle run of each' if several else 'Each'} step. The band has the colours from above.",
         rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),
         seconds=seconds,
         ticks=place_time_ticks(0.0, seconds),
@@ -80,6 +79,7 @@ def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -
         mean=_average(sums, np.arange(count + 1, dtype=np.float64) * bucket),
         bucket_seconds=bucket,
         band=history.list_stretches([gpu.id for gpu in run.run.gpus]),
+        band_seconds=history.bucket_seconds,
         total=display.duration(run.seconds),
         text=_describe(run, sums),
     )
