@@ -21,10 +21,11 @@ from gpureport.report.charts.elements import (
     paint,
     paint_shape,
     stack_classes,
+    text,
     write_area,
     write_document,
 )
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN
+from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN, Colour
 from gpureport.report.model.pictures import (
     SignalHistory,
     SignalPanel,
@@ -39,8 +40,11 @@ _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
 
 _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
-_PANEL, _FOOT = 52.0, 3.0
-"""Height of a panel, and of the room below it."""
+_PANEL, _PAPER_PANEL, _FOOT = 90.0, 60.0, 3.0
+"""Height of a panel on a page, and on paper; and of the room below it."""
+
+_SMALL, _AFTER_END, _LEAST_ABOVE = 10.0, 44.0, 30.0
+"""Size of the ends of a vertical axis, where text right of them begins, and least room for text above a line."""
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
@@ -86,7 +90,7 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
     """Yield the text of a segment, with its name if that fits; on a page also a short form."""
     texts = (f"{part.label} {part.text}", part.text) if part.text else ()
     wide, narrow = (
-        next((text for text in texts if scale.holds_text(text, part.value, width)), "") for width in (None, NARROW)
+        next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, NARROW)
     )
     same = scale.width is not None or wide == narrow
     if wide:
@@ -95,14 +99,14 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
         yield _write_text(part, start, scale, narrow, ' class="narrow-only" display="none"')
 
 
-def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, text: str, attributes: str) -> str:
+def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, words: str, attributes: str) -> str:
     """Return text in a segment, on a ground in the class's colour that covers the hatch."""
     fill = find_fill(part.key)
-    half = measure_text(text) / 2 + 2
+    half = measure_text(words) / 2 + 2
     ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'
     written = (
         f'{ground if fill.hatch else ""}<text y="{_THICK / 2 + TEXT * 0.36:g}" text-anchor="middle" font-weight="600" '
-        f'fill="{fill.text}">{escape(text)}</text>'
+        f'fill="{fill.text}">{escape(words)}</text>'
     )
     return scale.place(start + part.value / 2, written, attributes)
 
@@ -178,29 +182,34 @@ def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tu
 
 
 def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: HorizontalScale) -> str:
-    height = _PANEL + _FOOT
+    tall = _PANEL if scale.width is None else _PAPER_PANEL
+    spans = [(max(start, history.start), min(end, history.end)) for start, end in history.spans]
+    shaded = [(start, end) for start, end in spans if end > start]
+    grounds = (
+        f'<rect x="{scale.position(start)}" width="{scale.length(end - start)}" height="{tall + _FOOT:g}" '
+        f"{paint('fill', SPAN)}/>"
+        for start, end in shaded
+    )
+    labels = [*_label_ends(panel, scale, tall), *_label_limit(panel, scale, tall)]
+    if panel is history.panels[0] and len(shaded) == 1:
+        labels.append(_label_span(history, panel, scale, shaded[0], tall))
+    # labels lie on the curves, each on a ground of its own
+    ground = f'{paint("stroke", PAPER)} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return write_document(
         [
-            *_draw_spans(history, scale, height),
-            draw_grid(history.ticks, scale, height),
-            *_draw_lines(panel, scale),
-            *_draw_limit(panel, scale),
+            *grounds,
+            draw_grid(history.ticks, scale, tall + _FOOT),
+            *_draw_limit(panel, scale, tall),
+            *_draw_lines(panel, scale, tall),
+            f"<g {ground}>{''.join(labels)}</g>",
         ],
         width=scale.width,
-        height=height,
+        height=tall + _FOOT,
         label=": ".join(filter(None, (panel.label, panel.note))),
     )
 
 
-def _draw_spans(history: SignalHistory, scale: HorizontalScale, height: float) -> Iterator[str]:
-    for start, end in history.spans:
-        first, last = max(start, history.start), min(end, history.end)
-        if last > first:
-            length = scale.length(last - first)
-            yield f'<rect x="{scale.position(first)}" width="{length}" height="{height:g}" {paint("fill", SPAN)}/>'
-
-
-def _draw_lines(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
+def _draw_lines(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
     """Yield the other GPUs in grey, then that of the panel: a line, or the area below it."""
     main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
@@ -209,16 +218,52 @@ def _draw_lines(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
         thin = f'{paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
         thick = paint("fill", main) if filled else f'{paint("stroke", main)} stroke-width="2"'
         look = (thick if line.is_main else thin) + ("" if filled else ' stroke-linejoin="round"')
-        yield draw_plot(shares, scale, 1, _PANEL - 1, look, filled=filled)
+        yield draw_plot(shares, scale, 1, tall - 1, look, filled=filled)
     across = scale.position(scale.end)
-    yield f'<line x1="0" x2="{across}" y1="{_PANEL:g}" y2="{_PANEL:g}" {paint("stroke", GRID)}/>'
+    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {paint("stroke", GRID)}/>'
 
 
-def _draw_limit(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
-    """Yield the limit as a dashed line: grey unless it was reached and is what went wrong."""
+def _draw_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
+    """Yield the limit as a dashed line."""
+    if (y := _place_limit(panel, tall)) is not None:
+        stroke = f'{paint("stroke", _choose_limit_colour(panel))} stroke-dasharray="5 3"'
+        yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
+
+
+def _label_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
+    """Yield the name of the limit below its line, or above it where there is room."""
+    if (y := _place_limit(panel, tall)) is not None:
+        label = text(_AFTER_END, y - 4 if y > _LEAST_ABOVE else y + 12, panel.limit_text, _choose_limit_colour(panel))
+        yield scale.place(scale.start, label)
+
+
+def _place_limit(panel: SignalPanel, tall: float) -> float | None:
     if panel.limit is None or not panel.low <= panel.limit <= panel.high:
-        return
-    y = 1 + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (_PANEL - 1)
-    colour = ALERT if panel.is_alert and panel.is_limit_reached else MUTED
-    stroke = f'{paint("stroke", colour)} stroke-dasharray="5 3"'
-    yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
+        return None
+    return 1 + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - 1)
+
+
+def _choose_limit_colour(panel: SignalPanel) -> Colour:
+    """Return grey unless the limit was reached and is what went wrong."""
+    return ALERT if panel.is_alert and panel.is_limit_reached else MUTED
+
+
+def _label_ends(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
+    """Yield the ends of the vertical axis."""
+    for value, y in ((panel.high, 10.0), (panel.low, tall - 3)):
+        yield scale.place(scale.start, text(2, y, f"{value:,.6g}", MUTED, size=_SMALL))
+
+
+def _label_span(
+    history: SignalHistory, panel: SignalPanel, scale: HorizontalScale, span: tuple[float, float], tall: float
+) -> str:
+    """Return what is shaded, away from the curve; empty where it does not fit."""
+    start, end = span
+    if not scale.holds_text(history.span_text, end - start):
+        return ""
+    first, last = (round((at - history.start) / history.bucket_seconds) for at in span)
+    known = [value for value in panel.lines[0].mean[first:last] if value == value]  # noqa: PLR0124 - not NaN
+    is_high = sum(known) > len(known) * (panel.low + panel.high) / 2
+    narrow = scale.width is not None or scale.holds_text(history.span_text, end - start, NARROW)
+    label = text(6, tall - 8 if is_high else 13.0, history.span_text, ALERT, bold=True)
+    return scale.place(start, label, "" if narrow else WIDE_ONLY)
