@@ -3,7 +3,7 @@
 Of many GPUs the worst have bars of their own, and the others share one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.report.charts.elements import place_ticks, place_time_ticks
 from gpureport.report.model.head import Change
-from gpureport.report.model.pictures import ClassName, SpentBar, TimeSegment, TimeSpent
+from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent
 from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
@@ -228,6 +228,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         return None
     alone, others = _split_gpus(times)
     longest = max(time.job_seconds for time in times)
+    is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
     causes = seconds_by_cause(times)
     groups = [*([time] for time in alone), *([others] if others else [])]
     losses = [_lost_ratio(*group) for group in groups]
@@ -244,9 +245,15 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
         bars=tuple(bars),
         end=longest,
-        ticks=place_time_ticks(0.0, longest),
+        # of one length, they are shares; a time axis would read as when
+        ticks=place_time_ticks(0.0, longest) if is_uneven else tuple(_list_quarters(longest)),
         legend=list_legend(bars, causes, _NEGLIGIBLE * longest),
     )
+
+
+def _list_quarters(end: float) -> Iterator[Tick]:
+    for quarter in range(5):
+        yield Tick(at=end * quarter / 4, text=display.percent(quarter / 4))
 
 
 def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]:
