@@ -90,8 +90,11 @@ def render(
     loader, marks = pages.loader, _first_marks(report)
     # braces of scripts are their own, so they are no templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in SCRIPTS) if loader and samples else ""
-    # without a mark the last run, and its first GPU
-    run, strip = next((marks[card.id] for card in report.findings if card.id in marks), (len(report.timeline) - 1, 0))
+    # the GPU that the page shows, else that of the first mark, else the first of the last run
+    named = report.worst.gpu if report.worst else None
+    shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
+    shown += [marks[card.id] for card in report.findings if card.id in marks]
+    run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
     return pages.get_template(TEMPLATE).render(
         report=report,
         back=back,
