@@ -224,10 +224,15 @@ function fill(name, boxes, alpha = 1) {
   pen.globalAlpha = 1;
 }
 
+// Text has a rim in the colour of the page, so that curves do not strike it through.
 function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 999) {
   pen.fillStyle = colour(name);
+  pen.strokeStyle = colour('paper');
+  pen.lineWidth = 3;
+  pen.lineJoin = 'round';
   pen.font = `${font} ${look.fontFamily}`;
   pen.textAlign = align;
+  pen.strokeText(text, x, y, most);
   pen.fillText(text, x, y, most);
 }
 
@@ -297,6 +302,8 @@ function drawPanel(series, position) {
   [high, low].forEach((end, row) => write(end, left - 6, y + 6 + row * (PANEL - 11), 'soft', 'right'));
   outline('line', 1, [[left + .5, y + .5, width - 1, PANEL - 1]]);
   fill('mark', hotBoxes(marks, y, PANEL), .12);
+  const held = limits.filter(([number]) => !isHost && number === series.number);
+  fill('bad', held.map(([, limit]) => [left, round(up(limit)), width, 1]));
   if (strips[1] && !isHost) {
     const peers = strips.flatMap(({device}) => device.series.filter(({metric}) => metric === series.metric))
       .map(each => columnsOf(each)[0]);
@@ -315,9 +322,7 @@ function drawPanel(series, position) {
     pen.lineTo(left + x + 1, up(value));
   });
   pen.stroke();
-  for (const [number, limit, text] of isHost ? [] : limits) {
-    if (number !== series.number) continue;
-    fill('bad', [[left, round(up(limit)), width, 1]]);
+  for (const [, limit, text] of held) {
     write(text, left + width - 4, up(limit) + (up(limit) < y + 14 ? 8 : -7), 'bad', 'right');
   }
   outline('mark', 2, hotBoxes(marks, y, PANEL));
