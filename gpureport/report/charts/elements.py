@@ -6,7 +6,7 @@ sheet of a page: `wide-only` marks text that fits on a wide page alone, `narrow-
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -113,14 +113,9 @@ def paint(role: str, colour: Colour) -> str:
     return f'{role}="{colour.fixed}"' + (f' class="{role[0]}-{colour.css}"' if colour.css else "")
 
 
-def box(x: float, y: float, width: float, height: float) -> str:
-    """Return the tag of a rectangle without its fill, as `paint_shape` takes it."""
-    return f'rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
-
-
 def rect(x: float, y: float, width: float, height: float, look: str) -> str:
     """Return a rectangle; `look` are the attributes of its fill."""
-    return f"<{box(x, y, width, height)} {look}/>"
+    return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" {look}/>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
@@ -136,11 +131,6 @@ def text(  # noqa: PLR0913 - where, what, how
     weight = ' font-weight="600"' if bold else ""
     look = f'font-size="{size:g}"{where}{weight} {paint("fill", colour)}'
     return f'<text x="{_n(x)}" y="{_n(y)}" {look}>{escape(words)}</text>'
-
-
-def boxes(spans: Iterable[tuple[float, float]], y: float, height: float) -> str:
-    """Return the path of rectangles of one height, from left to right."""
-    return "".join(f"M{_n(left)} {_n(y)}H{_n(right)}v{_n(height)}H{_n(left)}z" for left, right in spans)
 
 
 def write_document(body: Iterable[str], *, width: float | None, height: float, label: str) -> str:
@@ -190,12 +180,17 @@ def draw_swatch(key: str, label: str, prefix: str) -> str:
     return write_document(drawn, width=16, height=10, label=label)
 
 
+def find_round_step(length: float) -> float:
+    """Return a round step of which a length holds six at most."""
+    power = 10.0 ** math.floor(math.log10(length / _MOST_TICKS))
+    return next(size * power for size in (1, 2, 5, 10) if length / (size * power) <= _MOST_TICKS)
+
+
 def place_ticks(end: float, unit: str) -> tuple[Tick, ...]:
     """Return round ticks of an axis that begins at zero; the first one names the unit."""
     if not 0 < end < math.inf:
         return ()
-    power = 10.0 ** math.floor(math.log10(end / _MOST_TICKS))
-    step = next(size * power for size in (1, 2, 5, 10) if end / (size * power) <= _MOST_TICKS)
+    step = find_round_step(end)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     ticks = [step * count for count in range(int(end / step * (1 + 1e-9)) + 1)]
     return tuple(
@@ -292,6 +287,22 @@ def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, Flo
         top = top + np.diff(np.interp(edges, bounds, passed)) / seconds
         stacked[key] = np.minimum(top, 1.0)
     return dict(reversed(stacked.items()))
+
+
+def draw_band(  # noqa: PLR0913 - what, where, how
+    stacked: dict[str, FloatArray], scale: HorizontalScale, prefix: str, top: float, height: float, *, span: float
+) -> Iterator[str]:
+    """Yield classes stacked to a height over a share of the width; on a page each is one rectangle that a path cuts."""
+    for key, shares in stacked.items():
+        if scale.width is not None:
+            path = write_area(shares * height, 0.0, span * scale.width / len(shares), top + height)
+            yield paint_shape(key, prefix, f'path d="{path}" shape-rendering="crispEdges"')
+            continue
+        cut, path = f"{prefix}-cut-{key}", write_area(shares * height, 0.0, 1.0, height)
+        area = f'<path transform="scale({1 / len(shares):.6f} {1 / height:g})" d="{path}"/>'
+        yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox">{area}</clipPath>'
+        size = f'width="{shorten_number(span * 100)}%" height="{height:g}"'
+        yield paint_shape(key, prefix, f'rect y="{top:g}" {size} clip-path="url(#{cut})"')
 
 
 def write_area(heights: FloatArray, left: float, bucket: float, ground: float) -> str:

@@ -14,6 +14,7 @@ from gpureport.report.charts.elements import (
     HorizontalScale,
     define_patterns,
     draw_axis,
+    draw_band,
     draw_grid,
     draw_plot,
     find_fill,
@@ -22,7 +23,6 @@ from gpureport.report.charts.elements import (
     paint_shape,
     stack_classes,
     text,
-    write_area,
     write_document,
 )
 from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN, Colour
@@ -128,50 +128,27 @@ def _draw_interval(bar: SpentBar, scale: HorizontalScale) -> str:
 def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> tuple[str, ...]:
     """Return curves of GPU utilisation, with a band of classes below each."""
     scale = HorizontalScale(start=0.0, end=use.seconds, width=width)
-    height = _BAND_TOP + _BAND
-    rows = (
-        write_document(
-            [
-                draw_grid(use.ticks, scale, height),
-                _draw_curve(row, scale),
-                *_draw_band(row, scale, f"{prefix}{place}"),
-            ],
-            width=width,
-            height=height,
-            label=f"GPU utilisation over time, {row.label}: {row.text}; {row.total}",
-        )
-        for place, row in enumerate(use.rows)
-    )
+    rows = (_draw_use_row(row, use, scale, f"{prefix}{place}") for place, row in enumerate(use.rows))
     return (*rows, draw_axis(use.ticks, scale))
 
 
-def _draw_curve(row: UseRow, scale: HorizontalScale) -> str:
-    """Return the curve, and a dashed line at 100%, as long as the run."""
+def _draw_use_row(row: UseRow, use: UseOverTime, scale: HorizontalScale, prefix: str) -> str:
+    """Return the curve with a dashed line at 100%, as long as the run, and the classes of each bucket below it."""
     length = len(row.mean) * row.bucket_seconds
-    end = scale.position(max((stretch.end for stretch in row.band), default=length))
-    full = f'<line x1="0" x2="{end}" y1="1" y2="1" {paint("stroke", GRID)} stroke-dasharray="2 3"/>'
-    span = max(scale.share(length), 1e-6)
-    return full + draw_plot(row.mean, scale, 1, _CURVE - 1, paint("fill", BUSY), span=span, filled=True)
-
-
-def _draw_band(row: UseRow, scale: HorizontalScale, prefix: str) -> Iterator[str]:
-    """Yield the classes of each bucket stacked to its full height; on a page each is one rectangle that a path cuts."""
-    stacked, length = (
-        stack_classes(row.band, row.band_seconds),
-        scale.length(max((each.end for each in row.band), default=0)),
+    span, stacked = max(scale.share(length), 1e-6), stack_classes(row.band, row.band_seconds)
+    full = f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {paint("stroke", GRID)} stroke-dasharray="2 3"/>'
+    return write_document(
+        [
+            draw_grid(use.ticks, scale, _BAND_TOP + _BAND),
+            full,
+            draw_plot(row.mean, scale, 1, _CURVE - 1, paint("fill", BUSY), span=span, filled=True),
+            define_patterns(stacked, prefix),
+            *draw_band(stacked, scale, prefix, _BAND_TOP, _BAND, span=span),
+        ],
+        width=scale.width,
+        height=_BAND_TOP + _BAND,
+        label=f"GPU utilisation over time, {row.label}: {row.text}; {row.total}",
     )
-    yield define_patterns(stacked, prefix)
-    for key, top in stacked.items():
-        if scale.width is not None:
-            bucket = scale.share(scale.start + row.band_seconds) * scale.width
-            path = write_area(top * _BAND, 0.0, bucket, _BAND_TOP + _BAND)
-            yield paint_shape(key, prefix, f'path d="{path}" shape-rendering="crispEdges"')
-            continue
-        cut, path = f"{prefix}-cut-{key}", write_area(top * _BAND, 0.0, 1.0, _BAND)
-        area = f'<path transform="scale({1 / len(top):.6f} {1 / _BAND:g})" d="{path}"/>'
-        yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox">{area}</clipPath>'
-        shape = f'rect y="{_BAND_TOP:g}" width="{length}" height="{_BAND:g}" clip-path="url(#{cut})"'
-        yield paint_shape(key, prefix, shape)
 
 
 def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tuple[str, ...]:

@@ -43,10 +43,6 @@ _ELSEWHERE = "choose a folder that can be written, or another name"
 def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output.
 
-    Args:
-        path: where to.
-        formats: extensions of the formats there are.
-
     Raises:
         PlaceError: when its bucket is not there, or cannot be reached.
         RenderError: naming the formats there are, or the place.
@@ -66,11 +62,7 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
-    """Refuse paths that are not the person's to write, such as those of logs that are read.
-
-    Args:
-        paths: what is to be written.
-        sources: locators of what is read; those of servers and trackers are not looked at.
+    """Refuse to write to what is read; locators of servers and trackers are not looked at.
 
     Raises:
         RenderError: naming the path.
@@ -80,11 +72,7 @@ def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
 
 
 def check_detail(paths: Sequence[Place], detail: int) -> None:
-    """Refuse `--detail` when no requested format depends on it.
-
-    Args:
-        paths: the files.
-        detail: as `render` takes it.
+    """Refuse `--detail`, as `render` takes it, when no requested format depends on it.
 
     Raises:
         RenderError: naming the option.
@@ -123,13 +111,7 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
-    Folders are made, the file appears whole or not at all.
-
-    Args:
-        report: the content.
-        path: where to.
-        brand: as `render` takes it.
-        detail: as `render` takes it.
+    Folders are made, the file appears whole or not at all. `brand` and `detail` are as `render` takes them.
 
     Raises:
         RenderError: when no format has the extension, or the file cannot be written.

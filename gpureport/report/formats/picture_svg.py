@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from gpureport.report.charts.elements import box, draw_swatch, text, write_document
+from gpureport.report.charts.elements import draw_swatch, rect, text, write_document
 from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT, MUTED
 from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
 from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_timeline
@@ -38,7 +38,7 @@ def render(report: Report) -> str:
         top += max((y + _measure_height(each) for _, y, each in placed), default=0.0) + _MARGIN
     size = f'width="{WIDTH:g}" height="{top:g}"'
     words = f"<title>{escape(report.title)}</title>"
-    ground = f'<{box(0, 0, WIDTH, top)} fill="{LIGHT_TEXT}"/>'
+    ground = rect(0, 0, WIDTH, top, f'fill="{LIGHT_TEXT}"')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {top:g}" {size} '
         f'font-family="DejaVu Sans, sans-serif">{words}{ground}{"".join(body)}</svg>\n'
@@ -72,7 +72,7 @@ def _list_parts(report: Report) -> Iterator[tuple[str, list[str], list[Placed]]]
                 (_MARGIN, below + 20, figure),
             ]
         placed.append((_MARGIN, placed[-1][1] + _measure_height(placed[-1][2]), axis))
-        yield report.worst.title, [report.worst.caption], placed
+        yield report.worst.title, textwrap.wrap(report.worst.caption, _LINE_LETTERS), placed
     part = report.comparison
     for chart in part.charts if part else ():
         lines = textwrap.wrap(part.legend, _LINE_LETTERS) if part and chart is part.charts[-1] else []

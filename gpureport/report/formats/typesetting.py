@@ -24,9 +24,6 @@ from gpureport.report.formats import pdf_figures
 from gpureport.report.formats.branding import Brand
 
 _FONTS = "fonts"
-_LISTED = 20
-"""Most characters without a glyph that are named."""
-
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 Describe: TypeAlias = Callable[[pdf_figures.FigureWriter], Mapping[str, Any]]
@@ -34,14 +31,9 @@ Describe: TypeAlias = Callable[[pdf_figures.FigureWriter], Mapping[str, Any]]
 
 
 def set_document(name: str, content: object, describe: Describe, *, brand: Brand, ended: int = 0) -> bytes:
-    """Return a PDF file.
+    """Return a PDF file set from a template, which reads the content as `report`.
 
-    Args:
-        name: of the template.
-        content: what it reads as `report`.
-        describe: draws the figures, and returns what the template reads besides.
-        brand: logo, accent, font and last line.
-        ended: date of the file in seconds since 1970, unless SOURCE_DATE_EPOCH states one.
+    Its date is `ended` in seconds since 1970, unless SOURCE_DATE_EPOCH states one.
 
     Raises:
         RenderError: when fonts are missing, or the logo cannot be set.
@@ -121,8 +113,8 @@ def _missing_note(missing: Sequence[int]) -> str:
     """Return which characters are not shown, in words; empty when all are."""
     if not missing:
         return ""
-    more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
-    codes = ", ".join(f"U+{code:04X}" for code in missing[:_LISTED])
+    codes = ", ".join(f"U+{code:04X}" for code in missing[:20])
+    more = f" and {len(missing) - 20} more" if missing[20:] else ""
     return (
         f"{fonts.REPLACEMENT} stands for a character that the fonts of this PDF do not hold ({codes}{more}). "
         "A font named as font in [report] of gpureport.toml shows it; the HTML report does without."

@@ -71,9 +71,7 @@ class _PackedRun:
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
     """Return the samples of every run, None where there is nothing to look at.
 
-    Args:
-        runs: the timelines of a report.
-        detail: seconds of the buckets, 0 for every sample; the finest that fit into a page when None.
+    `detail` is the seconds of the buckets, 0 for every sample; the finest that fit into a page when None.
     """
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:

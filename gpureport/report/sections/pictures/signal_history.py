@@ -40,28 +40,20 @@ _LOW_USE = frozenset(
 _OTHERS = 7
 """Most GPUs drawn in grey beside the one that a picture is about."""
 
-_MARGIN = 0.5
-"""How much of the length of its stretches a crop shows before and after them."""
+_MARGIN, _SHORTEST_INTERVALS = 0.5, 20
+"""How much of the length of its stretches a crop shows before and after; fewest sampling intervals that it holds."""
 
 _CROPPED, _WHOLE = 0.5, 0.95
 """Shares of the run above which the whole run is shown around a finding, and from which it is not shaded."""
 
-_BUSY = 95.0
-"""Mean utilisation in per cent above which its panel says nothing."""
-
-_HEALTHY_PANELS = 2
+_BUSY, _HEALTHY_PANELS = 95.0, 2
+"""Mean utilisation in per cent above which its panel says nothing; and how many panels a run without problems has."""
 
 _VISIBLE = 0.04
 """Share of the height of a panel by which a line has to leave the main one to be seen, and of time for which."""
 
-_SHORTEST_INTERVALS = 20
-"""Fewest sampling intervals that a crop holds."""
-
-_NEAR = 0.95
-"""Share of a limit from which it counts as reached."""
-
-_COLDEST = 20.0
-"""Lower end of the axis of temperatures above it, in degrees Celsius."""
+_NEAR, _COLDEST = 0.95, 20.0
+"""Share of a limit from which it counts as reached; lower end of the axis of temperatures above it."""
 
 _Spans = tuple[tuple[float, float], ...]
 
@@ -92,12 +84,7 @@ class _Samples(NamedTuple):
 
 
 def build_finding_history(run: ReportRun, findings: Sequence[Finding]) -> SignalHistory | None:
-    """Return the crop of a run in which findings of one kind are seen; None where nothing can be drawn.
-
-    Args:
-        run: the run in which they are worst.
-        findings: those of one kind and cause in that run, at least one.
-    """
+    """Return the crop of a run in which findings of one kind are seen; None where nothing can be drawn."""
     return build_worst_history(run, findings, is_cropped=True)
 
 
@@ -106,10 +93,7 @@ def build_worst_history(
 ) -> SignalHistory | None:
     """Return the signals of the GPU that the worst findings of a run are about; None of a single moment.
 
-    Args:
-        run: the run.
-        findings: those that the headline tells of; where there are none it is the hottest GPU.
-        is_cropped: whether only the part of the run with the findings is shown.
+    Without findings it is the hottest GPU. Cropped to the part of the run with the findings, every panel is shown.
     """
     gpu = _choose_gpu(run, findings)
     if gpu is None or run.seconds <= 0:

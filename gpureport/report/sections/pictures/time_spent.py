@@ -123,10 +123,7 @@ def choose_unit_per_run(seconds: float) -> SpentUnit:
 def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: Study | None = None) -> TimeSpent | None:
     """Return the bars of steps, or of the GPUs of a single run; None where no GPU time is known.
 
-    Args:
-        comparison: the steps.
-        runs: every run of the report.
-        study: the groups; None where the steps are a chain.
+    There is no study where the steps are a chain.
     """
     if len(comparison.steps) == 1 and len(runs) == 1:
         return _build_gpu_bars(runs[0])

@@ -26,10 +26,7 @@ def build_use_over_time(
 ) -> UseOverTime | None:
     """Return one row a step; None for a single run, whose signals say more, and where no run has a length.
 
-    Args:
-        comparison: the steps.
-        runs: every run of the report.
-        histories: the classes of each run over time, by its place among the runs.
+    Histories are the classes of runs over time, by their place among them.
     """
     if len(runs) == 1:
         return None
