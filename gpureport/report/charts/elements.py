@@ -266,12 +266,11 @@ def draw_plot(  # noqa: PLR0913 - what, where, how
     On a page its path is in units of its own, stretched over the share `span` of the width; lines keep their thickness.
     """
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
-    is_page = scale.width is None
-    bucket, ground = 1.0 if scale.width is None else span * scale.width / count, height if is_page else top + height
-    write = write_area if filled else _write_line
+    bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
+    write = _write_area if filled else _write_line
     sharp = ' shape-rendering="crispEdges"' if filled else ' vector-effect="non-scaling-stroke"'
-    path = f'<path d="{write(heights, 0.0, bucket, ground)}" {look}{sharp}/>'
-    if not is_page:
+    path = f'<path d="{write(heights, bucket, ground)}" {look}{sharp}/>'
+    if scale.width is not None:
         return path
     frame = f'x="0%" y="{top:g}" width="{shorten_number(span * 100)}%" height="{height:g}"'
     return f'<svg {frame} viewBox="0 0 {count} {height:g}" preserveAspectRatio="none">{path}</svg>'
@@ -279,7 +278,7 @@ def draw_plot(  # noqa: PLR0913 - what, where, how
 
 def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, FloatArray]:
     """Return up to which share of each bucket of a band its classes reach when they are stacked, the highest first."""
-    edges = np.arange(round(band[-1].end / seconds) + 1) * seconds if band else np.zeros(1)
+    edges = np.arange(math.ceil(band[-1].end / seconds - 1e-6) + 1) * seconds if band else np.zeros(1)
     keys, top, stacked = [*CLASSES], np.zeros(len(edges) - 1), {}
     for key in sorted({each.key for each in band}, key=lambda key: keys.index(key) if key in keys else len(keys)):
         bounds = np.array([end for each in band if each.key == key for end in (each.start, each.end)])
@@ -295,22 +294,22 @@ def draw_band(  # noqa: PLR0913 - what, where, how
     """Yield classes stacked to a height over a share of the width; on a page each is one rectangle that a path cuts."""
     for key, shares in stacked.items():
         if scale.width is not None:
-            path = write_area(shares * height, 0.0, span * scale.width / len(shares), top + height)
+            path = _write_area(shares * height, span * scale.width / len(shares), top + height)
             yield paint_shape(key, prefix, f'path d="{path}" shape-rendering="crispEdges"')
             continue
-        cut, path = f"{prefix}-cut-{key}", write_area(shares * height, 0.0, 1.0, height)
+        cut, path = f"{prefix}-cut-{key}", _write_area(shares * height, 1.0, height)
         area = f'<path transform="scale({1 / len(shares):.6f} {1 / height:g})" d="{path}"/>'
         yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox">{area}</clipPath>'
         size = f'width="{shorten_number(span * 100)}%" height="{height:g}"'
         yield paint_shape(key, prefix, f'rect y="{top:g}" {size} clip-path="url(#{cut})"')
 
 
-def write_area(heights: FloatArray, left: float, bucket: float, ground: float) -> str:
+def _write_area(heights: FloatArray, bucket: float, ground: float) -> str:
     """Return the path of an area under steps. Points are rounded first, so that no error adds up."""
-    x = np.rint((left + np.arange(len(heights) + 1) * bucket) * 10)
+    x = np.rint(np.arange(len(heights) + 1) * bucket * 10)
     y = np.rint(np.nan_to_num(heights) * 10)
     parts = []
-    for first, stop in find_known_runs(heights):
+    for first, stop in _find_known_runs(heights):
         turns = [first, *(int(at) + first + 1 for at in np.flatnonzero(np.diff(y[first:stop]))), stop]
         levels = np.diff(y[turns[:-1]], prepend=0.0)
         parts.append(f"M{_n(x[first] / 10)} {_n(ground)}")
@@ -320,19 +319,16 @@ def write_area(heights: FloatArray, left: float, bucket: float, ground: float) -
     return "".join(parts)
 
 
-def _write_line(heights: FloatArray, left: float, bucket: float, ground: float) -> str:
+def _write_line(heights: FloatArray, bucket: float, ground: float) -> str:
     """Return the path of a line through the middles of buckets; a dot where one stands alone."""
+    points = [f"{shorten_number((at + 0.5) * bucket)} {_n(ground - height)}" for at, height in enumerate(heights)]
     return "".join(
-        "M"
-        + "L".join(
-            f"{shorten_number(left + (at + 0.5) * bucket)} {_n(ground - heights[at])}" for at in range(first, stop)
-        )
-        + ("h.01" if stop - first == 1 else "")
-        for first, stop in find_known_runs(heights)
+        f"M{'L'.join(points[first:stop])}{'h.01' if stop - first == 1 else ''}"
+        for first, stop in _find_known_runs(heights)
     )
 
 
-def find_known_runs(values: FloatArray) -> list[tuple[int, int]]:
+def _find_known_runs(values: FloatArray) -> list[tuple[int, int]]:
     """Return first and past-the-end place of each stretch of values that are not NaN."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], ~np.isnan(values), [0]])))
     return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]

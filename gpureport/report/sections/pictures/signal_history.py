@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import NamedTuple
 
 import numpy as np
 
@@ -56,6 +55,8 @@ _NEAR, _COLDEST = 0.95, 20.0
 """Share of a limit from which it counts as reached; lower end of the axis of temperatures above it."""
 
 _Spans = tuple[tuple[float, float], ...]
+_Samples = tuple[FloatArray, FloatArray, FloatArray]
+"""Where the time of each sample begins and ends in seconds of the run, and its value in its base unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +73,6 @@ class _View:
     def middles(self) -> FloatArray:
         """Those of the buckets."""
         return (self.edges[1:] + self.edges[:-1]) / 2
-
-
-class _Samples(NamedTuple):
-    """Samples of a quantity in its base unit, their stamps and the time they stand for in seconds of the run."""
-
-    times: FloatArray
-    start: FloatArray
-    end: FloatArray
-    values: FloatArray
 
 
 def build_finding_history(run: ReportRun, findings: Sequence[Finding]) -> SignalHistory | None:
@@ -202,7 +194,7 @@ def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> S
     lines = tuple(
         SignalLine(
             label=run.device(device.id),
-            mean=accumulate(samples.start, samples.end, samples.values).means(view.edges) * signal.factor,
+            mean=accumulate(*samples).means(view.edges) * signal.factor,
             is_main=device is devices[0],
         )
         for device, samples in read
@@ -212,11 +204,14 @@ def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> S
         return None
     device, samples = read[0]
     limit = None if signal.is_of_host else find_limit(signal, build_device_series(run.recording, device))
-    inner = (samples.times >= view.edges[0]) & (samples.times <= view.edges[-1])
-    peak = float(np.nanmax(samples.values[inner], initial=-np.inf)) * signal.factor
+    begin, end, values = samples
+    inner = (end > view.edges[0]) & (begin < view.edges[-1])
+    peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
     low, high = _choose_ends(signal, known, limit[0] if limit else None)
-    usual, meanwhile = _measure_usual(view, lines[0].mean), _measure_meanwhile(view, samples, signal)
-    told = _describe(signal, kind, lines[0].mean, peak, (usual, meanwhile))
+    mean, meanwhile = lines[0].mean, _measure_meanwhile(view, samples, signal)
+    outer = mean[~_find_inside(view.spans, view.middles) & ~np.isnan(mean)]
+    usual = float(np.median(outer)) if len(outer) else None
+    told = _describe(signal, kind, mean, peak, (usual, meanwhile))
     cores = _count_cores(view) if signal is CPU else 0
     label = f"All {cores} CPU cores" if cores else signal.label
     return SignalPanel(
@@ -245,8 +240,7 @@ def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
         return None
     # a share speaks of the window before its stamp, so its value lies that much earlier
     zero = run.run.started + (series.shift if signal.unit == "%" else 0)
-    times = (series.times - run.run.started) / 1e6
-    return _Samples(times, (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric))
+    return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
 def _choose_ends(signal: Signal, known: FloatArray, limit: float | None) -> tuple[float, float]:
@@ -275,18 +269,12 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
     return inside
 
 
-def _measure_usual(view: _View, mean: FloatArray) -> float | None:
-    """Return the median of a line outside the shaded stretches; None where not recorded."""
-    outer = mean[~_find_inside(view.spans, view.middles) & ~np.isnan(mean)]
-    return float(np.median(outer)) if len(outer) else None
-
-
 def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float | None:
     """Return the mean of the samples within the shaded stretches, each with its time; None where not recorded.
 
     Buckets of the line would not do: those at both ends mix in what came before and after.
     """
-    _, start, end, values = samples
+    start, end, values = samples
     inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
     if not inside.any():
         return None

@@ -3,7 +3,7 @@
 Of many GPUs the worst have bars of their own, and the others share one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
@@ -225,6 +225,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         return None
     alone, others = _split_gpus(times)
     longest = max(time.job_seconds for time in times)
+    quarters = tuple(Tick(at=longest * part / 4, text=display.percent(part / 4)) for part in range(5))
     is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
     causes = seconds_by_cause(times)
     groups = [*([time] for time in alone), *([others] if others else [])]
@@ -243,14 +244,9 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         bars=tuple(bars),
         end=longest,
         # of one length, they are shares; a time axis would read as when
-        ticks=place_time_ticks(0.0, longest) if is_uneven else tuple(_list_quarters(longest)),
+        ticks=place_time_ticks(0.0, longest) if is_uneven else quarters,
         legend=list_legend(bars, causes, _NEGLIGIBLE * longest),
     )
-
-
-def _list_quarters(end: float) -> Iterator[Tick]:
-    for quarter in range(5):
-        yield Tick(at=end * quarter / 4, text=display.percent(quarter / 4))
 
 
 def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]:
