@@ -40,11 +40,11 @@ _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
 
 _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
-_PANEL, _PAPER_PANEL, _FOOT = 90.0, 60.0, 3.0
-"""Height of a panel on a page, and on paper; and of the room below it."""
+_PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
+"""Height of a panel on a page, and on paper; the room for labels within it, above curves; and the room below it."""
 
-_SMALL, _AFTER_END, _LEAST_ABOVE = 10.0, 44.0, 30.0
-"""Size of the ends of a vertical axis, where text right of them begins, and least room for text above a line."""
+_SMALL, _AFTER_END, _LEFT = 10.0, 44.0, 0.3
+"""Size of the ends of a vertical axis, where text right of them begins, and up to which share of the width it goes."""
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
@@ -167,10 +167,10 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: HorizontalSca
         f"{paint('fill', SPAN)}/>"
         for start, end in shaded
     )
-    labels = [*_label_ends(panel, scale, tall), *_label_limit(panel, scale, tall)]
+    labels = [*_label_ends(panel, scale, tall), *_label_limit(panel, scale, tall, shaded)]
     if panel is history.panels[0] and len(shaded) == 1:
-        labels.append(_label_span(history, panel, scale, shaded[0], tall))
-    # labels lie on the curves, each on a ground of its own
+        labels.append(_label_span(history.span_text, scale, shaded[0]))
+    # the lower end lies on the curve, on a ground of its own
     ground = f'{paint("stroke", PAPER)} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return write_document(
         [
@@ -195,7 +195,7 @@ def _draw_lines(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iter
         thin = f'{paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
         thick = paint("fill", main) if filled else f'{paint("stroke", main)} stroke-width="2"'
         look = (thick if line.is_main else thin) + ("" if filled else ' stroke-linejoin="round"')
-        yield draw_plot(shares, scale, 1, tall - 1, look, filled=filled)
+        yield draw_plot(shares, scale, _HEAD, tall - _HEAD, look, filled=filled)
     across = scale.position(scale.end)
     yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {paint("stroke", GRID)}/>'
 
@@ -207,17 +207,21 @@ def _draw_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iter
         yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
 
 
-def _label_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
-    """Yield the name of the limit below its line, or above it where there is room."""
-    if (y := _place_limit(panel, tall)) is not None:
-        label = text(_AFTER_END, y - 4 if y > _LEAST_ABOVE else y + 12, panel.limit_text, _choose_limit_colour(panel))
-        yield scale.place(scale.start, label)
+def _label_limit(
+    panel: SignalPanel, scale: HorizontalScale, tall: float, shaded: list[tuple[float, float]]
+) -> Iterator[str]:
+    """Yield the name of the limit above its line: at the left, unless the name of what is shaded may stand there."""
+    if (y := _place_limit(panel, tall)) is None:
+        return
+    is_right = bool(shaded) and scale.share(shaded[0][0]) < _LEFT
+    x, where, anchor = (-4.0, scale.end, "end") if is_right else (_AFTER_END, scale.start, "")
+    yield scale.place(where, text(x, y - 4, panel.limit_text, _choose_limit_colour(panel), anchor=anchor))
 
 
 def _place_limit(panel: SignalPanel, tall: float) -> float | None:
     if panel.limit is None or not panel.low <= panel.limit <= panel.high:
         return None
-    return 1 + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - 1)
+    return _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
 
 
 def _choose_limit_colour(panel: SignalPanel) -> Colour:
@@ -231,16 +235,10 @@ def _label_ends(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iter
         yield scale.place(scale.start, text(2, y, f"{value:,.6g}", MUTED, size=_SMALL))
 
 
-def _label_span(
-    history: SignalHistory, panel: SignalPanel, scale: HorizontalScale, span: tuple[float, float], tall: float
-) -> str:
-    """Return what is shaded, away from the curve; empty where it does not fit."""
-    start, end = span
-    if not scale.holds_text(history.span_text, end - start):
+def _label_span(words: str, scale: HorizontalScale, span: tuple[float, float]) -> str:
+    """Return what is shaded; empty where it does not fit."""
+    start, length = span[0], span[1] - span[0]
+    if not scale.holds_text(words, length):
         return ""
-    first, last = (round((at - history.start) / history.bucket_seconds) for at in span)
-    known = [value for value in panel.lines[0].mean[first:last] if value == value]  # noqa: PLR0124 - not NaN
-    is_high = sum(known) > len(known) * (panel.low + panel.high) / 2
-    narrow = scale.width is not None or scale.holds_text(history.span_text, end - start, NARROW)
-    label = text(6, tall - 8 if is_high else 13.0, history.span_text, ALERT, bold=True)
-    return scale.place(start, label, "" if narrow else WIDE_ONLY)
+    fits = scale.width is not None or scale.holds_text(words, length, NARROW)
+    return scale.place(start, text(6, 11, words, ALERT, bold=True), "" if fits else WIDE_ONLY)
