@@ -51,8 +51,10 @@ _BUSY, _HEALTHY_PANELS = 95.0, 2
 _VISIBLE = 0.04
 """Share of the height of a panel by which a line has to leave the main one to be seen, and of time for which."""
 
-_NEAR, _COLDEST = 0.95, 20.0
-"""Share of a limit from which it counts as reached; lower end of the axis of temperatures above it."""
+_NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
+"""Share of a limit from which it counts as reached; lower end of the axis of temperatures above it; and share of
+stretches that samples cover at least, where a figure is told of them.
+"""
 
 _Spans = tuple[tuple[float, float], ...]
 _Samples = tuple[FloatArray, FloatArray, FloatArray]
@@ -270,15 +272,16 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 
 
 def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float | None:
-    """Return the mean of the samples within the shaded stretches, each with its time; None where not recorded.
+    """Return the mean of the samples within the shaded stretches, each with its time; None where most is not recorded.
 
     Buckets of the line would not do: those at both ends mix in what came before and after.
     """
     start, end, values = samples
     inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
-    if not inside.any():
+    seconds = (end - start)[inside]
+    if not len(seconds) or seconds.sum() < _LEAST_SEEN * sum(last - first for first, last in view.spans):
         return None
-    return float(np.average(values[inside], weights=(end - start)[inside])) * signal.factor
+    return float(np.average(values[inside], weights=seconds)) * signal.factor
 
 
 def _describe(
