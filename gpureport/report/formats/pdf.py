@@ -14,10 +14,7 @@ TEMPLATE = "report.typ"
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
     """Return the report as a PDF file.
 
-    Args:
-        report: the content.
-        brand: logo, accent, font and last line.
-        full: whether to add what is for reference: each finding of each run, timelines, comparisons, limits, terms.
+    When `full`, it has what is for reference as well: each finding of each run, timelines, comparisons, limits, terms.
 
     Raises:
         RenderError: when fonts are missing or the logo cannot be set.

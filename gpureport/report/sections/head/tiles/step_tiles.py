@@ -10,7 +10,7 @@ from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import money_sentences
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
-from gpureport.report.sections.pictures.spent_units import choose_unit_per_work
+from gpureport.report.sections.pictures.time_spent import choose_unit_per_work
 from gpureport.report.wording import display, work_scale
 from gpureport.report.wording.differences.changes import build_change, build_plain_change
 from gpureport.report.wording.differences.relative_changes import format_percent_change
