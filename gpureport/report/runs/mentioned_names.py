@@ -8,8 +8,8 @@ from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Run
 from gpureport.report.runs.network_names import find_named_machines, list_machines, names_machine
 
-_PERSONAL_WORDS = ("owner", "author", "host", "hostname", "machine", "email", *list_personal_tags())
-_PERSONAL = re.compile(rf"(?:^|[._/-])(?:{'|'.join(_PERSONAL_WORDS)})(?:$|[._/-]|name)", re.IGNORECASE)
+_WORDS = "|".join(("owner", "author", "host", "hostname", "machine", "email", *list_personal_tags()))
+_PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
 """Keys of params and tags whose values name a person or a machine."""
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 
@@ -21,9 +21,8 @@ def is_personal(key: str) -> bool:
 
 def list_own_names(run: Run) -> Iterator[str]:
     """Yield the name of a run if it merely repeats the name of its file or folder."""
-    paths = [PurePath(source.locator) for source in run.sources]
-    own = PurePath(run.name).parts
-    if any(own[-1:] in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths) or not paths:
+    paths, last = [PurePath(source.locator) for source in run.sources], PurePath(run.name).parts[-1:]
+    if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
         yield run.name
 
 
@@ -40,6 +39,5 @@ def list_people(run: Run) -> Iterator[str]:
     for key, value in run.params_and_tags:
         if is_personal(key) and not names_machine(key, value):
             yield from (value, *value.split(", "))
-    texts = (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags))
-    for text in texts:
+    for text in (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags)):
         yield from _HOME.findall(text)

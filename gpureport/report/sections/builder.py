@@ -12,19 +12,17 @@ from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check
 from gpureport.recording import Recording
-from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.model.report_content import Judgement, Report
-from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
-from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.runs import class_history, gpu_time, step_chain
+from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
 from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
-from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
-from gpureport.report.sections.findings import actions, assessed, cards, rows
-from gpureport.report.sections.findings.found import Found
-from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
+from gpureport.report.sections.data import data_quality, fold_lines, method
+from gpureport.report.sections.findings import actions, assessed, cards
+from gpureport.report.sections.findings.found import Found, find_worst
+from gpureport.report.sections.gpus import clock_table, gpu_table, spending, timeline
 from gpureport.report.sections.head import verdict
-from gpureport.report.sections.head.headlines import finding_headlines
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.head.tiles import head_tiles, step_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
@@ -58,23 +56,23 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     inputs = step_chain.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
     judgement = assessed.build_judgement(inputs, asked)
-    findings = _findings(inputs, found, judgement)
+    findings = _findings(inputs, judgement)
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
-    told = rows.build_rows(inputs, found, is_chain=study is None)
+    told = cards.build_rows(inputs, found, is_chain=study is None)
     bars = gpu_time.build_time_bars(inputs)
     repetitions = repetition_hint.describe_repetitions(comparison)
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     is_hinted = bool(repetitions) and repetitions in result.details
     next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=is_hinted)
-    worst = finding_headlines.find_worst(inputs)
+    worst = find_worst(inputs)
     shown = worst.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
-        subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
+        subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=_build_tiles(comparison, findings, study, worst, history),
@@ -86,7 +84,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
         timeline=timeline.build_timelines(inputs, found, histories),
         gpus=gpu_table.build_gpu_tables(inputs),
-        stages=stage_table.build_stage_tables(inputs),
+        stages=gpu_table.build_stage_tables(inputs),
         quality=data_quality.quality(inputs),
         judgement=judgement,
         method=method.method(inputs, rules, command, version),
@@ -94,7 +92,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         spending=spending.build_spending(inputs),
         answers=tuple(assessed.build_answers(inputs, found)),
         checklists=tuple(assessed.build_checklists(inputs)),
-        policy=policy_table.build_policy_table(checks),
+        policy=method.build_policy_table(checks),
         actions=next_steps,
         rows=told,
         spent=time_spent.build_time_spent(comparison, inputs, study),
@@ -118,10 +116,9 @@ def _build_tiles(
     return study_tiles.build_study_tiles(comparison, study, of_best)
 
 
-def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], judgement: Judgement) -> Findings:
+def _findings(inputs: Sequence[ReportRun], judgement: Judgement) -> Findings:
     final = [run for run in inputs if run.step == inputs[-1].step]
     return Findings(
-        cards=found,
         judged=judgement.checks - judgement.missing,
         missing=judgement.missing,
         samples=max(run.samples for run in final),
@@ -131,4 +128,4 @@ def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], judge
 
 
 def _title(runs: Sequence[ReportRun]) -> str:
-    return display.shorten(quiet_line.name_chain(runs), 80) or "GPU report"
+    return display.shorten(name_chain(runs), 80) or "GPU report"

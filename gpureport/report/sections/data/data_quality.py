@@ -1,22 +1,23 @@
 """What became of every line that was read, and what a reader must know about the data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from gpureport.analysis.results import Pauses
-from gpureport.data_quality import LogGap, Quality
+from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality, Rejected
 from gpureport.report.model.report_content import RunQuality
 from gpureport.report.model.shapes import Fact
-from gpureport.report.runs import log_events, sampling_wording
+from gpureport.report.runs import log_events
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
-from gpureport.report.sections.head import job_sentences
+from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
 
 _LISTED = 12
 _NEARLY_ALL = 0.9995
 """Share of the time from which coverage prints as all of it."""
-
 _LONGEST = 500
 """Characters of params or tags that are shown; the JSON has them all."""
+Entry = TypeVar("Entry")
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
@@ -24,8 +25,8 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
     return tuple(
         RunQuality(
             label=run.label,
-            facts=tuple(_facts(run)),
-            notes=tuple(_notes(run.run.quality)),
+            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run)),
+            notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
             events=log_events.list_events(run),
             more_events=log_events.describe_omitted(run),
         )
@@ -33,82 +34,99 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
     )
 
 
-def _facts(run: ReportRun) -> Iterator[Fact]:
-    data, info = run.run.quality, run.run
-    yield Fact(name="GPUs", text=format_gpu_models(info.gpus) if info.gpus else "none recorded")
-    yield Fact(name="Hosts", text=str(len(info.hosts)) if info.hosts else "not recorded")
-    yield Fact(name="Recorded", text=_recorded(run))
+def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+    data, info, length = run.run.quality, run.run, display.duration(run.seconds)
+    noun = "point" if info.tracked else "line"
+    when = f"{format_period(info, info.started, info.ended)}, {length}; {clock_note(info)}"
+    yield "GPUs", format_gpu_models(info.gpus) if info.gpus else "none recorded"
+    yield "Hosts", str(len(info.hosts)) if info.hosts else "not recorded"
+    yield "Recorded", f"{length} in all; {clock_note(info)}" if data.synthetic_time else when
     for name, pairs in (("Params", info.params), ("Tags", info.tags)):
         if pairs:
             text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
-            yield Fact(name=name, text=display.shorten(text, _LONGEST))
+            yield name, display.shorten(text, _LONGEST)
     if len(run.analysis.jobs) > 1:
-        yield Fact(name="Jobs", text=job_sentences.job_list(info, run.analysis.jobs))
-    yield Fact(name="Sampling", text=_sampling(run))
-    yield from _gap_facts(run)
-    yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data, "point" if info.tracked else "line"))
+        yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs)
+    single = "One sample of each device." if len(info.devices) > 1 else "One sample in all."
+    yield "Sampling", single if info.interval is None else f"A sample {run.describe_sampling()}."
+    yield from _list_gap_facts(run)
+    yield f"{noun.capitalize()}s", _describe_lines(data, noun)
     if data.rejected:
-        yield Fact(name="Rejected", text="; ".join(_rejected(data, "point" if info.tracked else "line")))
+        yield "Rejected", _join_first(data.rejected, lambda entry: _describe_rejected(entry, noun), "reason")
     if data.absent_cells:
-        yield Fact(name="Absent values", text="; ".join(_absent(data)))
+        yield "Absent values", _join_first(data.absent_cells, _describe_absent, "column")
     if data.duplicates:
-        yield Fact(name="Repeated stamps", text=f"{display.plural(data.duplicates, 'row')}, kept")
+        yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept"
     if data.imputed_points:
-        yield Fact(name="Restored values", text=f"{display.plural(data.imputed_points, 'value')} the recorder drops")
+        yield "Restored values", f"{display.plural(data.imputed_points, 'value')} the recorder drops"
     if data.clock_steps:
-        yield Fact(name="Clock", text="; ".join(_clock_steps(run)))
+        yield "Clock", _join_first(data.clock_steps, lambda step: _describe_clock_step(run, step), "step")
 
 
-def _gap_facts(run: ReportRun) -> Iterator[Fact]:
+def _join_first(entries: Sequence[Entry], describe: Callable[[Entry], str], noun: str) -> str:
+    """Return the first entries in words, and how many more there are."""
+    left = len(entries) - _LISTED
+    more = [display.plural(left, f"more {noun}")] if left > 0 else []
+    return "; ".join([*map(describe, entries[:_LISTED]), *more])
+
+
+def _describe_rejected(entry: Rejected, noun: str) -> str:
+    first = "" if entry.first_line is None else f" (first: line {entry.first_line})"
+    return f"{display.plural(entry.rows, noun)}: {display.clean(entry.reason)}{first}"
+
+
+def _describe_absent(entry: AbsentCells) -> str:
+    name = display.shorten_middle(terms.column_title(display.clean(entry.column)), LABEL_LENGTH)
+    return f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
+
+
+def _describe_clock_step(run: ReportRun, step: ClockStep) -> str:
+    back, at = display.duration(abs(step.step_seconds)), display.elapsed(run.since_start(step.at))
+    done = "put in order" if step.cause == "log restarted" else "repaired"
+    return f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}"
+
+
+def _describe_lines(data: Quality, noun: str) -> str:
+    """Return whether anything was lost, then the sum that every line is part of."""
+    rejected = sum(entry.rows for entry in data.rejected)
+    parts = {
+        "kept as samples": data.rows_kept,
+        "rejected": rejected,
+        "header" if data.headers == 1 else "headers": data.headers,
+        "without data": data.noise,
+        "driver message" if data.events == 1 else "driver messages": data.events,
+        "further lines of these rows": data.continued,
+    }
+    shown = " + ".join(
+        f"{display.integer(count)} {name}" for name, count in parts.items() if count or name == "rejected"
+    )
+    total = f"{display.integer(data.lines)} read = {shown}"
+    if not data.accounted:
+        return f"{total}; the parts do not add up, please report this log"
+    return total if rejected else f"Complete: {display.plural(data.rows_kept, 'sample')}, no {noun} lost. {total}"
+
+
+def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     """Yield that there is no gap, or how much samples cover and where the longest gap is."""
     covered, pauses, gaps = run.analysis.coverage_ratio, run.analysis.pauses, run.run.quality.gaps
     if covered is not None and covered > _NEARLY_ALL and pauses is None and not gaps:
-        yield Fact(name="Coverage", text="No gap.")
+        yield "Coverage", "No gap."
         return
-    yield Fact(name="Coverage", text=display.or_not_recorded(covered, _coverage) + _pauses(pauses))
+    share = display.or_not_recorded(covered, display.percent)
+    near = " of the time from first to last sample lies near a sample" if covered is not None else ""
+    yield "Coverage", f"{share}{near}{_describe_pauses(pauses) if pauses else ''}"
     if gaps and not run.run.quality.synthetic_time:
-        yield Fact(name="Longest gap", text=_longest_gap(run))
+        yield "Longest gap", _describe_longest_gap(run, gaps)
 
 
-def _recorded(run: ReportRun) -> str:
-    info, length = run.run, display.duration(run.seconds)
-    if info.quality.synthetic_time:
-        return f"{length} in all; {clock_note(info)}"
-    return f"{format_period(info, info.started, info.ended)}, {length}; {clock_note(info)}"
-
-
-def _sampling(run: ReportRun) -> str:
-    info = run.run
-    if info.interval is None:
-        return "One sample of each device." if len(info.devices) > 1 else "One sample in all."
-    return f"A sample {sampling_wording.describe_sampling(run)}."
-
-
-def _coverage(ratio: float) -> str:
-    return f"{display.percent(ratio)} of the time from first to last sample lies near a sample"
-
-
-def _pauses(pauses: Pauses | None) -> str:
-    """Return what no sample owns though it is no gap; empty where there is nothing."""
-    if pauses is None:
-        return ""
+def _describe_pauses(pauses: Pauses) -> str:
+    """Return what no sample owns though it is no gap."""
     count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
     return f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
 
 
-def _longest_gap(run: ReportRun) -> str:
-    gaps = run.run.quality.gaps
-    stretches = _stretches(gaps)
-    longest = max(gaps, key=lambda gap: gap.end - gap.start)
-    devices = [gap.device for gap in next(stretch for stretch in stretches if longest in stretch)]
-    seconds = (longest.end - longest.start) / 1e6
-    at = display.elapsed(run.since_start(longest.start))
-    count = display.plural(len(stretches), "gap")
-    return f"{display.duration(seconds)}, {_devices(run, devices)} at {at}; {count} in all"
-
-
-def _stretches(gaps: Sequence[LogGap]) -> list[list[LogGap]]:
-    """Return the gaps, those of several devices that overlap as one stretch."""
+def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
+    """Return when the longest gap is and of which devices; gaps of several devices that overlap are one."""
     stretches: list[list[LogGap]] = []
     end = 0
     for gap in sorted(gaps, key=lambda gap: gap.start):
@@ -116,62 +134,11 @@ def _stretches(gaps: Sequence[LogGap]) -> list[list[LogGap]]:
             stretches.append([])
         stretches[-1].append(gap)
         end = max(end, gap.end)
-    return stretches
-
-
-def _devices(run: ReportRun, devices: Sequence[str]) -> str:
-    gpus = {gpu.id for gpu in run.run.gpus}
-    found = [device for device in devices if device in gpus]
-    hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in gpus]
-    return display.join_words([*([run.devices(found)] if found else []), *hosts])
-
-
-def _lines(data: Quality, noun: str) -> str:
-    """Return whether anything was lost, then the sum that every line is part of."""
-    rejected = sum(entry.rows for entry in data.rejected)
-    parts = [
-        (data.rows_kept, "kept as samples"),
-        (rejected, "rejected"),
-        (data.headers, "header" if data.headers == 1 else "headers"),
-        (data.noise, "without data"),
-        (data.events, "driver message" if data.events == 1 else "driver messages"),
-        (data.continued, "further lines of these rows"),
-    ]
-    shown = [f"{display.integer(count)} {name}" for count, name in parts if count or name == "rejected"]
-    unaccounted = "" if data.accounted else "; the parts do not add up, please report this log"
-    total = f"{display.integer(data.lines)} read = {' + '.join(shown)}{unaccounted}"
-    if rejected or not data.accounted:
-        return total
-    return f"Complete: {display.plural(data.rows_kept, 'sample')}, no {noun} lost. {total}"
-
-
-def _rejected(data: Quality, noun: str) -> Iterator[str]:
-    for entry in data.rejected[:_LISTED]:
-        first = "" if entry.first_line is None else f" (first: line {entry.first_line})"
-        yield f"{display.plural(entry.rows, noun)}: {display.clean(entry.reason)}{first}"
-    if len(data.rejected) > _LISTED:
-        yield display.plural(len(data.rejected) - _LISTED, "more reason")
-
-
-def _absent(data: Quality) -> Iterator[str]:
-    for entry in data.absent_cells[:_LISTED]:
-        name = display.shorten_middle(terms.column_title(display.clean(entry.column)), LABEL_LENGTH)
-        yield f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
-    if len(data.absent_cells) > _LISTED:
-        yield display.plural(len(data.absent_cells) - _LISTED, "more column")
-
-
-def _clock_steps(run: ReportRun) -> Iterator[str]:
-    steps = run.run.quality.clock_steps
-    for step in steps[:_LISTED]:
-        at = display.elapsed(run.since_start(step.at))
-        back = display.duration(abs(step.step_seconds))
-        done = "put in order" if step.cause == "log restarted" else "repaired"
-        yield f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}"
-    if len(steps) > _LISTED:
-        yield display.plural(len(steps) - _LISTED, "more step")
-
-
-def _notes(data: Quality) -> Iterator[str]:
-    for note in data.notes:
-        yield display.clean_sentence(note)
+    longest = max(gaps, key=lambda gap: gap.end - gap.start)
+    devices = [gap.device for gap in next(stretch for stretch in stretches if longest in stretch)]
+    known = {gpu.id for gpu in run.run.gpus}
+    gpus = [device for device in devices if device in known]
+    hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in known]
+    whose = display.join_words([*([run.devices(gpus)] if gpus else []), *hosts])
+    length, at = display.duration((longest.end - longest.start) / 1e6), run.since_start(longest.start)
+    return f"{length}, {whose} at {display.elapsed(at)}; {display.plural(len(stretches), 'gap')} in all"

@@ -20,16 +20,9 @@ from gpureport.report.model.finding_rows import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings import words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
-from gpureport.report.sections.findings.words import (
-    UNKNOWN_GAIN,
-    advise,
-    fill_advice,
-    has_alternative,
-    leave_out_held,
-    tell_finding,
-)
-from gpureport.report.sections.head import low_use_sentences
+from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 
@@ -74,10 +67,11 @@ def build_actions(
         best: label of the group whose findings count; those of the last step when None.
         is_hinted: whether the lead says how to give steps of one run as repetitions of each other.
     """
-    step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
+    step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
-    parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
-    alone = [(row, leave_out_held(part)) for row, part in parts if None in part.roots]
+    found = zip(rows, gather(runs), strict=True)
+    parts = [(row, part) for row, each in found if (part := each.restrict_to(step))]
+    alone = [(row, words.leave_out_held(part)) for row, part in parts if None in part.roots]
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]
@@ -91,16 +85,17 @@ def build_actions(
 
 
 def _drop_repeated(actions: Sequence[Action]) -> list[Action]:
-    return [each for at, each in enumerate(actions) if each.title not in {other.title for other in actions[:at]}]
+    titles = [each.title for each in actions]
+    return [each for at, each in enumerate(actions) if each.title not in titles[:at]]
 
 
 def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[tuple[tuple[int, float], Action]]:
     """Yield what to do about findings, and what they are ranked by; nothing where they ask for nothing."""
-    kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), advise(found, every)
+    kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), words.advise(found, every)
     if (
         advice is None
         or (found.severity is Severity.INFO and kind in _NOTES)
-        or (kind == "oversized_gpu" and has_alternative(found, every))
+        or (kind == "oversized_gpu" and words.has_alternative(found, every))
         or (kind == "mem_headroom" and any(map(_waits_most_of_the_time, every)))
         or (kind in _TRAINED and _may_serve(every))
     ):
@@ -108,20 +103,25 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
     saving = 0.0 if advice.gain or is_short else _measure_saving(found, every)
     is_single = len(found.findings) == 1 and not found.several
-    own = terms.humanize(display.clean_sentence(found.finding.summary)) if is_single else tell_finding(found)
-    summary = own or row.summary
-    certainty = f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}."
-    gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
+    own = terms.humanize(display.clean_sentence(found.finding.summary)) if is_single else words.tell_finding(found)
+    gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN)
     # where the gain is not known, what was lost decides: the headline tells of the largest loss
     score = (saving or found.share) * _WEIGHTS[found.confidence]
     if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
         score = -1.0
-    action = replace(_ask(advice.title, gain, f"{summary} {advice.how}", certainty, advice.command), finding=row.id)
+    action = Action(
+        title=advice.title,
+        gain=gain,
+        text=f"{own or row.summary} {advice.how}",
+        certainty=f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}.",
+        command=advice.command,
+        finding=row.id,
+    )
     yield (severity, -score), action
     drawn = [each.observed for each in found.list_evidence("gpu_power_watts", "mean while slowed")]
     if kind == "thermal_throttle" and drawn:
         watts = str(int(min(drawn) * _BELOW // _STEP_WATTS * _STEP_WATTS))
-        cap = fill_advice(ACTIONS["cap"], found, drawn=display.power(min(drawn)), watts=watts)
+        cap = words.fill_advice(ACTIONS["cap"], found, drawn=display.power(min(drawn)), watts=watts)
         yield (severity, 1.0), replace(action, title=cap.title, gain=cap.gain, text=cap.how, command=cap.command)
 
 
@@ -171,14 +171,14 @@ def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[
     if pauses < NOTABLE or not is_long or is_explained or _may_serve(every):
         return
     what = f"Short pauses took {display.percent(pauses)} of the observed time"
-    if low_use_sentences.is_low_mid_job(analyses):
-        what = low_use_sentences.describe_computing_mid_job(analyses)
+    if is_low_mid_job(analyses):
+        what = describe_computing(analyses, mid_job=True)
     last = analyses[-1]
     missing = {entry.kind for entry in last.not_judged}
     trial = choose_workers_trial(gather_facts(last.run, last.statistics, last.findings, missing))
     title, how, gain = ACTIONS["workers" if trial else "profile"]
     text = f"{what}; the log doesn't show why. {how.format(workers=trial.suggestion) if trial else how}"
-    yield replace(_ask(title, UNKNOWN_GAIN if trial else gain, text, "No check found a cause."), is_trial=True)
+    yield replace(_ask(title, words.UNKNOWN_GAIN if trial else gain, text, "No check found a cause."), is_trial=True)
 
 
 def _ask(title: str, gain: str, text: str, certainty: str, command: str = "") -> Action:
@@ -225,7 +225,8 @@ def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Action]:
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     """Yield to run longer where repetitions show no clear change, and could not have shown a small one."""
     pairs = ((comparison.judged(base.label, step.label), base, step) for base, step in pairwise(comparison.steps))
-    unclear = [(_find_least(delta), delta, base, step) for delta, base, step in pairs if delta and _is_unclear(delta)]
+    judged = [(_find_least(delta), delta, base, step) for delta, base, step in pairs if delta]
+    unclear = [each for each in judged if each[1].verdict is Verdict.NO_CLEAR_CHANGE and each[0] >= _COARSE]
     if not unclear or max(len(step.runs) for step in comparison.steps) == 1:
         return
     share, delta, base, step = max(unclear, key=lambda each: each[0])
@@ -243,10 +244,6 @@ def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     names = f"steps {display.join_words(list(map(str, places)))}" if len(places) > 1 else display.clean(delta.step)
     title = "Measure longer runs" if is_short else "Repeat each step more often"
     yield _ask(title, f"May settle {names}", text, f"No clear change in {display.plural(len(unclear), 'step')}.")
-
-
-def _is_unclear(delta: Delta) -> bool:
-    return delta.verdict is Verdict.NO_CLEAR_CHANGE and _find_least(delta) >= _COARSE
 
 
 def _find_least(delta: Delta) -> float:

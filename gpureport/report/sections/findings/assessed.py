@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpureport import recording_advice
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.findings import Amount, Answer, NotJudged, Outcome, Practice
+from gpureport.findings import Answer, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.finding_card import FindingCard
@@ -17,10 +17,8 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 
-_NOTHING = "No check could be made with this data."
-_FEW = 4
-"""Places that are named one by one."""
-_NAMED_GROUPS = 3
+_FEW, _NAMED_GROUPS = 4, 3
+"""Places and groups of GPUs that are named one by one."""
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 """Answers to the questions of the practice as people read them; JSON keeps its own words."""
@@ -30,11 +28,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     """Return how many checks were assessed, which were not, and what to record, once for all of it.
 
     A check is missing where some step could not assess it in any of its runs, and partly missing where some run could
-    not.
-
-    Args:
-        runs: the runs.
-        asked: the kinds that were to be looked for.
+    not. `asked` are the kinds that were to be looked for.
     """
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
@@ -45,11 +39,12 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     named = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     named += f" ({len(partly)} {'more' if missing else 'not assessed'} {where})" if partly else ""
     checks = sum(counts.values())
+    sentence = f"{display.plural(checks, 'check')}: {named}."
     lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
     commands = recording_advice.list_raw_commands(name for entry in lacking for name in entry.metrics)
     command, *others = commands if lacking else ("",)
     return Judgement(
-        sentence=f"{display.plural(checks, 'check')}: {named}." if checks > len(missing) else _NOTHING,
+        sentence=sentence if checks > len(missing) else "No check could be made with this data.",
         checks=checks,
         missing=len(missing),
         partly=len(partly),
@@ -100,16 +95,14 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
         yield f"Not recorded: {display.join_words(list(names))}"
     others = group_holders((each.template or each.reason, each.amounts) for each in entries if each not in absent)
     for reason, amounts in others.items():
-        ranged = reason.format(*map(_describe_range, zip(*amounts, strict=True))) if amounts[0] else reason
-        text = terms.humanize(display.clean_sentence(ranged))
+        ranges = []
+        for each in zip(*amounts, strict=True):
+            (_, least), (_, most) = min(each), max(each)
+            # what is counted is named once
+            first = least.split()[0] if most.endswith("samples") else least
+            ranges.append(most if least == most else f"{first} to {most}")
+        text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
         yield display.lower_first(text) if names else text
-
-
-def _describe_range(amounts: Sequence[Amount]) -> str:
-    (_, least), (_, most) = min(amounts), max(amounts)
-    # what is counted is named once
-    first = least.split()[0] if most.endswith("samples") else least
-    return most if least == most else f"{first} to {most}"
 
 
 def _name_place(run: ReportRun, entry: NotJudged, runs: Sequence[ReportRun]) -> str:

@@ -16,11 +16,11 @@ _SETTING_OR_REST = {"gpu_idle"}
 """Reasons that only occur at rest."""
 _LISTED = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
-_COLUMN_MEANINGS = {
+_MEANINGS = {
     "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
     "Counted": "by the driver, exact at any sampling",
 }
-_MISSING_COLUMNS = {
+_MISSING = {
     "Busy samples": "which reasons showed at a sample",
     "Counted": "the driver's own counters of each reason",
     "Median clock": "clocks",
@@ -28,14 +28,13 @@ _MISSING_COLUMNS = {
     "Busy time lost": "what the reasons cost",
 }
 """What a column is called in the note if no row has a value."""
-
 _NOTE = "Reasons can hold a clock together, so the shares must not be added up."
 
 
 def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     """Return one table a run on whose busy GPUs a reason showed or was counted."""
     return tuple(
-        RunTable(label=run.label, table=_table(run, shown))
+        RunTable(label=run.label, table=_build_table(run, shown))
         for run in runs
         if (shown := [entry for entry in run.analysis.throttle_ledger if _has_time(entry)])
     )
@@ -46,53 +45,45 @@ def _has_time(entry: ClockEventTotal) -> bool:
     return entry.reason not in _SETTING_OR_REST and bool(entry.busy_seconds or counted)
 
 
-def _table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Table:
-    ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_seconds(entry)))
-    more = [f"{display.plural(len(ranked) - _LISTED, 'more row')} in the JSON."] if len(ranked) > _LISTED else []
-    rows = [_row(run, entry) for entry in ranked[:_LISTED]]
+def _build_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Table:
+    def rank(entry: ClockEventTotal) -> tuple[int, float]:
+        seconds = max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
+        return list(_EFFECTS).index(entry.effect), -seconds
+
+    rows = [_build_row(run, entry) for entry in sorted(shown, key=rank)[:_LISTED]]
     known = [any(row.cells[place].text not in _ABSENT for row in rows) for place in range(len(_COLUMNS) - 1)]
     columns = tuple(compress(_COLUMNS, (True, *known)))
-    lacking = [name for name in _COLUMNS if name not in columns]
-    meant = [f"{name}: {words}." for name, words in _COLUMN_MEANINGS.items() if name in columns]
-    unknown = [f"Not recorded: {display.join_words([_MISSING_COLUMNS[name] for name in lacking])}."] if lacking else []
+    notes = [*(f"{name}: {words}." for name, words in _MEANINGS.items() if name in columns), _NOTE]
+    lacking = [_MISSING[name] for name in _COLUMNS if name not in columns]
+    harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
+    seen = {entry.reason for entry in harmful if _has_time(entry)}
+    never = list(dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in seen))
+    named = {"Not recorded": lacking, "Recorded and never seen": never}
+    notes += [f"{what}: {display.join_words(names)}." for what, names in named.items() if names]
+    notes += [f"{display.plural(len(shown) - _LISTED, 'more row')} in the JSON."] if len(shown) > _LISTED else []
     return Table(
         columns=columns,
         numeric=(False, *[True] * (len(columns) - 2)),
         rows=tuple(replace(row, cells=tuple(compress(row.cells, known))) for row in rows),
-        notes=(*meant, _NOTE, *unknown, *_never_seen(run), *more),
+        notes=tuple(notes),
     )
 
 
-def _seconds(entry: ClockEventTotal) -> float:
-    return max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
-
-
-def _row(run: ReportRun, entry: ClockEventTotal) -> Row:
-    seconds = None if entry.counted is None else entry.counted.total
+def _build_row(run: ReportRun, entry: ClockEventTotal) -> Row:
+    counter = entry.counted
+    said = [f"{display.duration(counter.in_gaps)} in log gaps"] if counter and counter.in_gaps > 0 else []
+    said += ["started anew"] if counter and counter.restarts else []
+    seconds = counter.total if counter else None
     return Row(
         head=Cell(text=f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}"),
         cells=(
             Cell(text=_EFFECTS[entry.effect]),
             Cell(text=display.or_not_recorded(entry.busy_seconds, display.duration), value=entry.busy_seconds),
-            Cell(text=display.or_not_recorded(seconds, display.duration), small=_counter_note(entry), value=seconds),
+            Cell(
+                text=display.or_not_recorded(seconds, display.duration), small=display.join_words(said), value=seconds
+            ),
             Cell(text="none seen" if entry.clock_hertz is None else display.clock(entry.clock_hertz)),
             Cell(text="not known" if entry.reference_hertz is None else display.clock(entry.reference_hertz)),
             Cell(text="not known" if entry.lost_ratio is None else display.percent(entry.lost_ratio)),
         ),
     )
-
-
-def _counter_note(entry: ClockEventTotal) -> str:
-    """Return how much a counter rose in log gaps, and whether it restarted."""
-    if entry.counted is None:
-        return ""
-    parts = [f"{display.duration(entry.counted.in_gaps)} in log gaps"] if entry.counted.in_gaps > 0 else []
-    return display.join_words([*parts, *(["started anew"] if entry.counted.restarts else [])])
-
-
-def _never_seen(run: ReportRun) -> list[str]:
-    """Return which harmful reasons were recorded but never occurred."""
-    harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
-    shown = {entry.reason for entry in harmful if _has_time(entry)}
-    never = dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in shown)
-    return [f"Recorded and never seen: {display.join_words(list(never))}."] if never else []
