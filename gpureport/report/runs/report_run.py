@@ -13,7 +13,7 @@ from gpureport.analysis.series import intervals
 from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_range
+from gpureport.report.wording.display import format_range
 from gpureport.report.wording.work_scale import name_work
 
 LABEL_LENGTH = 60

@@ -18,7 +18,7 @@ from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.verdict import Delta
 from gpureport.comparison.work import STEP_COUNTER
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, figure_names, scales, work_scale
+from gpureport.report.wording import display, scales, terms, work_scale
 from gpureport.report.wording.differences.difference_wording import FigureFormat
 
 _HOUR = 3600.0
@@ -110,7 +110,7 @@ def choose_format(
         currency: what prices are stated in; empty when not known.
         units: those of the report; without any a batch of work is a million.
     """
-    per, scale = figure_names.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
+    per, scale = terms.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
     if metric == COST_PER_WORK:
         batch = work_scale.choose_work_scale(units.costs, unit)
         per, scale = batch.per, scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
@@ -122,7 +122,7 @@ def choose_format(
     elif metric in _RATES:
         scale = scales.Scale(units=((f"{work_scale.name_work(unit or 'units')}/s", 1.0),))
     return FigureFormat(
-        title=figure_names.name_figure(metric, per),
+        title=terms.name_figure(metric, per),
         scale=scale,
         percent=display.percent if scale is scales.POINTS else None,
         absent="none" if metric == SECONDS_TO_TARGET else display.NOT_RECORDED,
@@ -165,7 +165,7 @@ def select_formats(
         left_out.add(SECONDS_TO_TARGET)
     metrics = [
         name
-        for name in figure_names.FIGURE_NAMES
+        for name in terms.FIGURE_NAMES
         if name not in left_out and (name not in PAIR_FIGURES or name in pair_figures)
     ]
     return _choose_formats(steps, metrics, units)

@@ -23,7 +23,7 @@ from gpureport.report.sections.comparison.step_summary_table import cut_interval
 from gpureport.report.sections.study.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.difference_wording import ONCE_SETTLED
-from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.work_scale import name_work
 
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))

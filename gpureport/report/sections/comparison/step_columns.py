@@ -17,7 +17,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, work_scale
 from gpureport.report.wording.differences.difference_wording import WHOLE_RUN_UTILISATION
-from gpureport.report.wording.figure_names import name_figure
+from gpureport.report.wording.terms import name_figure
 
 _GIBIBYTE = 2.0**30
 

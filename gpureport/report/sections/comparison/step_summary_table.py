@@ -14,7 +14,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered_labels
 from gpureport.report.wording.differences.comparison_reasons import describe_memory_reason
 from gpureport.report.wording.differences.difference_wording import ONCE_SETTLED
-from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.display import format_interval
 
 _NAMED = 4
 TOO_SHORT = "too short to judge"

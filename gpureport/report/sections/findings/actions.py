@@ -24,7 +24,7 @@ from gpureport.report.sections.findings import words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
 from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5

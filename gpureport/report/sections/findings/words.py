@@ -16,7 +16,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.head.loss_sentence import describe_computing, measure_computing_ratio_mid_job
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_gpu_time_range, format_range
+from gpureport.report.wording.display import format_gpu_time_range, format_range
 
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"

@@ -21,7 +21,7 @@ from gpureport.report.wording.differences.comparison_reasons import (
     describe_left_out,
     describe_reason,
 )
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.display import drop_equal_ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
 _NEARLY_ALL = 0.995

@@ -7,7 +7,7 @@ from typing import TypeVar
 from gpureport.report.model.report_content import GpuTable, RunTable
 from gpureport.report.model.shapes import Cell
 from gpureport.report.wording import display
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 Labelled = TypeVar("Labelled", GpuTable, RunTable)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.report.model.report_content import CheckLine, Checklist
 from gpureport.report.wording import numbered_labels
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

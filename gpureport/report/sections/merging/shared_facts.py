@@ -7,7 +7,7 @@ from typing import Protocol
 from gpureport.report.model.report_content import RunQuality
 from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import numbered_labels
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 
 class Labelled(Protocol):

@@ -13,7 +13,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.study.study_headline import list_best_facts, name_settings
 from gpureport.report.wording import display
 from gpureport.report.wording.differences.relative_changes import format_percent_change, format_percent_range
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.display import drop_equal_ends
 
 _EFFECTS = "What each setting did"
 _ABSENT = "not given"

@@ -12,8 +12,8 @@ from gpureport.report.model.head import VerdictCode
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import format_pair, name_work, shown_name
 from gpureport.report.wording import display
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.ranges import drop_equal_ends
 
 _AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
 _FASTER = "faster in training"

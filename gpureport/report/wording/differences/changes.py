@@ -8,7 +8,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.differences.comparison_reasons import count_family, describe_interval
 from gpureport.report.wording.differences.difference_wording import describe_verdict
 from gpureport.report.wording.differences.relative_changes import format_percent_change, format_percent_range
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.display import drop_equal_ends
 
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 """Figures of which more is neither better nor worse."""

@@ -10,7 +10,7 @@ from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import ShortRun
 from gpureport.comparison.quality_at_work import NoWork
 from gpureport.report.wording import display
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 _REPEAT = "record longer, or repeat each step three times"
 _SLOW = "A load that changes slowly can differ as much between recordings this short"

@@ -15,9 +15,9 @@ from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import relative_changes
 from gpureport.report.wording.differences.comparison_reasons import count_family, describe_interval
-from gpureport.report.wording.figure_names import name_one
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.terms import name_one
 
 _MOST = 0.5
 """Share of the change above which one step made most of it."""

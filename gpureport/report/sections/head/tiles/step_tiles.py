@@ -14,8 +14,8 @@ from gpureport.report.sections.pictures.spent_units import choose_unit_per_work
 from gpureport.report.wording import display, work_scale
 from gpureport.report.wording.differences.changes import build_change, build_plain_change
 from gpureport.report.wording.differences.relative_changes import format_percent_change
-from gpureport.report.wording.figure_names import name_figure
 from gpureport.report.wording.scales import split_common_unit
+from gpureport.report.wording.terms import name_figure
 
 _GPUS_ONLY = "GPUs only"
 
