@@ -17,8 +17,8 @@ from gpureport.report.sections.findings.found import Found, gather, rank
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
 from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
 from gpureport.report.wording.display import format_gpu_time_range, format_range
+from gpureport.report.wording.numbered_labels import group_holders
 
 _OPEN = "open"
 _LISTED, _NAMED = 100, 3
