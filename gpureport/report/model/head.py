@@ -33,9 +33,6 @@ class Tile:
     """One key figure.
 
     Attributes:
-        value: the figure, of steps that of the last one; its unit apart.
-        context: a line or two to know with it.
-        before: of steps the figure of the first one.
         unit: unit of both; empty where `value` has its own.
         change: from the first step to the last; None for a single run.
     """
@@ -83,13 +80,11 @@ class Verdict:
     """The result.
 
     Attributes:
-        sentence: the headline, of at most 16 words.
         details: the lead, one or two sentences: how sure it is, what is left, what to do.
         notes: what else is worth knowing, shown in a fold.
         doubts: how many details, the first ones, a reader must know before he believes the headline.
         further_doubts: how many notes, the first ones, are doubts too.
         code: what the headline says, in one word; None of many runs.
-        kind: kind of the finding that it tells of.
     """
 
     sentence: str
@@ -106,12 +101,8 @@ class Action:
     """A thing to do next; at most three are shown, the most promising first.
 
     Attributes:
-        title: what to do, in a few words: `Cool GPU 2`.
         gain: what it saves, or `Gain not known`.
-        text: why, and how: one or two sentences.
-        certainty: how sure it is, and in how many runs it was seen.
         finding: id of the row of findings that it rests on; empty where it rests on none.
-        command: a command to copy; empty where none is needed.
         is_trial: whether it is to be tried against short pauses, which no finding explains.
     """
 

@@ -1,7 +1,7 @@
-"""A run of the report: its label, the names of its devices, its times, and the quiet line on what was read."""
+"""A run of the report: its label and step, the names of its devices, its times, and the quiet line on what was read."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from zoneinfo import ZoneInfo
@@ -10,10 +10,13 @@ from gpureport import columns, sampling_rate
 from gpureport.analysis.job.phases import NO_JOB
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_range
+from gpureport.report.wording.numbered_labels import group_holders
 from gpureport.report.wording.work_scale import name_work
 
 LABEL_LENGTH = 60
@@ -61,7 +64,7 @@ class ReportRun:
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
         """Return the stretches of a finding in which a job held any of its GPUs; all where it is that none did."""
-        devices, no_job = finding.devices or tuple(gpu.id for gpu in self.run.gpus), self.analysis.no_job
+        devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
         free = (intervals.to_spans(no_job[device]) for device in devices)
@@ -104,18 +107,46 @@ def device_name(device: Device) -> str:
     return f"{display.shorten_middle(display.clean(device.node), _NODE)} {name}" if device.node else name
 
 
-def label_runs(runs: Sequence[tuple[Recording, Analysis]], steps: Sequence[str]) -> tuple[ReportRun, ...]:
-    """Return the runs with labels that differ: the step's, with the run's name where a step has several runs.
+def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
+    """Return the runs with names and step labels of readable length, different ones kept apart."""
+    steps = dict.fromkeys(analysis.run.step for _, analysis in runs if analysis.run.step is not None)
+    short = [display.shorten_middle(display.clean(step), LABEL_LENGTH) for step in steps]
+    labels = {
+        step: f"{label} ({short[:place].count(label) + 1})" if label in short[:place] else label
+        for place, (step, label) in enumerate(zip(steps, short, strict=True))
+    }
+    named = []
+    for recording, analysis in runs:
+        name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
+        step = None if analysis.run.step is None else labels[analysis.run.step]
+        named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
+    return named
 
-    The step is said once where the name, of folders, begins or ends with it.
-    """
-    labelled = []
-    for (recording, analysis), step in zip(runs, steps, strict=True):
+
+def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
+    """Return runs as a comparison takes them; `key` is the training metric that counts work, whatever its name."""
+    return [build_sampled_run(recording, analysis, key) for recording, analysis in runs]
+
+
+def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:
+    """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
+
+    def key(analysis: Analysis) -> tuple[str, str, str | None]:
+        """Return the key of a run. A run that is given twice has the same key both times."""
+        return analysis.run.id, analysis.run.name, analysis.run.step
+
+    # a comparison that counts work in samples holds other analyses, so recordings are matched by their run
+    recordings = group_holders((key(analysis), recording) for recording, analysis in runs)
+    held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
+    steps, ordered = [step for step, _ in held], []
+    for step, analysis in held:
+        # a label is the step's, with the run's name where a step has several runs; where the name, of folders, begins
+        # or ends with the step, that is said once
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
-        label = whole if list(steps).count(step) > 1 else step
-        labelled.append(ReportRun(label=label, step=step, recording=recording, analysis=analysis))
-    return tuple(labelled)
+        label, recording = whole if steps.count(step) > 1 else step, recordings[key(analysis)].pop(0)
+        ordered.append(ReportRun(label=label, step=step, recording=recording, analysis=analysis))
+    return tuple(ordered)
 
 
 def format_time(run: Run, microseconds: int) -> str:
@@ -166,12 +197,7 @@ def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> st
 
 
 def build_subtitle(runs: Sequence[ReportRun], grouped: str = "") -> str:
-    """Return the quiet line: what was read, on which GPUs, and when, its parts set apart by dots.
-
-    Args:
-        runs: step by step.
-        grouped: the settings that make the groups; empty where the steps are a chain.
-    """
+    """Return the quiet line: what was read, on which GPUs, and when; `grouped` are the settings that make groups."""
     return " \N{MIDDLE DOT} ".join(filter(None, _list_parts(runs, grouped)))
 
 
@@ -189,11 +215,10 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
         sizes = {sum(run.step == step for run in runs) for step in steps}
         each = f" \N{MULTIPLICATION SIGN} {display.plural(sizes.pop(), 'run')}" if len(sizes) == 1 else f", {count}"
         yield count if len(steps) == 1 or grouped else f"{len(steps)} steps{each}"
-    names = [format_gpu_models(run.run.gpus, in_turn=run.analysis.in_turn) or "no GPU" for run in runs]
-    yield "; ".join(dict.fromkeys(names))
-    nodes = list(dict.fromkeys(gpu.node for run in runs for gpu in run.run.gpus if gpu.node))
-    is_many = len(nodes) > _NAMED_NODES
-    yield f"{len(nodes)} nodes" if is_many else display.join_words([display.clean(node) for node in nodes])
+    models = (format_gpu_models(run.run.gpus, in_turn=run.analysis.in_turn) or "no GPU" for run in runs)
+    yield "; ".join(dict.fromkeys(models))
+    nodes = dict.fromkeys(display.clean(gpu.node) for run in runs for gpu in run.run.gpus if gpu.node)
+    yield f"{len(nodes)} nodes" if len(nodes) > _NAMED_NODES else display.join_words(list(nodes))
     yield _format_work(runs)
     yield _format_days(runs)
     if len(runs) == 1:

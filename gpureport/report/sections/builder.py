@@ -15,13 +15,13 @@ from gpureport.recording import Recording
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.model.report_content import Judgement, Report
-from gpureport.report.runs import class_history, gpu_time, step_chain
+from gpureport.report.runs import class_history, gpu_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
+from gpureport.report.sections import data_quality, fold_lines, method
 from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
-from gpureport.report.sections.data import data_quality, fold_lines, method
 from gpureport.report.sections.findings import actions, assessed, cards
 from gpureport.report.sections.findings.found import Found, find_worst
-from gpureport.report.sections.gpus import clock_table, gpu_table, spending, timeline
+from gpureport.report.sections.gpus import gpu_table, spending, timeline
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.head.tiles import head_tiles, step_tiles
@@ -51,9 +51,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
-    runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(step_chain.sample_runs(runs, throughput), goals or NO_GOALS)
-    inputs = step_chain.order_by_step(runs, comparison)
+    runs = report_run.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
+    comparison = compare(report_run.sample_runs(runs, throughput), goals or NO_GOALS)
+    inputs = report_run.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
     judgement = assessed.build_judgement(inputs, asked)
     findings = _findings(inputs, judgement)
@@ -88,7 +88,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         quality=data_quality.quality(inputs),
         judgement=judgement,
         method=method.method(inputs, rules, command, version),
-        clocks=clock_table.build_clock_tables(inputs),
+        clocks=gpu_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
         answers=tuple(assessed.build_answers(inputs, found)),
         checklists=tuple(assessed.build_checklists(inputs)),

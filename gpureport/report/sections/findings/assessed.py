@@ -95,12 +95,10 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
         yield f"Not recorded: {display.join_words(list(names))}"
     others = group_holders((each.template or each.reason, each.amounts) for each in entries if each not in absent)
     for reason, amounts in others.items():
-        ranges = []
-        for each in zip(*amounts, strict=True):
-            (_, least), (_, most) = min(each), max(each)
-            # what is counted is named once
-            first = least.split()[0] if most.endswith("samples") else least
-            ranges.append(most if least == most else f"{first} to {most}")
+        ends = [(min(each)[1], max(each)[1]) for each in zip(*amounts, strict=True)]
+        # what is counted is named once
+        named = [(least.split()[0] if most.endswith("samples") else least, least, most) for least, most in ends]
+        ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
         text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
         yield display.lower_first(text) if names else text
 
@@ -122,28 +120,27 @@ def _join_places(places: Sequence[str], runs: Sequence[ReportRun]) -> str:
 def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> Iterator[Answers]:
     """Yield every kind of every run, with the cards of what was found; without runs whose answers are not known."""
     for place, run in enumerate(runs):
-        groups = list(dict.fromkeys(answer.group for answer in run.analysis.answers))
-        own = [card for card in cards if card.run_index == place]
-        lines = [_build_answer(each, run, own, several=len(groups) > 1) for each in run.analysis.answers]
+        answers, own = run.analysis.answers, [card for card in cards if card.run_index == place]
+        groups = len({answer.group for answer in answers})
+        lines = [_build_answer(each, run, own, several=groups > 1) for each in answers]
         counts = Counter(line.outcome for line in lines)
         named = [f"{counts[outcome]} {_OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
         # each model is asked every question
-        asked = f", {len(groups)} groups of GPUs asked one by one" if len(groups) > 1 else ""
-        shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, len(groups))
+        asked = f", {groups} groups of GPUs asked one by one" if groups > 1 else ""
+        shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, groups)
         if lines:
             yield Answers(label=run.label, summary=f"{', '.join(named)}{asked}", lines=tuple(shown))
 
 
 def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
     kind = display.clean(answer.kind)
-    shown = (card for card in cards if card.kind == kind and {*card.fingerprints} & {*answer.findings})
     return AnswerLine(
         kind=kind,
         title=terms.kind_title(kind),
         group=display.shorten(display.clean(answer.group), 60) if several else "",
         outcome=answer.outcome.value,
         outcome_text=_OUTCOMES[answer.outcome],
-        cards=tuple(card.id for card in shown),
+        cards=tuple(card.id for card in cards if card.kind == kind and {*card.fingerprints} & {*answer.findings}),
         reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
         reason_code=answer.reason_code,
         recording=display.clean(answer.recording),
@@ -162,7 +159,7 @@ def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLi
 def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
     """Yield the questions of the practice for every run."""
     for run in runs:
-        lines = tuple(
+        lines = [
             CheckLine(
                 item=entry.item,
                 title=ITEMS.get(entry.item, entry.item),
@@ -173,6 +170,5 @@ def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
                 state_text=STATES[entry.state],
             )
             for entry in run.analysis.checklist
-        )
-        if lines:
-            yield Checklist(label=run.label, lines=lines)
+        ]
+        yield from [Checklist(label=run.label, lines=tuple(lines))] if lines else []

@@ -62,10 +62,18 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
 
 
 def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) -> FindingCard:
-    worst, run, status = group.finding, group.run, _describe_status(group, runs)
+    worst, run, analysis, status = group.finding, group.run, group.run.analysis, _describe_status(group, runs)
     named = f" (cause: {group.cause or 'not named'})" if has_causes else ""
-    occurrences = list(_list_occurrences(group))
-    held = run.analysis.job_gpu_seconds
+    occurrences, left = list(_list_occurrences(group)), len(group.intervals) - _LISTED
+    held, cost = analysis.job_gpu_seconds, group.cost_by_run.get(group.position)
+    is_least, lost, share = gains.loses_unknown_time(group.findings), "no direct loss", list[str]()
+    if group.lost:
+        base = "the jobs' GPU time" if analysis.no_job_gpu_seconds else "the run"
+        share = [f"{display.percent(group.lost / held)} of {base}"] if held else []
+        share += [f"costs {display.money(cost, analysis.cost.currency)}"] if analysis.cost and cost is not None else []
+        lost = f"{'at least' if is_least else 'up to'} {display.gpu_time(group.lost)}"
+    elif is_least:
+        lost = "loss not known"
     return FindingCard(
         id="",
         kind=display.clean(worst.kind),
@@ -77,10 +85,10 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         run=run.label if group.several else "",
         run_index=group.position,
         lost_seconds=group.lost,
-        lost=_describe_lost(group),
+        lost=f"{lost} ({', '.join(share)})" if share else lost,
         lost_ratio=group.lost / held if group.lost is not None and held else None,
-        lost_at_least=bool(group.lost) and gains.loses_unknown_time(group.findings),
-        lost_cost=group.cost_by_run.get(group.position),
+        lost_at_least=bool(group.lost) and is_least,
+        lost_cost=cost,
         summary=_summarize(group),
         evidence=tuple(map(_describe_evidence, worst.evidence)),
         recommendations=_clean_once(each.recommendation for each in group.findings),
@@ -88,7 +96,7 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         where=_describe_place(group, occurrences),
         count=len(group.findings),
         occurrences=tuple(occurrences[:_LISTED]),
-        omitted=f"and {display.integer(len(occurrences) - _LISTED)} more" if len(occurrences) > _LISTED else "",
+        omitted=f"and {display.integer(left)} more" if left > 0 else "",
         ruled_out=_clean_once(worst.ruled_out),
         explains=(),
         fingerprints=group.fingerprints,
@@ -110,19 +118,6 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
     count = sum(can_tell(analysis, group.finding) for analysis in final)
     some = f"the {count} of {len(final)} runs of the last step that could be judged"
     return f"not found in {some if count < len(final) else 'the last step'}" if count else "the last step cannot tell"
-
-
-def _describe_lost(group: Found) -> str:
-    """Return the GPU time lost in words, as a share of the GPU time in which jobs held GPUs, and what it cost."""
-    analysis, cost = group.run.analysis, group.cost_by_run.get(group.position)
-    unknown, held = gains.loses_unknown_time(group.findings), analysis.job_gpu_seconds
-    if not group.lost:
-        return "loss not known" if unknown else "no direct loss"
-    base = "the jobs' GPU time" if analysis.no_job_gpu_seconds else "the run"
-    parts = [f"{display.percent(group.lost / held)} of {base}"] if held else []
-    parts += [f"costs {display.money(cost, analysis.cost.currency)}"] if analysis.cost and cost is not None else []
-    share = f" ({', '.join(parts)})" if parts else ""
-    return f"{'at least' if unknown else 'up to'} {display.gpu_time(group.lost)}{share}"
 
 
 def _summarize(group: Found) -> str:
@@ -195,16 +190,12 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> tuple[FindingRow, ...]:
     """Return one row for each kind and cause: by severity, then by the GPU time that the worst run lost.
 
-    Args:
-        runs: the runs in the order of their steps.
-        cards: the findings of each run.
-        is_chain: whether each step builds on the one before; groups of runs stand side by side.
+    `cards` are the findings of each run. In a chain each step builds on the one before; groups stand side by side.
     """
-    every, titles = gather(runs), {}
+    every = gather(runs)
     alike = Counter((found.finding.kind, found.title) for found in every)
-    for found in every:
-        named = f" (cause: {found.cause or 'not named'})" if alike[found.finding.kind, found.title] > 1 else ""
-        titles[found.key] = f"{found.title}{named}"
+    named = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
+    titles = {found.key: f"{found.title}{cause}" for found, cause in zip(every, named, strict=True)}
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
     rows = []
     for found in every:
@@ -222,7 +213,6 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         explains = [titles[each.key] for each in every if found.key in each.roots]
         relations = (("It follows from", follows), ("It explains", explains))
         said = [f"{how}: {display.join_words(to)}." for how, to in relations if to]
-        root = next((ids[key] for key in found.roots if key in ids), "") if None not in found.roots else ""
         row = FindingRow(
             id=ids[found.key],
             kind=display.clean(found.finding.kind),
@@ -238,7 +228,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             marks=marks,
             history=history,
             cards=tuple(card.id for card in own),
-            root=root,
+            root="" if None in found.roots else next((ids[key] for key in found.roots if key in ids), ""),
         )
         rows.append(row)
     return tuple(rows)

@@ -1,12 +1,12 @@
-"""The GPUs of a run side by side, of many by node, and in words which differ from the others; and its stages."""
+"""Tables of a run: its GPUs, of many by node, with which differ from the others; its stages; what held the clocks."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from itertools import compress
 from math import fsum, inf
 from statistics import fmean, median
 from typing import NamedTuple
 
-from gpureport.analysis.results import DeviceStatistics, StageStatistics
+from gpureport.analysis.results import ClockEventTotal, DeviceStatistics, Effect, StageStatistics
 from gpureport.report.model.report_content import GpuTable, RunTable
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.runs.drawn_gpus import FEW_GPUS, group_by_node
@@ -23,6 +23,26 @@ _BY_NODE = (
 )
 _BY_STAGE = "Means are over time and GPUs; each stage by the samples its own process recorded."
 _USE = "gpu_utilization_ratio"
+
+_EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
+_CLOCK_COLUMNS = {
+    "Kind": "",
+    "Busy samples": "which reasons showed at a sample",
+    "Counted": "the driver's own counters of each reason",
+    "Median clock": "clocks",
+    "Unthrottled clock": "clocks without a reason",
+    "Busy time lost": "what the reasons cost",
+}
+"""What the note says is not recorded where a column has no value."""
+_CLOCK_MEANINGS = {
+    "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
+    "Counted": "by the driver, exact at any sampling",
+}
+_CLOCK_NOTE = "Reasons can hold a clock together, so the shares must not be added up."
+_AT_REST = {"gpu_idle"}
+"""Reasons that only occur at rest."""
+_MOST_REASONS = 24
+_ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 Value = Callable[[DeviceStatistics], float | None]
 
@@ -80,32 +100,25 @@ _COUNTED = _Column("Energy counted", "energy as counted", _read_counter, display
 
 
 def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
-    """Return one table a run that has GPUs, without columns that no run recorded."""
+    """Return one table a run that has GPUs, without columns that no run recorded; a table needs a column."""
     with_gpus = [run for run in runs if run.run.gpus]
     figures = [statistics for run in with_gpus for statistics in run.analysis.statistics]
-    unknown = [column for column in _COLUMNS if all(column.value(each) is None for each in figures)]
-    # a table needs a column
-    unknown = unknown[1:] if len(unknown) == len(_COLUMNS) else unknown
-    tables, few = [], 0
-    for place, run in enumerate(with_gpus):
-        table = _build_gpu_table(run, unknown)
-        few += len(run.run.gpus) < _PEERS
-        if few > 1 and len(run.run.gpus) < _PEERS:
-            # the same sentence is shown only at the first run with few GPUs
-            table = replace(table, same="")
-        if place == 0 and unknown:
-            where = " in any run" if len(with_gpus) > 1 else ""
-            where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
-            note = f"Not recorded{where}: {display.join_words([column.prose for column in unknown])}."
-            table = replace(table, table=replace(table.table, notes=(*table.table.notes, note)))
-        tables.append(table)
-    return tuple(tables)
+    known = [column for column in _COLUMNS if any(column.value(each) is not None for each in figures)] or [_COLUMNS[0]]
+    unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
+    where = " in any run" if len(with_gpus) > 1 else ""
+    where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
+    # the first table tells what is not recorded, and the first one of few GPUs that none can stand apart
+    note = f"Not recorded{where}: {unknown}." if unknown else ""
+    first = next((place for place, run in enumerate(with_gpus) if len(run.run.gpus) < _PEERS), None)
+    return tuple(
+        _build_gpu_table(run, known, note if place == 0 else "", is_said=len(run.run.gpus) < _PEERS and place != first)
+        for place, run in enumerate(with_gpus)
+    )
 
 
-def _build_gpu_table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
+def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_said: bool) -> GpuTable:
     gpus, by_device = run.run.gpus, {statistics.device: statistics for statistics in run.analysis.statistics}
-    columns = [column for column in _COLUMNS if column not in unknown]
-    columns += [_COUNTED] if any(each.energy_counter for each in by_device.values()) else []
+    columns = [*known, *([_COUNTED] if any(each.energy_counter for each in by_device.values()) else [])]
     values = [[column.value(by_device[gpu.id]) if gpu.id in by_device else None for gpu in gpus] for column in columns]
     cells = [list(_build_cells(*each, compared=run.samples > 1)) for each in zip(columns, values, strict=True)]
     rows = tuple(
@@ -117,7 +130,7 @@ def _build_gpu_table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
         columns=("GPU" if few else "Node or GPU", *(column.title for column in columns)),
         numeric=(True,) * len(columns),
         rows=rows if few else tuple(_build_node_rows(run, rows, columns, values)),
-        notes=() if few else (_BY_NODE,),
+        notes=tuple(filter(None, ("" if few else _BY_NODE, note))),
     )
     told = list(_describe_outliers(columns, rows))
     left = len(told) - _MOST_SENTENCES
@@ -127,7 +140,8 @@ def _build_gpu_table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
         same = "Of one sample of each GPU none can be said to stand apart."
     elif len(rows) < _PEERS:
         same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
-    return GpuTable(label=run.label, table=table, outliers=(*told[:_MOST_SENTENCES], *more), same=same)
+    outliers = (*told[:_MOST_SENTENCES], *more)
+    return GpuTable(label=run.label, table=table, outliers=outliers, same="" if is_said else same)
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
@@ -177,13 +191,15 @@ def _build_node_rows(
 def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     """Return one table a run that has several stages."""
     columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
-    tables = []
-    for run in runs:
-        if len(run.analysis.stages) > 1:
-            rows = tuple(map(_build_stage_row, run.analysis.stages))
-            table = Table(columns=columns, numeric=(True,) * (len(columns) - 1), rows=rows, notes=(_BY_STAGE,))
-            tables.append(RunTable(label=run.label, table=table))
-    return tuple(tables)
+    held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
+    numeric, notes = (True,) * (len(columns) - 1), (_BY_STAGE,)
+    return tuple(
+        RunTable(
+            label=label,
+            table=Table(columns=columns, numeric=numeric, rows=tuple(map(_build_stage_row, stages)), notes=notes),
+        )
+        for label, stages in held
+    )
 
 
 def _build_stage_row(stage: StageStatistics) -> Row:
@@ -193,13 +209,12 @@ def _build_stage_row(stage: StageStatistics) -> Row:
         seconds = sum(summary.seconds for summary in found)
         return sum(summary.mean * summary.seconds for summary in found) / seconds if seconds > 0 else None
 
-    length = max((one.observed_seconds for one in stage.statistics), default=0.0)
     known = [one for one in stage.statistics if one.idle_seconds is not None]
     seconds = sum(summary.seconds for one in known if (summary := one.metric(_USE)))
     idle = sum(one.idle_seconds or 0.0 for one in known) / seconds if seconds > 0 else None
     peaks = [one.memory_peak_bytes for one in stage.statistics if one.memory_peak_bytes is not None]
     figures: Sequence[tuple[float | None, Callable[[float], str]]] = (
-        (length, display.duration),
+        (max((one.observed_seconds for one in stage.statistics), default=0.0), display.duration),
         (take_mean(_USE), display.percent),
         (idle, display.percent),
         (take_mean("gpu_power_watts"), display.power),
@@ -208,3 +223,55 @@ def _build_stage_row(stage: StageStatistics) -> Row:
     )
     cells = tuple(Cell(text=display.or_not_recorded(value, show)) for value, show in figures)
     return Row(head=Cell(text=display.shorten_middle(display.clean(stage.stage), LABEL_LENGTH)), cells=cells)
+
+
+def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
+    """Return one table a run on whose busy GPUs a reason showed or was counted, the harmful ones first."""
+    held = ((run, [entry for entry in run.analysis.throttle_ledger if _measure_reason(entry) > 0]) for run in runs)
+    return tuple(RunTable(label=run.label, table=_build_clock_table(run, shown)) for run, shown in held if shown)
+
+
+def _measure_reason(entry: ClockEventTotal) -> float:
+    """Return for how long a reason showed or was counted; 0 for one of a GPU at rest."""
+    seconds = max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
+    return 0.0 if entry.reason in _AT_REST else seconds
+
+
+def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Table:
+    ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_measure_reason(entry)))
+    ordered, left = ranked[:_MOST_REASONS], len(shown) - _MOST_REASONS
+    cells = [_build_clock_cells(entry) for entry in ordered]
+    known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
+    columns = list(compress(_CLOCK_COLUMNS, known))
+    harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
+    seen = {entry.reason for entry in harmful if _measure_reason(entry)}
+    never = list(dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in seen))
+    lacking = [missing for name, missing in _CLOCK_COLUMNS.items() if name not in columns]
+    notes = [*(f"{name}: {words}." for name, words in _CLOCK_MEANINGS.items() if name in columns), _CLOCK_NOTE]
+    notes += [f"Not recorded: {display.join_words(lacking)}."] if lacking else []
+    notes += [f"Recorded and never seen: {display.join_words(never)}."] if never else []
+    notes += [f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else []
+    names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
+    return Table(
+        columns=("Reason", *columns),
+        numeric=(False, *[True] * (len(columns) - 1)),
+        rows=tuple(
+            Row(head=Cell(text=name), cells=tuple(compress(row, known))) for name, row in zip(names, cells, strict=True)
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _build_clock_cells(entry: ClockEventTotal) -> tuple[Cell, ...]:
+    counter, seconds = entry.counted, entry.counted.total if entry.counted else None
+    said = [f"{display.duration(counter.in_gaps)} in log gaps"] if counter and counter.in_gaps > 0 else []
+    said += ["started anew"] if counter and counter.restarts else []
+    counted = display.or_not_recorded(seconds, display.duration)
+    return (
+        Cell(text=_EFFECTS[entry.effect]),
+        Cell(text=display.or_not_recorded(entry.busy_seconds, display.duration), value=entry.busy_seconds),
+        Cell(text=counted, small=display.join_words(said), value=seconds),
+        Cell(text="none seen" if entry.clock_hertz is None else display.clock(entry.clock_hertz)),
+        Cell(text="not known" if entry.reference_hertz is None else display.clock(entry.reference_hertz)),
+        Cell(text="not known" if entry.lost_ratio is None else display.percent(entry.lost_ratio)),
+    )

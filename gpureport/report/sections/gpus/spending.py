@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.account.cost import OPTION, Prices, calculate_cost
-from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost, DeviceStatistics
+from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost
 from gpureport.recording import Recording
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
@@ -25,10 +25,7 @@ def apply_gpu_hour_price(
     if gpu_hour_price is None:
         return list(runs)
     prices = Prices().with_overrides(gpu_hour_price, None)
-    return [
-        (recording, replace(analysis, cost=analysis.cost or calculate_cost(analysis, prices)))
-        for recording, analysis in runs
-    ]
+    return [(held, replace(each, cost=each.cost or calculate_cost(each, prices))) for held, each in runs]
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
@@ -44,8 +41,7 @@ def lost_cost(analyses: Sequence[Analysis]) -> float | None:
     for analysis in analyses:
         amounts = {gpu.device: gpu.amount for gpu in analysis.cost.gpus} if analysis.cost else {}
         for time in analysis.gpu_time:
-            amount = amounts.get(time.device)
-            if amount is None:
+            if (amount := amounts.get(time.device)) is None:
                 return None
             total += sum(seconds for name, seconds in time.seconds if name in LOST_CLASSES) / 3600 * amount
     return total
@@ -72,14 +68,12 @@ def common_price(analyses: Sequence[Analysis]) -> str:
 
 
 def _list_facts(run: ReportRun) -> Iterator[Fact]:
-    said, stated = "; ".join(_describe_energy(run.analysis)), run.analysis.cost
-    if said:
-        yield Fact(name="Energy", text=said)
+    stated, said = run.analysis.cost, {"Energy": "; ".join(_describe_energy(run.analysis))}
     if stated is not None and stated.gpus:
-        yield Fact(name="Cost", text=_describe_cost(run, stated))
-        yield Fact(name="GPU-hour", text="; ".join(_list_prices(run, stated)))
+        said |= {"Cost": _describe_cost(run, stated), "GPU-hour": "; ".join(_list_prices(run, stated))}
     if stated is not None and stated.carbon_intensity is not None:
-        yield Fact(name="Carbon", text=_describe_carbon(stated, stated.carbon_intensity))
+        said["Carbon"] = _describe_carbon(stated, stated.carbon_intensity)
+    yield from (Fact(name=name, text=text) for name, text in said.items() if text)
 
 
 def _describe_energy(analysis: Analysis) -> Iterator[str]:
@@ -94,9 +88,16 @@ def _describe_energy(analysis: Analysis) -> Iterator[str]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
+        # what part of the time an integral covers where that is not all, and what of it was bridged
+        whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
+        seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
+        share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0
+        bridged = sum(each.energy_bridged_seconds or 0.0 for each in integrals) / len(integrals)
+        each_gpu = " of each GPU" if len(integrals) > 1 else ""
+        part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
+        part += f" (bridged: {display.duration(bridged)}{each_gpu})" if bridged > 0 else ""
         joules = display.energy(sum(each.energy_joules or 0.0 for each in integrals))
-        covered = _describe_coverage(integrals, analysis)
-        yield f"{joules} by the integral of sampled power{name_some(integrals)}{covered}"
+        yield f"{joules} by the integral of sampled power{name_some(integrals)}{part}"
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""
@@ -105,17 +106,6 @@ def _describe_energy(analysis: Analysis) -> Iterator[str]:
         yield f"{counted} by the driver's counter{anew}{name_some(counters)}{missed}"
     if doubts:
         yield f"left out where power cannot be right: it {doubts[0]}{name_some(doubts)}"
-
-
-def _describe_coverage(figures: Sequence[DeviceStatistics], analysis: Analysis) -> str:
-    """Return what part of the time an integral covers where that is not all, and what of it was bridged."""
-    whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(figures)
-    seconds = [each.energy_seconds for each in figures if each.energy_seconds is not None]
-    share = sum(seconds) / whole if whole > 0 and len(seconds) == len(figures) else 1.0
-    bridged = sum(each.energy_bridged_seconds or 0.0 for each in figures) / len(figures)
-    part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
-    each = " of each GPU" if len(figures) > 1 else ""
-    return part + (f" (bridged: {display.duration(bridged)}{each})" if bridged > 0 else "")
 
 
 def _describe_cost(run: ReportRun, stated: Cost) -> str:

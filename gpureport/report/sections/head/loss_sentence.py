@@ -1,8 +1,8 @@
 """How much of the GPU time of a step was lost and to what, how little its GPUs computed, or why nothing is known."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
+from typing import NamedTuple
 
 from gpureport.analysis import phrases
 from gpureport.analysis.account.gpu_time import OUTSIDE
@@ -16,7 +16,9 @@ from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.numbered_labels import group_holders
 
+_UNKNOWN = "No {} was recorded, so nothing can be said about GPU time."
 _NAMED = 3
 LOSSES = {
     "waiting_for_input": "waiting for data",
@@ -42,8 +44,7 @@ _ALIKE = 0.05
 """Difference of their shares up to which GPUs are named together (pragmatic): less is no difference to act on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class Findings(NamedTuple):
     """How many kinds could be judged and could not; samples of one GPU and seconds of the last step.
 
     `is_mean` says that the last step is known by means of whole runs alone.
@@ -64,7 +65,7 @@ class Findings:
 def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCode] | None:
     """Return why nothing can be said about GPU time, in words and in one word; None when something can."""
     if not any(analysis.run.gpus for analysis in step.analyses):
-        return "No GPU was recorded, so nothing can be said about GPU time.", VerdictCode.NO_GPU
+        return _UNKNOWN.format("GPU"), VerdictCode.NO_GPU
     if findings.too_short:
         statistics = [each for analysis in step.analyses for each in analysis.statistics]
         counts = {max((metric.samples for metric in each.metrics), default=0) for each in statistics}
@@ -74,8 +75,7 @@ def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCo
         shown = f"At most {count} per GPU" if len(counts) > 1 else f"Only {count}{whose}"
         return f"{shown}{length}: too little to assess.", VerdictCode.TOO_SHORT
     if gpu_time.unobserved_ratio(step.analyses) >= 1 - gains.NEGLIGIBLE_RATIO:
-        sentence = "No utilisation was recorded, so nothing can be said about GPU time."
-        return sentence, VerdictCode.NO_UTILISATION
+        return _UNKNOWN.format("utilisation"), VerdictCode.NO_UTILISATION
     return None
 
 
@@ -140,12 +140,12 @@ def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analy
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
     named = [name for name in lost if lost[name] / held >= gains.NOTABLE_RATIO][:_NAMED]
-    parts = [(name_loss(name, analyses), lost[name] / held) for name in named]
+    parts = {name_loss(name, analyses): lost[name] / held for name in named}
     others = [name for name in lost if name not in named]
     rest = sum(lost[name] for name in others) / held
     if rest >= gains.NEGLIGIBLE_RATIO:
-        parts.append((name_loss(others[0], analyses) if len(others) == 1 else "other", rest))
-    return display.join_words([f"{name} {display.percent(share)}" for name, share in parts])
+        parts[name_loss(others[0], analyses) if len(others) == 1 else "other"] = rest
+    return display.join_words([f"{name} {display.percent(share)}" for name, share in parts.items()])
 
 
 def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
@@ -188,7 +188,7 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     if not mid_job or not gains.NOTABLE_RATIO * seen <= outside < seen:
         outside = 0.0
     gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
-    who = "The GPU" if gpus == 1 else "Both GPUs" if gpus == 2 else f"All {gpus} GPUs"  # noqa: PLR2004 - both means two
+    who = {1: "The GPU", 2: "Both GPUs"}.get(gpus, f"All {gpus} GPUs")
     of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
     said = f"{who} computed {display.percent(computing / seconds if seconds else 0.0)} of {of}"
     return f"Mid-job, {display.lower_first(said)}" if outside else said
@@ -216,12 +216,10 @@ def often_low_sentence(analyses: Sequence[Analysis], where: str = "") -> str:
 
 def _measure_shares_below(analyses: Sequence[Analysis]) -> dict[str, float]:
     """Return the share of the time that each GPU spent below 25%, over all runs."""
-    below: dict[str, list[tuple[float, float]]] = {}
-    for each in (one for analysis in analyses for one in analysis.statistics):
-        if (summary := each.metric(UTILISATION)) is not None and summary.seconds > 0:
-            share = dict(summary.below).get(_LOW, 0.0)
-            below.setdefault(each.device, []).append((share * summary.seconds, summary.seconds))
-    return {gpu: sum(low for low, _ in parts) / sum(whole for _, whole in parts) for gpu, parts in below.items()}
+    known = [(each.device, each.metric(UTILISATION)) for analysis in analyses for each in analysis.statistics]
+    held = group_holders((gpu, summary) for gpu, summary in known if summary is not None and summary.seconds > 0)
+    low = {gpu: sum(dict(each.below).get(_LOW, 0.0) * each.seconds for each in own) for gpu, own in held.items()}
+    return {gpu: low[gpu] / sum(each.seconds for each in own) for gpu, own in held.items()}
 
 
 def describe_levels(analyses: Sequence[Analysis]) -> str:
@@ -252,13 +250,9 @@ def _is_mean_told(analyses: Sequence[Analysis]) -> bool:
 
     Its figure ends with the first and the last sample, and the other half an interval beyond them: two of one thing.
     """
-    if len(analyses) != 1:
-        return False
-    (analysis,) = analyses
-    gpus = {gpu.id for gpu in analysis.run.gpus}
-    return any(
-        set(found.devices) in (set(), gpus)
-        and fsum(interval.seconds for interval in found.intervals) >= _NEARLY_ALL * analysis.seconds
+    return len(analyses) == 1 and any(
+        set(found.devices) in (set(), {gpu.id for gpu in analyses[0].run.gpus})
+        and fsum(interval.seconds for interval in found.intervals) >= _NEARLY_ALL * analyses[0].seconds
         and any((each.metric, each.statistic) == (UTILISATION, "mean") for each in found.evidence)
-        for found in analysis.findings
+        for found in analyses[0].findings
     )

@@ -21,7 +21,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences.comparison_reasons import describe_state
-from gpureport.report.wording.numbered_labels import clean_name, list_labels
+from gpureport.report.wording.numbered_labels import clean_name, group_holders, list_labels
 from gpureport.report.wording.work_scale import name_work
 
 _LARGE_STEP = 60.0
@@ -42,15 +42,8 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     """
     runs = [run for step in comparison.steps for run in step.runs]
     recorded = [run.analysis.run for run in runs]
-    doubts = (
-        _describe_drift(comparison),
-        _describe_unfinished_recordings(recorded),
-        _describe_work_contradictions(runs),
-        _describe_moved_clocks(recorded),
-        _describe_data_waits(runs),
-        _describe_other_gpus(comparison.steps[-1].analyses),
-    )
-    return tuple(filter(None, doubts))
+    told = (_describe_drift(comparison), _describe_unfinished(recorded), *_list_doubts_on_runs(runs))
+    return tuple(filter(None, (*told, *_list_doubts_on_gpus(comparison.steps[-1].analyses))))
 
 
 def _describe_drift(comparison: Comparison) -> str:
@@ -68,106 +61,92 @@ def _describe_drift(comparison: Comparison) -> str:
     return ""
 
 
-def _describe_unfinished_recordings(runs: Sequence[Run]) -> str:
+def _describe_unfinished(runs: Sequence[Run]) -> str:
     """Return which recordings have no end, so that they may be a part of their job.
 
     Beside other runs they need work of their own, or nothing tells how fast they were.
     """
     cut = [run for run in runs if run.quality.unfinished]
+    lacking = [run for run in cut if run.work is None] if len(runs) > 1 else []
     if not cut:
         return ""
-    named, todo = list_labels([clean_name(run.name) for run in cut]), ""
+    state, whose, todo = "are unfinished: they are still recording, or their recorders were", "their", ""
+    if len(cut) == 1:
+        state, whose = "is unfinished: it is still recording, or its recorder was", "its"
+    named = list_labels([clean_name(run.name) for run in cut])
     if len(named) > _MOST_NAMES:
         named = f"{clean_name(cut[0].name)} and {display.plural(len(cut) - 1, 'more run')}"
-    lacking = [run for run in cut if run.work is None] if len(runs) > 1 else []
     if lacking:
+        of = f"the work of {list_labels([display.clean(run.name) for run in lacking])}"
+        of = f"{whose} work" if len(lacking) == len(cut) else of
         them = "it" if len(lacking) == 1 else "them"
-        whose = f"the work of {list_labels([display.clean(run.name) for run in lacking])}"
-        if len(lacking) == len(cut):
-            whose = "its work" if len(cut) == 1 else "their work"
-        todo = f"; {whose} is not known: give one --work for each source, or leave {them} out"
-    if len(cut) == 1:
-        return f"{named} is unfinished: it is still recording, or its recorder was killed{todo}."
-    return f"{named} are unfinished: they are still recording, or their recorders were killed{todo}."
+        todo = f"; {of} is not known: give one --work for each source, or leave {them} out"
+    return f"{named} {state} killed{todo}."
 
 
-def _describe_work_contradictions(runs: Sequence[SampledRun]) -> str:
-    """Return that the work stated and the training log contradict each other, by the worst run."""
+def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
+    """Yield that stated work and the training log contradict each other, that clocks were repaired, and waits."""
+
+    def name_run(name: str, others: int, more: str) -> str:
+        """Return the run that is told of beside others; nothing where there is one."""
+        more = f" {more} {display.plural(others, 'more run')}" if others else ""
+        return f" in {clean_name(name)}{more}" if len(runs) > 1 else ""
+
     found = [each for run in runs if (each := find_work_contradiction(run)) is not None]
-    if not found:
-        return ""
-    worst, more = max(found, key=lambda each: each.ratio), len(found) - 1
-    others = f" and {display.plural(more, 'more run')}" if more else ""
-    whose = f" in {clean_name(worst.run)}{others}" if len(runs) > 1 else ""
-    stated, logged = (display.quantity(amount, "") for amount in (worst.stated, float(f"{worst.logged:.3g}")))
-    return (
-        f"The work stated is {stated} {name_work(worst.unit)} a run, the training log counts about {logged}{whose}: "
-        "don't rely on figures per unit of work."
-    )
+    if found:
+        worst = max(found, key=lambda each: each.ratio)
+        stated, logged = (display.quantity(amount, "") for amount in (worst.stated, float(f"{worst.logged:.3g}")))
+        yield (
+            f"The work stated is {stated} {name_work(worst.unit)} a run, the training log counts about {logged}"
+            f"{name_run(worst.run, len(found) - 1, 'and')}: don't rely on figures per unit of work."
+        )
+    steps = [(step, run.analysis.run) for run in runs for step in run.analysis.run.quality.clock_steps]
+    back = [(abs(step.step_seconds), run.name) for step, run in steps if step.cause == CLOCK_SET_BACK]
+    large = [(seconds, display.clean(name)) for seconds, name in back if seconds >= _LARGE_STEP]
+    if large:
+        seconds, name = max(large)
+        whose = name_run(name, len({each for _, each in large}) - 1, "and in")
+        said = f"The clock went back by {display.duration(seconds)}{whose}"
+        yield f"{said}: times after that are repaired, and may be off."
+    # a finding tells of waits for data
+    waiting = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
+    curves = [curve.known for run in waiting for curve in run.training if curve.name == WAITING and len(curve.known)]
+    share = max((float(np.median(known)) for known in curves), default=0.0)
+    if share >= MUCH:
+        yield f"The training log says that {display.percent(share)} of each iteration was waiting for data."
 
 
-def _describe_moved_clocks(runs: Sequence[Run]) -> str:
-    """Return whose times rest on a repaired clock, by the largest step; empty where none is large."""
-    steps = [
-        (abs(step.step_seconds), display.clean(run.name))
-        for run in runs
-        for step in run.quality.clock_steps
-        if step.cause == CLOCK_SET_BACK and abs(step.step_seconds) >= _LARGE_STEP
-    ]
-    if not steps:
-        return ""
-    (seconds, name), more = max(steps), len({each for _, each in steps}) - 1
-    others = f" and in {display.plural(more, 'more run')}" if more else ""
-    whose = f" in {clean_name(name)}{others}" if len(runs) > 1 else ""
-    return f"The clock went back by {display.duration(seconds)}{whose}: times after that are repaired, and may be off."
-
-
-def _describe_data_waits(runs: Sequence[SampledRun]) -> str:
-    """Return how long a training loop waited for data by its log, unless a finding tells it."""
-    shares = [
-        float(np.median(curve.known))
-        for run in runs
-        if all(finding.cause != DATA for finding in run.analysis.findings)
-        for curve in run.training
-        if curve.name == WAITING and len(curve.known)
-    ]
-    share = max(shares, default=0.0)
-    if share < MUCH:
-        return ""
-    return f"The training log says that {display.percent(share)} of each iteration was waiting for data."
-
-
-def _describe_other_gpus(analyses: Sequence[Analysis]) -> str:
-    """Return which GPUs of a tracker's host are not of a run; empty where all are."""
+def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
+    """Yield which GPUs of a tracker's host are not of a run, of the first run where not all are."""
     for analysis in analyses:
         counted, known = {gpu.device for gpu in analysis.gpu_time}, [gpu.id for gpu in analysis.run.gpus]
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))
-            return f"{whose} held no memory: not of this run, and not counted. Name its GPUs with --gpus."
-    return ""
+            yield f"{whose} held no memory: not of this run, and not counted. Name its GPUs with --gpus."
+            return
 
 
 def describe_drivers(analysis: Analysis) -> str:
     """Return that the GPUs of one node have several drivers, as on several machines; else empty."""
-    drivers: dict[str | None, set[str]] = {}
-    for gpu in analysis.run.gpus:
-        drivers.setdefault(gpu.node, set()).update([gpu.driver] if gpu.driver else [])
-    several = [each for each in drivers.values() if len(each) > 1]
-    if not several:
-        return ""
-    named = display.join_words(sorted(map(display.clean, several[0])))
-    return f"The GPUs have different drivers ({named}), so the log is of several machines: read one log per machine."
+    drivers = group_holders((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
+    named = next((sorted(set(each)) for each in drivers.values() if len(set(each)) > 1), [])
+    said = f"The GPUs have different drivers ({display.join_words(named)}), so the log is of several machines"
+    return f"{said}: read one log per machine." if named else ""
 
 
 def describe_recording_order(steps: Sequence[Step]) -> str:
     """Return which steps were not recorded in turn; empty where all were, or nothing tells."""
     found = find_steps_not_in_turn(steps)
-    pairs = [f"{display.clean(earlier.label)}, then {display.clean(later.label)}" for earlier, later in found]
-    if not pairs:
-        return ""
-    named = "; ".join([*pairs[:_PAIRS], *([f"{len(pairs) - _PAIRS} more"] if len(pairs) > _PAIRS else [])])
-    return f"Not recorded in turn (A B A B), so a machine that drifts can look like a change: {named}."
+    named = _join_first(
+        [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found], _PAIRS
+    )
+    return f"Not recorded in turn (A B A B), so a machine that drifts can look like a change: {named}." if named else ""
+
+
+def _join_first(texts: Sequence[str], most: int) -> str:
+    """Return the first texts, and how many more there are."""
+    return "; ".join([*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])])
 
 
 def list_rejections(runs: Sequence[Run]) -> Iterator[str]:
@@ -201,11 +180,10 @@ def list_jobs(analyses: Sequence[Analysis]) -> Iterator[str]:
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:
     """Return the jobs of a log with their times, the first ones of many."""
-    named = []
-    for job in jobs[:_JOBS]:
-        start, end = format_time(run, job.interval.start), format_time(run, job.interval.end)
-        named.append(f"job {job.number}, {start} to {end} ({display.duration(job.interval.seconds)})")
-    return "; ".join([*named, *([f"{len(jobs) - _JOBS} more"] if len(jobs) > _JOBS else [])])
+    times = [(job, format_time(run, job.interval.start), format_time(run, job.interval.end)) for job in jobs]
+    lengths = [display.duration(job.interval.seconds) for job in jobs]
+    named = [f"job {job.number}, {start} to {end}" for job, start, end in times]
+    return _join_first([f"{job} ({length})" for job, length in zip(named, lengths, strict=True)], _JOBS)
 
 
 def list_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.analysis.results import Analysis
@@ -53,12 +52,8 @@ _SHORT, _START_UP = 600.0, 0.2
 _NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
 
 
-class _Headline(NamedTuple):
-    """A headline on a step by itself: in words and in one word, and the findings that it tells of."""
-
-    sentence: str
-    code: VerdictCode
-    told: Found | None = None
+Headline = tuple[str, VerdictCode, Found | None]
+"""A headline on a step by itself: in words and in one word, and the findings that it tells of."""
 
 
 def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
@@ -70,43 +65,36 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
     *,
     checks: Sequence[Check] = (),
 ) -> Verdict:
-    """Return the result of one run, of steps, or of groups.
+    """Return the result of one run, of steps, or of the groups of a study, of which the headline names the best.
 
-    Args:
-        comparison: the steps.
-        inputs: the runs step by step.
-        findings: those of the last step.
-        study: the groups, of which the headline names the best; None where the steps are a chain.
-        repetitions: how to give runs as repetitions, where they look like it.
-        checks: limits a person set, and what became of them; no run that breaks one is healthy.
+    `repetitions` is how to give runs as repetitions, where they look like it. No run that breaks one of `checks`, which
+    are limits that a person set, is healthy.
     """
     last, several, kind = comparison.steps[-1], len(comparison.steps) > 1, ""
     sentence, code, details = _describe_comparison(comparison, study, repetitions) if several else ("", None, ())
     if not sentence or code is None:
         of_last = inputs[len(inputs) - len(last.runs) :]
-        headline = _describe_step(last, of_last, findings)
-        sentence, code, told = headline
+        sentence, code, told = headline = _describe_step(last, of_last, findings)
         kind = told.finding.kind if told else ""
-        if several:
-            sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
         details = (*details, *filter(None, _write_run_lead(headline, of_last, findings)))
+        sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
     doubts = recording_doubts.describe_doubts(comparison)
     details = (*doubts[:_DOUBTS], *details)
     further = filter(None, _write_notes(comparison, findings, study, (*details, *doubts), repetitions, code=code))
-    broken = [check for check in checks if check.outcome is CheckOutcome.BROKEN]
-    failed = f"{display.plural(len(broken), 'rule')} failed"
-    named = [f"{display.clean(check.limit)} ({display.clean_sentence(check.observed)})" for check in broken[:_RULES]]
-    if broken and code is VerdictCode.HEALTHY:
-        # the last detail says that nothing needs doing
-        sentence, code, details = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED, details[:-1]
+    broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
+    if broken:
+        failed = f"{display.plural(len(broken), 'rule')} failed"
+        named = (f"{display.clean(each.limit)} ({display.clean_sentence(each.observed)})" for each in broken[:_RULES])
+        rules = [f"{failed}: {'; '.join(named)}."]
+        if code is VerdictCode.HEALTHY:
+            # the last detail says that nothing needs doing
+            sentence, code, details = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED, details[:-1]
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     in_lead = min(len(doubts), _DOUBTS, place)
-    rest = [text for text in details[place:] if text not in doubts]
-    rules = [f"{failed}: {'; '.join(named)}."] if named else []
     return Verdict(
         sentence=sentence,
         details=(*details[:in_lead], *rules, *details[in_lead:place]),
-        notes=(*doubts[in_lead:], *rest, *further),
+        notes=(*doubts[in_lead:], *(text for text in details[place:] if text not in doubts), *further),
         doubts=in_lead,
         further_doubts=len(doubts) - in_lead,
         code=code,
@@ -129,50 +117,47 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     return replace(verdict, details=(*verdict.details, f"{start}: {display.lower_first(actions[0].title)}."))
 
 
-def _describe_step(step: Step, runs: Sequence[ReportRun], findings: Findings) -> _Headline:
-    """Return the headline of a step by itself."""
+def _describe_step(step: Step, runs: Sequence[ReportRun], findings: Findings) -> Headline:
     reason = explain_unknown_loss(step, findings)
     worst = find_worst(runs) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
     if worst is not None:
-        return _Headline(tell_headline(worst), VerdictCode.FINDING, worst)
-    return _Headline(*(reason or _describe_without_finding(step.analyses, findings)))
+        return tell_headline(worst), VerdictCode.FINDING, worst
+    return *(reason or _describe_without_finding(step.analyses, findings)), None
 
 
 def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) -> tuple[str, VerdictCode]:
     """Return the headline of a run in which nothing was found that calls for attention."""
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
-    computing, code = describe_computing(analyses), VerdictCode.HEALTHY
-    said = f"Healthy: {display.lower_first(computing)}; no problems found."
+    computing, share = describe_computing(analyses), sum(lost.values()) / held if held else 0.0
     if not held or (not findings.judged and findings.missing):
-        code, said = VerdictCode.NOTHING_ASSESSED, "Nothing could be assessed with this data."
-        if findings.is_mean and held:
-            said = f"{computing} in the mean; no check is made of a mean."
-    elif is_low_mid_job(analyses):
-        said = f"{describe_computing(analyses, mid_job=True)}; the log doesn't show why."
-        code = VerdictCode.CAUSE_UNKNOWN
-    elif sum(lost.values()) / held >= _LOST:
+        mean = f"{computing} in the mean; no check is made of a mean." if findings.is_mean and held else ""
+        return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
+    if is_low_mid_job(analyses):
+        return f"{describe_computing(analyses, mid_job=True)}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
+    if share >= _LOST:
         name, seconds = next(iter(lost.items()))
         loss = name_loss(name, analyses)
         part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
-        said = f"{display.percent(sum(lost.values()) / held)} of the GPU time was lost{part}."
-        code = VerdictCode.LOST_TIME
-    elif unseen > gains.UNSEEN_RATIO:
+        return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
+    if unseen > gains.UNSEEN_RATIO:
         said = f"No problems found, but {display.percent(unseen)} of the GPU time holds no utilisation."
-        code = VerdictCode.PARTLY_OBSERVED
-    elif findings.missing > findings.judged:
-        checks = display.plural(findings.judged, "check")
-        said = f"No problems found in {checks}; {findings.missing} more could not be assessed."
-        code = VerdictCode.FEW_CHECKS
-    elif pauses >= NOTABLE:
-        said = f"No problems found; short pauses take {display.percent(pauses)} of the time."
-        code = VerdictCode.SHORT_PAUSES
+        return said, VerdictCode.PARTLY_OBSERVED
+    if findings.missing > findings.judged:
+        said = f"No problems found in {display.plural(findings.judged, 'check')}"
+        return f"{said}; {findings.missing} more could not be assessed.", VerdictCode.FEW_CHECKS
+    said, code = f"Healthy: {display.lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
+    if pauses >= NOTABLE:
+        said, code = (
+            f"No problems found; short pauses take {display.percent(pauses)} of the time.",
+            VerdictCode.SHORT_PAUSES,
+        )
     return said, code
 
 
-def _write_run_lead(headline: _Headline, runs: Sequence[ReportRun], findings: Findings) -> Iterator[str]:
+def _write_run_lead(headline: Headline, runs: Sequence[ReportRun], findings: Findings) -> Iterator[str]:
     """Yield what a step by itself lost, or what was checked where nothing was found; empty texts among it."""
-    told, code, analyses = headline.told, headline.code, [run.analysis for run in runs]
+    (_, code, told), analyses = headline, [run.analysis for run in runs]
     yield from list(recording_doubts.list_rejections([analysis.run for analysis in analyses]))[:1]
     yield from map(recording_doubts.describe_drivers, analyses)
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
@@ -180,8 +165,7 @@ def _write_run_lead(headline: _Headline, runs: Sequence[ReportRun], findings: Fi
     lost = (_describe_slowing_cost(told) if told is not None else "") or describe_loss(analyses)
     is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
-        kind = (told.finding.kind, told.finding.cause)
-        count = sum(any((f.kind, f.cause) == kind for f in run.analysis.findings) for run in runs)
+        count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
     elif code is not VerdictCode.LOST_TIME or not is_one_class or is_partly_unseen(analyses):
         # otherwise the headline says all of it
@@ -193,10 +177,10 @@ def _write_run_lead(headline: _Headline, runs: Sequence[ReportRun], findings: Fi
         coarse = "The log shows this only coarsely, so confidence is low."
         yield coarse if is_coarse else "Confidence in the headline is low."
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
-        checks = f"{findings.judged} of {findings.judged + findings.missing} checks were assessed"
-        checks = f"{checks}; the other {findings.missing} need more data."
-        checks = checks if findings.missing else f"all {findings.judged} checks were assessed."
-        yield f"Nothing needs doing; {checks}" if code is VerdictCode.HEALTHY else display.raise_first(checks)
+        said = f"{findings.judged} of {findings.judged + findings.missing} checks were assessed"
+        said += f"; the other {findings.missing} need more data."
+        said = said if findings.missing else f"all {findings.judged} checks were assessed."
+        yield f"Nothing needs doing; {said}" if code is VerdictCode.HEALTHY else display.raise_first(said)
 
 
 def _describe_slowing_cost(told: Found) -> str:
@@ -217,10 +201,17 @@ def _describe_comparison(
         sentence, details = describe_study(study, comparison)
         if sentence:
             return sentence, code_study(study), details
-    short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
-    if any(step in short for step in (comparison.steps[0], comparison.steps[-1])):
-        names = numbered_labels.list_labels([_name_short_step(step) for step in short])
-        why = f"Under 20{display.GAP}s was recorded of {names}."
+    short = {
+        step.label: seconds
+        for step in comparison.steps
+        if (seconds := recorded_seconds(step.analyses)) < SHORTEST_REPETITION_SECONDS
+    }
+    if comparison.steps[0].label in short or comparison.steps[-1].label in short:
+        # how long a step is stands with it where that would round to long enough
+        lengths = {label: display.duration_below(each, SHORTEST_REPETITION_SECONDS) for label, each in short.items()}
+        near = {label for label, each in short.items() if round(each) >= SHORTEST_REPETITION_SECONDS}
+        names = [f"{display.clean(each)} ({lengths[each]})" if each in near else display.clean(each) for each in short]
+        why = f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(names)}."
         fallen = step_headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
@@ -229,18 +220,8 @@ def _describe_comparison(
     return step_headline.describe_steps(comparison), step_headline.code_steps(comparison), details
 
 
-def _name_short_step(step: Step) -> str:
-    """Return a step by its label, and how long it is where that would round to long enough."""
-    seconds, label = recorded_seconds(step.analyses), display.clean(step.label)
-    is_near = round(seconds) >= SHORTEST_REPETITION_SECONDS
-    return f"{label} ({display.duration_below(seconds, SHORTEST_REPETITION_SECONDS)})" if is_near else label
-
-
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
-    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained.
-
-    There are empty texts among it. `repetitions` is how to give runs as repetitions, where they look like it.
-    """
+    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained."""
     warning = quality_rows.warn_of_quality(comparison)
     if warning and (
         quality_rows.has_several_falls(comparison)
@@ -251,8 +232,9 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
     money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
-    is_single = all(len(step.runs) == 1 for step in comparison.steps)
-    if is_single or (delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED):
+    if all(len(step.runs) == 1 for step in comparison.steps) or (
+        delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
+    ):
         yield from (money, repetitions or _ask_for_repetition(comparison), f"{left}." if left else "")
     else:
         if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:

@@ -32,18 +32,14 @@ def build_tiles(
     worst: Found | None = None,
     history: SignalHistory | None = None,
 ) -> tuple[Tile, ...]:
-    """Return four figures; three of a recording without a GPU.
+    """Return four figures, of a recording without a GPU three: first of `worst`, which the headline tells of.
 
-    Args:
-        comparison: the steps; one for a single run.
-        findings: those of the last step.
-        worst: the findings that the headline tells of; None where all is well.
-        history: the picture of the GPU that they are about; None where there is none.
+    `history` is the picture of the GPU that the worst findings are about.
     """
     if len(comparison.steps) > 1:
         return build_step_tiles(comparison)
     step = comparison.steps[-1]
-    computing, lost = _build_computing_tile(step, findings), _build_lost_tile(step, findings)
+    computing, lost = _build_use_tiles(step, findings)
     hottest, memory, energy = _build_hottest_tile(step), build_memory_tile(comparison), _build_energy_tile(step)
     if memory.value == display.NOT_RECORDED:
         # nothing is said twice
@@ -113,45 +109,42 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     return "", ""
 
 
-def _build_computing_tile(step: Step, findings: Findings) -> Tile:
-    label, (absent, why) = "GPU time computing", _explain_absence(step, findings)
+def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
+    """Return how much GPU time was computing, and how much was lost to what."""
+    labels, (absent, why), analyses = (
+        ("GPU time computing", "GPU time lost"),
+        _explain_absence(step, findings),
+        step.analyses,
+    )
     if absent:
-        return Tile(label=label, value=absent, context=why)
-    held, unseen = gpu_time.job_gpu_seconds(step.analyses), gpu_time.unobserved_ratio(step.analyses)
-    seconds = gpu_time.seconds_by_class(time for analysis in step.analyses for time in analysis.gpu_time)
-    lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values()) / held
-    share, computing = display.percent(lost), seconds.get("computing", 0.0) / held
-    if gains.measure_excessive_short_pauses(seconds) is not None:
+        first, second = (Tile(label=label, value=absent, context=why) for label in labels)
+        return first, second
+    held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
+    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    by_class, pauses = gpu_time.lost_seconds_by_class(analyses), gpu_time.excessive_short_pauses(analyses)
+    computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
+    share = display.percent(lost)
+    if pauses is not None:
         share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
-    base = f"Of {gpu_time.format_held(held, len(step.analyses))}"
+    base = f"Of {gpu_time.format_held(held, len(analyses))}"
     if 1 > unseen > gains.UNSEEN_RATIO:
         base = f"{display.percent(computing / (1 - unseen))} of the time recorded"
-    return Tile(label=label, value=display.percent(computing), context=f"{base}; lost {share}")
-
-
-def _build_lost_tile(step: Step, findings: Findings) -> Tile:
-    label, (absent, why) = "GPU time lost", _explain_absence(step, findings)
-    if absent:
-        return Tile(label=label, value=absent, context=why)
-    held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
-    pauses = gpu_time.excessive_short_pauses(step.analyses)
-    if pauses is not None and sum(lost.values()) / held < gains.NOTABLE_RATIO:
-        return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
-    if not lost and gpu_time.is_lower_bound(step.analyses):
-        return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
-    unseen = gpu_time.unobserved_ratio(step.analyses)
-    is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
-    base = held * (1 - unseen) if is_partly_seen else held
-    parts = []
-    for name in [name for name in lost if lost[name] / base >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
-        loss = name_loss(name, step.analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
-        parts.append(f"{loss} {display.percent(lost[name] / base)}")
-    return Tile(
-        label=label,
-        value=display.percent(sum(lost.values()) / base),
-        unit=f"of {gpu_time.format_held(base, len(step.analyses))}{' observed' if is_partly_seen else ''}",
-        context=display.raise_first(", ".join(parts)) or "Nothing lost",
-    )
+    first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
+    value, unit = "not known", ""
+    if pauses is not None and lost < gains.NOTABLE_RATIO:
+        context = f"Short pauses took {display.percent(pauses)}"
+    elif not by_class and gpu_time.is_lower_bound(analyses):
+        context = "Some was lost to slowed clocks"
+    else:
+        is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
+        seen = held * (1 - unseen) if is_partly_seen else held
+        parts = []
+        for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
+            loss = name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
+            parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
+        value, context = display.percent(sum(by_class.values()) / seen), display.raise_first(", ".join(parts))
+        unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
+    return first, Tile(label=labels[1], value=value, unit=unit, context=context or "Nothing lost")
 
 
 def _build_hottest_tile(step: Step) -> Tile:

@@ -1,9 +1,7 @@
 """What became of every line that was read, and what a reader must know about the data."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.results import Pauses
 from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality, Rejected
 from gpureport.report.model.report_content import RunQuality
 from gpureport.report.model.shapes import Fact
@@ -17,7 +15,6 @@ _NEARLY_ALL = 0.9995
 """Share of the time from which coverage prints as all of it."""
 _LONGEST = 500
 """Characters of params or tags that are shown; the JSON has them all."""
-Entry = TypeVar("Entry")
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
@@ -25,7 +22,7 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
     return tuple(
         RunQuality(
             label=run.label,
-            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run)),
+            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
             events=log_events.list_events(run),
             more_events=log_events.describe_omitted(run),
@@ -35,39 +32,33 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
 
 
 def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+    """Yield names and statements; those without a text say nothing."""
     data, info, length = run.run.quality, run.run, display.duration(run.seconds)
     noun = "point" if info.tracked else "line"
-    when = f"{format_period(info, info.started, info.ended)}, {length}; {clock_note(info)}"
-    yield "GPUs", format_gpu_models(info.gpus) if info.gpus else "none recorded"
-    yield "Hosts", str(len(info.hosts)) if info.hosts else "not recorded"
-    yield "Recorded", f"{length} in all; {clock_note(info)}" if data.synthetic_time else when
+    period = f"{length} in all" if data.synthetic_time else f"{format_period(info, info.started, info.ended)}, {length}"
+    yield "GPUs", format_gpu_models(info.gpus) or "none recorded"
+    yield "Hosts", str(len(info.hosts) or "not recorded")
+    yield "Recorded", f"{period}; {clock_note(info)}"
     for name, pairs in (("Params", info.params), ("Tags", info.tags)):
-        if pairs:
-            text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
-            yield name, display.shorten(text, _LONGEST)
-    if len(run.analysis.jobs) > 1:
-        yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs)
-    single = "One sample of each device." if len(info.devices) > 1 else "One sample in all."
+        said = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
+        yield name, display.shorten(said, _LONGEST)
+    yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs) if len(run.analysis.jobs) > 1 else ""
+    single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
     yield "Sampling", single if info.interval is None else f"A sample {run.describe_sampling()}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", _describe_lines(data, noun)
-    if data.rejected:
-        yield "Rejected", _join_first(data.rejected, lambda entry: _describe_rejected(entry, noun), "reason")
-    if data.absent_cells:
-        yield "Absent values", _join_first(data.absent_cells, _describe_absent, "column")
-    if data.duplicates:
-        yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept"
-    if data.imputed_points:
-        yield "Restored values", f"{display.plural(data.imputed_points, 'value')} the recorder drops"
-    if data.clock_steps:
-        yield "Clock", _join_first(data.clock_steps, lambda step: _describe_clock_step(run, step), "step")
+    yield "Rejected", _join_first([_describe_rejected(each, noun) for each in data.rejected], "reason")
+    yield "Absent values", _join_first(list(map(_describe_absent, data.absent_cells)), "column")
+    yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
+    restored = data.imputed_points
+    yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
+    yield "Clock", _join_first([_describe_clock_step(run, step) for step in data.clock_steps], "step")
 
 
-def _join_first(entries: Sequence[Entry], describe: Callable[[Entry], str], noun: str) -> str:
-    """Return the first entries in words, and how many more there are."""
-    left = len(entries) - _LISTED
-    more = [display.plural(left, f"more {noun}")] if left > 0 else []
-    return "; ".join([*map(describe, entries[:_LISTED]), *more])
+def _join_first(texts: Sequence[str], noun: str) -> str:
+    """Return the first texts, and how many more there are."""
+    left = len(texts) - _LISTED
+    return "; ".join([*texts[:_LISTED], *([display.plural(left, f"more {noun}")] if left > 0 else [])])
 
 
 def _describe_rejected(entry: Rejected, noun: str) -> str:
@@ -113,16 +104,14 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
         yield "Coverage", "No gap."
         return
     share = display.or_not_recorded(covered, display.percent)
-    near = " of the time from first to last sample lies near a sample" if covered is not None else ""
-    yield "Coverage", f"{share}{near}{_describe_pauses(pauses) if pauses else ''}"
+    share += " of the time from first to last sample lies near a sample" if covered is not None else ""
+    if pauses:
+        # what no sample owns though it is no gap
+        count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
+        share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
+    yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         yield "Longest gap", _describe_longest_gap(run, gaps)
-
-
-def _describe_pauses(pauses: Pauses) -> str:
-    """Return what no sample owns though it is no gap."""
-    count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
-    return f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
 
 
 def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
