@@ -62,12 +62,12 @@ def name_whole(runs: Iterable[ReportRun]) -> str:
 
 def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     """Return the GPU-seconds of each class that were lost, largest first."""
-    lost: defaultdict[str, float] = defaultdict(float)
-    for analysis in analyses:
-        seconds = seconds_by_class(analysis.gpu_time)
-        for name in LOST_CLASSES:
-            lost[name] += seconds.get(name, 0.0)
-    return dict(sorted(((name, amount) for name, amount in lost.items() if amount > 0), key=lambda item: -item[1]))
+    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    return {
+        name: seconds[name]
+        for name in sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
+        if name in seconds
+    }
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:

@@ -169,11 +169,11 @@ def _build_energy_tile(step: Step) -> Tile:
         value, _, unit = display.energy(joules).partition(display.GAP)
         return Tile(label="Energy", value=value, unit=unit, context="GPUs only")
     known = [each for analysis in step.analyses for each in analysis.statistics]
-    reasons = {
-        "Power cannot be right: left out": any(each.power_doubt for each in known),
-        "Too few samples of power": any(each.metric("gpu_power_watts") for each in known),
-        "Only instant power was recorded": any(each.metric("gpu_power_instant_watts") for each in known),
-    }
-    why = next((why for why, holds in reasons.items() if holds), "")
-    absent = _CANNOT if why else display.NOT_RECORDED
-    return Tile(label="Energy", value=absent, context=why or "Power was not recorded")
+    value, why = _CANNOT, "Only instant power was recorded"
+    if any(each.power_doubt for each in known):
+        why = "Power cannot be right: left out"
+    elif any(each.metric("gpu_power_watts") for each in known):
+        why = "Too few samples of power"
+    elif not any(each.metric("gpu_power_instant_watts") for each in known):
+        value, why = display.NOT_RECORDED, "Power was not recorded"
+    return Tile(label="Energy", value=value, context=why)
