@@ -14,9 +14,9 @@ from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
-from gpureport.report.model.report_content import Judgement, Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.runs import class_history, gpu_time, report_run
-from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
+from gpureport.report.runs.report_run import build_subtitle, name_chain
 from gpureport.report.sections import data_quality, fold_lines, method
 from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
 from gpureport.report.sections.findings import actions, assessed, cards
@@ -29,7 +29,7 @@ from gpureport.report.sections.pictures import signal_history, time_spent, use_o
 from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
 
-_TITLE = 120
+_TITLE, _CHAIN = 120, 80
 _LAST_STEP_FIRST = "Those of the last step first. "
 _ORDER = "Problems first, then by GPU time lost."
 
@@ -56,7 +56,14 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     inputs = report_run.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
     judgement = assessed.build_judgement(inputs, asked)
-    findings = _findings(inputs, judgement)
+    final = [run for run in inputs if run.step == inputs[-1].step]
+    findings = Findings(
+        judged=judgement.checks - judgement.missing,
+        missing=judgement.missing,
+        samples=max(run.samples for run in final),
+        seconds=max(run.seconds for run in final),
+        is_mean=all(run.run.is_mean for run in final),
+    )
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
     told = cards.build_rows(inputs, found, is_chain=study is None)
@@ -70,8 +77,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     shown = worst.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
+    named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
     report = Report(
-        title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
+        title=display.shorten(display.clean(title), _TITLE) if title else named,
         subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
@@ -114,18 +122,3 @@ def _build_tiles(
         return head_tiles.build_tiles(comparison, findings, worst, history)
     of_best = step_tiles.build_step_tiles(study_tiles.choose_best(comparison, study))
     return study_tiles.build_study_tiles(comparison, study, of_best)
-
-
-def _findings(inputs: Sequence[ReportRun], judgement: Judgement) -> Findings:
-    final = [run for run in inputs if run.step == inputs[-1].step]
-    return Findings(
-        judged=judgement.checks - judgement.missing,
-        missing=judgement.missing,
-        samples=max(run.samples for run in final),
-        seconds=max(run.seconds for run in final),
-        is_mean=all(run.run.is_mean for run in final),
-    )
-
-
-def _title(runs: Sequence[ReportRun]) -> str:
-    return display.shorten(name_chain(runs), 80) or "GPU report"

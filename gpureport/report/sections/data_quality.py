@@ -129,5 +129,5 @@ def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
     gpus = [device for device in devices if device in known]
     hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in known]
     whose = display.join_words([*([run.devices(gpus)] if gpus else []), *hosts])
-    length, at = display.duration((longest.end - longest.start) / 1e6), run.since_start(longest.start)
-    return f"{length}, {whose} at {display.elapsed(at)}; {display.plural(len(stretches), 'gap')} in all"
+    length, at = display.duration((longest.end - longest.start) / 1e6), display.elapsed(run.since_start(longest.start))
+    return f"{length}, {whose} at {at}; {display.plural(len(stretches), 'gap')} in all"

@@ -125,11 +125,12 @@ def _summarize(group: Found) -> str:
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     if len(group.findings) == 1:
         return largest
-    gpus, said = len(group.run.run.gpus), count_findings(group)
-    held = [(each, span.seconds) for each in group.findings for span in group.run.held_stretches(each)]
-    if held:
-        length = display.duration(sum(seconds * (len(each.devices) or gpus) for each, seconds in held))
-        longest = display.duration(max(seconds for _, seconds in held))
+    run, said = group.run, count_findings(group)
+    held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
+    lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
+    if lengths:
+        length = display.duration(sum(gpus * seconds for gpus, seconds in lengths))
+        longest = display.duration(max(seconds for _, seconds in lengths))
         said += f", {length} {'in all' if len(group.devices) == 1 else 'of GPU time'}, the longest {longest}"
     return f"{said}. Largest: {largest}"
 
@@ -138,8 +139,8 @@ def count_findings(group: Found) -> str:
     """Return how many there are, those that GPUs have at one time as one: `7 gaps`."""
     known = terms.DESCRIPTIONS.get(group.finding.kind)
     noun = (known.stretch if known else "") or ("period" if len(group.findings) > 1 else "")
-    is_timed = noun and len(group.spans)
-    return display.plural(len(group.spans), noun) if is_timed else display.plural(len(group.findings), "finding")
+    count = len(group.spans) if noun else 0
+    return display.plural(count, noun) if count else display.plural(len(group.findings), "finding")
 
 
 def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
@@ -147,10 +148,11 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
     stamp = "" if run.quality.synthetic_time else format_time(run, min(span.start for span in group.intervals))
-    if len(occurrences) == 1:
-        return f"{first.device}, {first.text}{stamp and f', from {stamp}'}"
     times = f"{count} times, the first " if count > 1 else ""
-    return f"{times}{display.elapsed(first.start)} after the start{stamp and f', at {stamp}'}"
+    where, at = f"{times}{display.elapsed(first.start)} after the start", "at"
+    if len(occurrences) == 1:
+        where, at = f"{first.device}, {first.text}", "from"
+    return f"{where}, {at} {stamp}" if stamp else where
 
 
 def _list_occurrences(group: Found) -> Iterator[Occurrence]:

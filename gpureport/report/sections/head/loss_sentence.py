@@ -32,7 +32,7 @@ LOSSES = {
 }
 """What GPU time was lost to, by class; that of slowed clocks depends on what slowed them."""
 _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): "slowed by hardware"}
-_PAUSES = "short_pauses"
+_PAUSES, _MEAN = "short_pauses", (UTILISATION, "mean")
 _LOW = 0.25
 """Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
 _OFTEN = 0.2
@@ -153,11 +153,9 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
     All work of a run is taken to lie between them, so that no use is called low that may not be.
     """
-    found = [gpu.metric(UTILISATION) for analysis in analyses for gpu in analysis.statistics]
-    summaries = [summary for summary in found if summary is not None]
+    summaries = [use for each in analyses for gpu in each.statistics if (use := gpu.metric(UTILISATION)) is not None]
     worked = fsum(summary.mean * summary.seconds for summary in summaries)
-    _, _, outside = _measure_use(analyses)
-    seconds = fsum(summary.seconds for summary in summaries) - outside
+    seconds = fsum(summary.seconds for summary in summaries) - _measure_use(analyses)[2]
     return seconds > 0 and worked < BELOW.value * seconds
 
 
@@ -199,7 +197,10 @@ def often_low_sentence(analyses: Sequence[Analysis], where: str = "") -> str:
 
     `where` are words to begin with, as "in the last step".
     """
-    shares = _measure_shares_below(analyses)
+    known = [(each.device, each.metric(UTILISATION)) for analysis in analyses for each in analysis.statistics]
+    held = group_holders((gpu, summary) for gpu, summary in known if summary is not None and summary.seconds > 0)
+    low = {gpu: sum(dict(each.below).get(_LOW, 0.0) * each.seconds for each in own) for gpu, own in held.items()}
+    shares = {gpu: low[gpu] / sum(each.seconds for each in own) for gpu, own in held.items()}
     worst = max(shares, key=lambda gpu: shares[gpu], default="")
     if not worst or shares[worst] < _OFTEN:
         return ""
@@ -210,16 +211,8 @@ def often_low_sentence(analyses: Sequence[Analysis], where: str = "") -> str:
         who, (least, most) = f"{phrases.gpu_name(worst)} was", (min(others), max(others))
         span = display.percent(least) + (f" to {display.percent(most)}" if most - least > _ALIKE else "")
         rest = f", {'the other GPU' if len(others) == 1 else 'the others'} for {span}"
-    low = f"below {display.percent(_LOW)} utilisation for {display.percent(share)} of the time"
-    return f"{display.raise_first(f'{where} {who}'.lstrip())} {low}{rest}."
-
-
-def _measure_shares_below(analyses: Sequence[Analysis]) -> dict[str, float]:
-    """Return the share of the time that each GPU spent below 25%, over all runs."""
-    known = [(each.device, each.metric(UTILISATION)) for analysis in analyses for each in analysis.statistics]
-    held = group_holders((gpu, summary) for gpu, summary in known if summary is not None and summary.seconds > 0)
-    low = {gpu: sum(dict(each.below).get(_LOW, 0.0) * each.seconds for each in own) for gpu, own in held.items()}
-    return {gpu: low[gpu] / sum(each.seconds for each in own) for gpu, own in held.items()}
+    said = f"below {display.percent(_LOW)} utilisation for {display.percent(share)} of the time"
+    return f"{display.raise_first(f'{where} {who}'.lstrip())} {said}{rest}."
 
 
 def describe_levels(analyses: Sequence[Analysis]) -> str:
@@ -239,20 +232,13 @@ def describe_levels(analyses: Sequence[Analysis]) -> str:
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     took = f"; {display.lower_first(terms.CLASSES[_PAUSES])} took {display.percent(pauses)}"
     said = f"{display.join_words(below)}{took if pauses >= gains.NEGLIGIBLE_RATIO else ''}."
-    if below and _is_mean_told(analyses):
-        return f"Utilisation was {said}"
+    # a finding tells the mean of a single run already, all GPUs over nearly all of its time; its figure ends with the
+    # first and the last sample, and the other half an interval beyond them: two of one thing
+    alone = analyses[0] if len(analyses) == 1 and below else None
+    for found in alone.findings if alone else ():
+        is_whole = fsum(span.seconds for span in found.intervals) >= _NEARLY_ALL * analyses[0].seconds
+        is_of_all = set(found.devices) in (set(), {gpu.id for gpu in analyses[0].run.gpus})
+        if is_whole and is_of_all and any((each.metric, each.statistic) == _MEAN for each in found.evidence):
+            return f"Utilisation was {said}"
     runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
     return f"Mean utilisation{runs} {display.percent(mean)}: {said}"
-
-
-def _is_mean_told(analyses: Sequence[Analysis]) -> bool:
-    """Return whether a finding tells the mean of a single run already, all GPUs over nearly all of its time.
-
-    Its figure ends with the first and the last sample, and the other half an interval beyond them: two of one thing.
-    """
-    return len(analyses) == 1 and any(
-        set(found.devices) in (set(), {gpu.id for gpu in analyses[0].run.gpus})
-        and fsum(interval.seconds for interval in found.intervals) >= _NEARLY_ALL * analyses[0].seconds
-        and any((each.metric, each.statistic) == (UTILISATION, "mean") for each in found.evidence)
-        for found in analyses[0].findings
-    )

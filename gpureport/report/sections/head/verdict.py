@@ -295,7 +295,7 @@ def _write_notes(  # noqa: PLR0913 - what notes depend on, each by name
 ) -> Iterator[str]:
     """Yield what else is worth knowing, nothing that the lead says already; empty texts among it."""
     last, several = comparison.steps[-1], len(comparison.steps) > 1
-    runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
+    final, runs = last.analyses, [analysis.run for step in comparison.steps for analysis in step.analyses]
     if several and not study:
         yield from change_notes.list_other_changes(comparison)
     yield step_table.describe_left_out_runs(comparison)
@@ -303,27 +303,21 @@ def _write_notes(  # noqa: PLR0913 - what notes depend on, each by name
     if several:
         yield money_sentences.describe_start_up_cost(comparison)
         yield recording_doubts.describe_recording_order(comparison.steps)
-    yield from recording_doubts.list_jobs(last.analyses)
+    yield from recording_doubts.list_jobs(final)
     if not findings.too_short:
         place = f"{display.clean(last.label)}, the last group" if study else "the last step"
-        yield from _describe_use(last.analyses, f"in {place}" if several else "")
+        lost, unseen, where = describe_loss(final), gpu_time.unobserved_ratio(final), f"in {place}" if several else ""
+        yield f"{display.raise_first(where)}: {display.lower_first(lost)}" if where and lost else ""
+        yield often_low_sentence(final, where)
+        yield describe_levels(final)
+        yield from recording_doubts.list_idle_without_finding(final)
+        # a loss within all the time says it already
+        is_said = lost and unseen <= gains.MOST_UNSEEN_RATIO
+        if gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
+            yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     yield from (line for line in recording_doubts.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""
     if not findings.too_short and comparison.primary != PER_WORK and not all(run.work for run in runs):
         yield _NO_WORK_GIVEN
     if findings.missing and code not in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
         yield f"{findings.missing} of {findings.judged + findings.missing} checks not assessed."
-
-
-def _describe_use(final: Sequence[Analysis], where: str) -> Iterator[str]:
-    """Yield how the GPUs of the last step were used, where that is worth a word."""
-    lost, unseen = describe_loss(final), gpu_time.unobserved_ratio(final)
-    if where and lost:
-        yield f"{display.raise_first(where)}: {display.lower_first(lost)}"
-    yield often_low_sentence(final, where)
-    yield describe_levels(final)
-    yield from recording_doubts.list_idle_without_finding(final)
-    # a loss within all the time says it already
-    is_said = lost and unseen <= gains.MOST_UNSEEN_RATIO
-    if gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
-        yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
