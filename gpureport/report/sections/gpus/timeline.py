@@ -10,7 +10,7 @@ from gpureport.findings import Severity
 from gpureport.recording import Device
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
-from gpureport.report.runs import log_events, sampling_wording
+from gpureport.report.runs import log_events
 from gpureport.report.runs.bucket_means import SHORTEST, accumulate
 from gpureport.report.runs.class_history import ClassHistory
 from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice
@@ -67,7 +67,7 @@ def _caption(run: ReportRun) -> str:
     start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
-    return f"one sample {sampling_wording.describe_sampling(run)}; {start}"
+    return f"one sample {run.describe_sampling()}; {start}"
 
 
 def _why_no_strips(run: ReportRun) -> str:
