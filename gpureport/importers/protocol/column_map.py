@@ -54,9 +54,8 @@ class Mapping(NamedTuple):
 
 def read_column_map(path: Path) -> Mapping:
     """Read a map; a `SettingsError` says that it is missing, no TOML, or invalid."""
-    read = read_toml(path, "see docs/how-to/read-logs.md")
-    file = Settings(file=str(path), content=read.content, text=read.text)
-    whole = Section(file=file.file, name="map", values=read.content)
+    file = Settings(file=str(path), content=read_toml(path, "see docs/how-to/read-logs.md").content)
+    whole = Section(file=file.file, name="map", values=file.content)
     whole.only({"columns", "delimiter", "device", "time"})
     columns, time, device = map(file.section, ("columns", "time", "device"))
     time.only({"column", "format", "zone"})
@@ -65,17 +64,17 @@ def read_column_map(path: Path) -> Mapping:
     if pattern != ISO and pattern not in EPOCHS and "%" not in pattern:
         hint = f"{', '.join([ISO, *EPOCHS])}, or such as %m-%d-%Y %H:%M:%S"
         raise time.wrong("format", f"no format {pattern!r} of a time", hint, code="unknown_time_format")
-    found = [_read_column(columns, heading, by_row=bool(device.text("column"))) for heading in columns.values]
+    found = [read_column(columns, heading, by_row=bool(device.text("column"))) for heading in columns.values]
     if len({(each.metric, each.gpu) for each in found}) < max(len(found), 1):
         what = "two columns hold one metric of one device" if found else "it maps no column"
         raise SettingsError(file.file, what, _EXAMPLE, code="metric_in_two_columns" if found else "nothing_mapped")
-    delimiter = "\t" if read.content.get("delimiter") == "\t" else whole.text("delimiter")
+    delimiter = "\t" if file.content.get("delimiter") == "\t" else whole.text("delimiter")
     return Mapping(
         tuple(found), time.text("column"), pattern, time.text("zone") or None, device.text("column"), delimiter
     )
 
 
-def _read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn:
+def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn:
     """Return a map's entry for a column; `by_row`: another column names the GPU."""
     column, values = f"column {heading!r}", columns.values[heading]
     if not isinstance(values, dict):
