@@ -137,14 +137,6 @@ def find_readers(names: tuple[str, ...]) -> tuple[list[Callable[[Cells], dict[st
     return list(tables), [name for name in _FIGURES if name in names]
 
 
-def _read_row(row: Cells) -> dict[str, float]:
-    readers, figures = find_readers(tuple(row))
-    found = {_FIGURES[name][0]: parse_figure(row, name, _FIGURES[name][1]) for name in figures}
-    for read in readers:
-        found |= read(row)
-    return found
-
-
 def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
     """Make a form of what yields what each line says."""
     return lambda lines, first, account, around: _collect(read(lines, first, account, around), account)
@@ -162,7 +154,11 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     for number, text, time, rows, table in said:
         height = text.count("\n") + 1 if text else 0
         try:
-            found = [pair for row in rows or () for pair in _read_row(row).items()]
+            found = list[tuple[str, float]]()
+            for row in rows or ():
+                readers, figures = find_readers(tuple(row))
+                found += [(_FIGURES[name][0], parse_figure(row, name, _FIGURES[name][1])) for name in figures]
+                found += [pair for read in readers for pair in read(row).items()]
         except ValueError as error:
             account.reject(str(error), number, text, rows=height)
             continue

@@ -168,11 +168,7 @@ def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameM
 
 
 def read_name_map(path: Path | None) -> NameMap:
-    """Read the table `neptune` of a TOML file; an empty map without a file or table.
-
-    Raises:
-        SettingsError: when the file cannot be read, or says what cannot be.
-    """
+    """Read the table `neptune` of a TOML file, an empty map without one; raise a `SettingsError` for a wrong one."""
     if path is None:
         return NameMap()
     file = Settings(file=str(path), content=read_toml(path, "see docs/how-to/neptune.md").content)
