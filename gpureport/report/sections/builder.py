@@ -18,7 +18,6 @@ from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.model.report_content import Judgement, Report
 from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
 from gpureport.report.sections.findings import actions, assessed, cards, rows
 from gpureport.report.sections.findings.found import Found
@@ -26,9 +25,10 @@ from gpureport.report.sections.gpus import clock_table, gpu_table, spending, sta
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.headlines import finding_headlines
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.head.tiles import head_tiles, step_tiles
+from gpureport.report.sections.head.tiles import head_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
-from gpureport.report.sections.study import study_tiles
+from gpureport.report.sections.steps import across, content, tables, tiles
+from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 
 _TITLE = 120
@@ -63,7 +63,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     study = build_study(comparison, by) if by and several else None
     told = rows.build_rows(inputs, found, is_chain=study is None)
     bars = gpu_time.build_time_bars(inputs)
-    repetitions = repetition_hint.describe_repetitions(comparison)
+    repetitions = across.suggest_repetitions(comparison)
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     is_hinted = bool(repetitions) and repetitions in result.details
@@ -78,8 +78,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=_build_tiles(comparison, findings, study, worst, history),
-        steps=step_table.build_step_table(comparison) if several else None,
-        comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
+        steps=tables.build_step_table(comparison) if several else None,
+        comparison=content.build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
@@ -114,8 +114,8 @@ def _build_tiles(
     """Return the figures at the head: of the last step, of groups those of the best first."""
     if study is None:
         return head_tiles.build_tiles(comparison, findings, worst, history)
-    of_best = step_tiles.build_step_tiles(study_tiles.choose_best(comparison, study))
-    return study_tiles.build_study_tiles(comparison, study, of_best)
+    of_best = tiles.build_step_tiles(groups.choose_best(comparison, study))
+    return groups.build_study_tiles(comparison, study, of_best)
 
 
 def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], judgement: Judgement) -> Findings:

@@ -7,7 +7,7 @@ from typing import Any
 from gpureport.comparison.across import BatchSize, MemoryFit, Scaling, across_findings
 from gpureport.comparison.steps import Step
 from gpureport.report.formats.json.evidence_json import evidence_json
-from gpureport.report.wording.differences.comparison_reasons import describe_memory_reason
+from gpureport.report.wording.reasons import describe_memory_reason
 
 
 def across_runs_json(steps: Sequence[Step]) -> list[dict[str, Any]]:

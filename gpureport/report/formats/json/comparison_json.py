@@ -28,7 +28,7 @@ from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
 from gpureport.report.formats.json.study_json import study_json
 from gpureport.report.sections.head.recording_doubts import describe_doubts
-from gpureport.report.wording.differences.comparison_reasons import (
+from gpureport.report.wording.reasons import (
     describe_check,
     describe_memory_reason,
     describe_no_work,

@@ -17,7 +17,7 @@ from gpureport.comparison.gains import (
 )
 from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.steps import Step
-from gpureport.report.wording.differences.comparison_reasons import describe_reason
+from gpureport.report.wording.reasons import describe_reason
 
 
 def gains_json(comparison: Comparison, pairs: Sequence[StepPair]) -> list[dict[str, Any]]:

@@ -17,8 +17,7 @@ from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import NotJudgedLine, Report
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.merging import joined_tables
-from gpureport.report.sections.merging.plain_sections import list_plain_sections
+from gpureport.report.sections.merging import join_single_row_tables, list_plain_sections
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
@@ -132,7 +131,7 @@ def _card(card: FindingCard, page: Page) -> Iterator[Line]:
 
 
 def _gpus(report: Report, page: Page) -> Iterator[Line]:
-    shown = joined_tables.join_single_row_tables(report.gpus)
+    shown = join_single_row_tables(report.gpus)
     for run in shown:
         yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
         yield from terminal_tables.grid_lines(run.table, page, whole=True)

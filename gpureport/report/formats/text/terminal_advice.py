@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.report.model.finding_card import AdviceStep
 from gpureport.report.model.report_content import AnswerLine, Answers, Checklist
-from gpureport.report.sections.merging import shared_checklists
+from gpureport.report.sections.merging import merge_checklists
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
 
@@ -24,7 +24,7 @@ def checklist_lines(runs: Sequence[Checklist], page: Page) -> Iterator[Line]:
 
     Answers that several runs have in common stand once, those of the last run at the end.
     """
-    for each in reversed(shared_checklists.merge_checklists(runs)):
+    for each in reversed(merge_checklists(runs)):
         yield from page.heading("Checklist", each.runs if len(runs) > 1 else "")
         widest = max((display.terminal_width(line.state_text) for line in each.lines), default=0)
         for line in each.lines:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 
-from gpureport.report.model.gain_table import GainCell, GainRow, GainTable
+from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terminal_lines import Line, Page

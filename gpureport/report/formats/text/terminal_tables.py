@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
-from gpureport.report.sections.merging.plain_sections import list_comparison_sections, list_pair_sections
+from gpureport.report.sections.merging import list_comparison_sections
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
 
@@ -105,6 +105,3 @@ def comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
     """Yield what is said of steps: over all of them, then of each against the one before."""
     for section in list_comparison_sections(part):
         yield from section_lines(section, page)
-    for pair in part.links:
-        for section in list_pair_sections(pair):
-            yield from section_lines(section, page)

@@ -13,15 +13,15 @@ from gpureport.findings import Confidence
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.head import excluded_data, money_sentences
-from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.head.headlines.run_headline import RunHeadline
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, is_partly_unseen, name_loss
 from gpureport.report.sections.head.recording_doubts import describe_drivers
+from gpureport.report.sections.steps.headline import describe_certainty
+from gpureport.report.sections.steps.quality import warn_of_falls
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
+from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
 REPEAT = "Repeat every step before you rely on it."
@@ -106,12 +106,8 @@ def write_step_lead(comparison: Comparison, repetitions: str = "") -> Iterator[s
         comparison: the steps.
         repetitions: how to give runs as repetitions, where they look like it.
     """
-    warning = quality_rows.warn_of_quality(comparison)
-    headline = quality_rows.describe_quality_fall(comparison)
-    if warning and (
-        quality_rows.has_several_falls(comparison) or quality_rows.is_fall_unconfirmed(comparison) or not headline
-    ):
-        yield f"{warning[:1].upper()}{warning[1:]}."
+    if warning := warn_of_falls(comparison):
+        yield warning
     money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged(first.label, last.label)
@@ -122,7 +118,7 @@ def write_step_lead(comparison: Comparison, repetitions: str = "") -> Iterator[s
         return
     if delta is not None and delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
         yield display.clean_sentence(describe_reason(delta.reason))
-    sure = step_headline.describe_certainty(comparison)
+    sure = describe_certainty(comparison)
     if sure and left:
         yield f"{sure}; {display.lower_first(left)}."
     elif sure or left:

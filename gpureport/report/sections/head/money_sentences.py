@@ -6,8 +6,8 @@ from gpureport.comparison.chain import Comparison, find_work_contradiction
 from gpureport.comparison.figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Delta, Verdict
-from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.wording import display
 
 _NO_CURRENCY = ", no currency given"
@@ -28,7 +28,7 @@ def describe_saving(comparison: Comparison) -> str:
     if any(find_work_contradiction(run) for step in comparison.steps for run in step.runs):
         return ""
     currency = spending.currency([*first.analyses, *last.analyses])
-    scale = figure_formats.choose_cost_scale(comparison)
+    scale = Figures(comparison).cost
     size = display.money(abs(delta.difference) * scale.factor, currency)
     amount = f"{size}{_format_range(delta, scale.factor, currency)}"
     falls, named = delta.difference < 0, "" if currency else _NO_CURRENCY
@@ -84,7 +84,7 @@ def describe_start_up_cost(comparison: Comparison) -> str:
     cost = format_training_cost(comparison)
     if not share or not cost:
         return ""
-    scale = figure_formats.choose_cost_scale(comparison)
+    scale = Figures(comparison).cost
     return (
         f"The cost includes start-up and end, {display.percent(share)} of a run in {display.clean(last.label)}: at the "
         f"training rate alone it is {cost} {scale.per}, and longer runs come closer to that."
@@ -97,7 +97,7 @@ def format_training_cost(comparison: Comparison) -> str:
     cost, share = last.value(COST_PER_WORK), _share_outside_training(last)
     if not cost or share is None or share < _NOTABLE:
         return ""
-    factor = figure_formats.choose_cost_scale(comparison).factor
+    factor = Figures(comparison).cost.factor
     return display.money(cost * (1 - share) * factor, spending.currency(last.analyses))
 
 

@@ -8,9 +8,7 @@ from gpureport.comparison.figures import PER_WORK
 from gpureport.comparison.study import Study
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.comparison import step_table
 from gpureport.report.sections.head import (
-    change_notes,
     excluded_data,
     job_sentences,
     low_use_sentences,
@@ -18,6 +16,7 @@ from gpureport.report.sections.head import (
     recording_doubts,
 )
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
+from gpureport.report.sections.steps import headline, tables
 from gpureport.report.wording import display
 
 NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
@@ -46,8 +45,8 @@ def write_notes(  # noqa: PLR0913 - what notes depend on, each by name
     several = len(comparison.steps) > 1
     place = f"{display.clean(last.label)}, the last group" if study else "the last step"
     if several and not study:
-        yield from change_notes.list_other_changes(comparison)
-    yield from filter(None, (step_table.describe_left_out_runs(comparison), step_table.describe_allowance(comparison)))
+        yield from headline.list_other_changes(comparison)
+    yield from filter(None, (tables.describe_left_out_runs(comparison), tables.describe_allowance(comparison)))
     if several:
         yield from filter(None, (money_sentences.describe_start_up_cost(comparison),))
         yield from filter(None, (recording_doubts.describe_recording_order(comparison.steps),))

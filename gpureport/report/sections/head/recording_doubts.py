@@ -15,8 +15,8 @@ from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.recording import Run
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.comparison_reasons import describe_state
 from gpureport.report.wording.numbered_labels import clean_name
+from gpureport.report.wording.reasons import describe_state
 from gpureport.report.wording.work_scale import name_work
 
 _LARGE_STEP = 60.0

@@ -11,10 +11,11 @@ from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.head import Action, Verdict, VerdictCode
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head import lead, notes
-from gpureport.report.sections.head.headlines import run_headline, step_headline
+from gpureport.report.sections.head.headlines import run_headline
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.head.recording_doubts import describe_doubts
-from gpureport.report.sections.study.study_headline import code_study, describe_study
+from gpureport.report.sections.steps.headline import describe_quality_alone, describe_steps
+from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, numbered_labels
 
 _LEAD = 3
@@ -111,18 +112,17 @@ def describe_comparison(
 ) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
     """Return headline, code and lead on several steps or groups; an empty headline where nothing can be compared."""
     if study is not None:
-        sentence, details = describe_study(study, comparison)
+        sentence, code, details = describe_study(study, comparison)
         if sentence:
-            return sentence, code_study(study), details
+            return sentence, code, details
     short = _find_short_steps(comparison)
     if any(step in short for step in (comparison.steps[0], comparison.steps[-1])):
         why = describe_short_steps(comparison)
-        fallen = step_headline.describe_quality_alone(comparison)
+        fallen = describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
         return "Too short to compare: record every step for longer.", VerdictCode.STEPS_TOO_SHORT, (why,)
-    details = tuple(lead.write_step_lead(comparison, repetitions))
-    return step_headline.describe_steps(comparison), step_headline.code_steps(comparison), details
+    return *describe_steps(comparison), tuple(lead.write_step_lead(comparison, repetitions))
 
 
 def describe_short_steps(comparison: Comparison) -> str:

@@ -18,8 +18,7 @@ from gpureport.report.sections.pictures.class_names import Causes, build_segment
 from gpureport.report.sections.pictures.gpu_bars import build_gpu_bars
 from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.changes import build_change
-from gpureport.report.wording.differences.difference_wording import WHOLE_RUN_UTILISATION
+from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_change
 from gpureport.report.wording.ranges import format_interval
 
 _FIRST = "first step"

@@ -14,7 +14,7 @@ from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.sections.head.tiles.finding_tiles import list_finding_tiles
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
-from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
+from gpureport.report.sections.steps.tiles import build_step_tiles
 from gpureport.report.wording import display, terms
 
 _CANNOT, _NO_POWER = "cannot be told", "Power was not recorded"
