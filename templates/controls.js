@@ -1,5 +1,4 @@
-// Folds that links open, the button for light and dark, and tables sorted by a column. Without this script a page is
-// whole.
+// Folds that links open, the button for light and dark, tables sorted by a column. Without this script a page is whole.
 'use strict';
 const $ = selector => document.querySelector(selector);
 const all = selector => document.querySelectorAll(selector);
@@ -18,49 +17,45 @@ function followLink() {
 addEventListener('hashchange', followLink);
 if (location.hash) followLink();
 
-{
-  const scheme = $('#scheme') ?? {};
-  const system = matchMedia('(prefers-color-scheme: dark)');
-  const rules = [...document.styleSheets].flatMap(({cssRules}) => [...cssRules])
-    .filter(({media}) => media?.mediaText.includes('-scheme'))
-    .map(({media}) => ({media, text: media.mediaText}));
-  let isDark;
+// The page follows the system until the button is used.
+const system = matchMedia('(prefers-color-scheme: dark)');
+const scheme = $('#scheme');
+let isDark;
 
-  function setColours(dark) {
-    isDark = dark;
-    scheme.textContent = dark ? 'Light' : 'Dark';
-    dispatchEvent(new Event('resize'));
-  }
-
-  scheme.hidden = !rules.length;
-  // The system is followed until the button is used. Then what is asked of it becomes a width that every screen has,
-  // or none.
-  scheme.onclick = () => {
-    system.onchange = null;
-    for (const {media, text} of rules) {
-      const width = query => `(${query.includes('dark') === isDark ? 'max' : 'min'}-width:0)`;
-      media.mediaText = text.replace(/\(prefers.*?\)/g, width);
-    }
-    setColours(!isDark);
-  };
-  system.onchange = () => setColours(system.matches);
-  system.onchange();
+function setDark(dark) {
+  isDark = dark;
+  scheme.textContent = dark ? 'Light' : 'Dark';
+  dispatchEvent(new Event('resize'));
 }
 
+scheme.hidden = !CSS.supports('color: light-dark(red, red)');
+scheme.onclick = () => {
+  system.onchange = null;
+  document.documentElement.style.colorScheme = isDark ? 'light' : 'dark';
+  setDark(!isDark);
+};
+system.onchange = () => setDark(system.matches);
+system.onchange();
+
 for (const table of all('.sorted')) {
-  const [body] = table.tBodies, rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
+  const [body] = table.tBodies;
+  const rows = [...body.rows];
+  const heads = [...table.tHead.rows[0].cells];
+
+  // The largest first, names in their order; what was not recorded stays at the end.
+  function sort(head, column) {
+    const way = (head.ariaSort ?? (column || 'descending')) === 'descending' ? 1 : -1;
+    const key = row => way * (column ? row.cells[column].dataset.value ?? way * Infinity : rows.indexOf(row));
+    for (const other of heads) other.ariaSort = null;
+    head.ariaSort = way > 0 ? 'ascending' : 'descending';
+    body.append(...[...rows].sort((a, b) => key(a) - key(b)));
+  }
+
   heads.forEach((head, column) => {
     if (!head.scope) return;
     const button = document.createElement('button');
     button.append(...head.childNodes);
+    button.onclick = () => sort(head, column);
     head.append(button);
-    // The largest first, names in their order; what was not recorded stays at the end.
-    button.onclick = () => {
-      const way = (head.ariaSort ?? (column || 'descending')) === 'descending' ? 1 : -1;
-      const key = row => way * (column ? row.cells[column].dataset.value ?? way * Infinity : rows.indexOf(row));
-      for (const other of heads) other.ariaSort = null;
-      head.ariaSort = way > 0 ? 'ascending' : 'descending';
-      body.append(...[...rows].sort((a, b) => key(a) - key(b)));
-    };
   });
 }

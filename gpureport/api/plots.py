@@ -9,8 +9,7 @@ from gpureport.columns import FloatArray, integers
 from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording
 from gpureport.report.charts.palette import BUSY, CLASSES, MUTED, OTHER_CLASS, SEVERITY
-from gpureport.report.wording.figure_names import FIGURE_NAMES, name_figure
-from gpureport.report.wording.terms import class_title
+from gpureport.report.wording.terms import FIGURE_NAMES, class_title, name_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

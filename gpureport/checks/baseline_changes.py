@@ -128,12 +128,12 @@ def _widen_interval(delta: Delta) -> tuple[float, float]:
 
 
 def _repetition_margin(delta: Delta) -> float:
-    """Return how much a figure commonly changes when a run is repeated."""
     return BY_METRIC[delta.metric].margin(delta.before or 0.0)
 
 
 def _describe_basis(delta: Delta) -> Why:
-    """Return what the interval is based on."""
+    if delta.reason and delta.reason.kind is ReasonKind.DRIFT:
+        return Why("drift", describe_reason(delta.reason).removesuffix("."))
     if delta.basis == Basis.REPLICATES.value:
         return Why("replicates", check_wording.count_compared_runs(*delta.runs))
     return Why("single_runs", "one run a side; the interval is no narrower than what repeating a run commonly changes")

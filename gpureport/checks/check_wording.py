@@ -10,7 +10,7 @@ from gpureport.checks.limit import Limit, LimitError, TargetKind, parse_limit
 from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
-from gpureport.report.wording import display, figure_names, terms
+from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import format_percent_change
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER
 
@@ -235,7 +235,7 @@ def _noun(limit: Limit) -> str:
 
 def name_figure_for_one(metric: str) -> str:
     """Return a figure within a sentence, per one unit of work."""
-    return figure_names.name_for_one(terms.column_title(metric))
+    return terms.name_for_one(terms.column_title(metric))
 
 
 def _name_runs(runs: Sequence[str]) -> str:

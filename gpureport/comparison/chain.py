@@ -307,23 +307,22 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
 def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
     """Yield repeated neighbours of which all runs of one ended before the other began, the earlier first."""
     for pair in pairwise(steps):
-        earlier, later = sorted(pair, key=_find_start)
-        if min(len(step.runs) for step in pair) > 1 and _are_apart(earlier, later):
-            yield earlier, later
+        if min(len(step.runs) for step in pair) > 1 and (order := _find_order(*pair)):
+            yield order
 
 
-def _find_start(step: Step) -> int:
-    return min(run.info.started for run in step.runs)
+def _find_order(*pair: Step) -> tuple[Step, Step] | None:
+    """Return two steps, the earlier first; None where their runs overlap, or no clock is known to be theirs."""
+    earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
+    before, after = ([run.info for run in step.runs] for step in (earlier, later))
+    is_apart = max(run.ended for run in before) <= min(run.started for run in after)
+    return (earlier, later) if share_a_clock([*before, *after]) and is_apart else None
 
 
-def _are_apart(base: Step, step: Step) -> bool:
-    earlier, later = sorted((base, step), key=_find_start)
-    is_known = share_a_clock([run.info for run in (*base.runs, *step.runs)])
-    return is_known and max(run.info.ended for run in earlier.runs) <= _find_start(later)
+_DEGREES, _PART = 2.0, 0.5
+"""Degrees by which a machine must start warmer, and part of a change its clock must explain (pragmatic).
 
-
-_DEGREES, _PART = 5.0, 0.5
-"""Degrees by which a machine must start warmer, and part of a change its clock must explain (pragmatic)."""
+5 degrees let half of the null changes of a machine pass that drifts by 0.4% and a degree from run to run."""
 
 
 class Drift(NamedTuple):
@@ -335,8 +334,9 @@ class Drift(NamedTuple):
     @property
     def reason(self) -> Reason:
         """The same as what keeps a difference from a surer verdict."""
-        warmer, ratio = self.celsius[1] - self.celsius[0], self.hertz[1] / self.hertz[0]
-        return Reason(kind=ReasonKind.DRIFT, amount=warmer, least=ratio)
+        return Reason(
+            kind=ReasonKind.DRIFT, amount=self.celsius[1] - self.celsius[0], least=self.hertz[1] / self.hertz[0]
+        )
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
@@ -354,13 +354,13 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     clocks = [run.steady_mean(clock, interval) for clock in (SM_CLOCK, GRAPHICS_CLOCK) for run in runs]
     hertz = next((each for each in (clocks[: len(runs)], clocks[len(runs) :]) if min(each) > 0), None)
     other = any(read_property(base, each) != read_property(step, each) for each in ("gpu_models", "power_limit"))
-    if hertz is None or other or not _are_apart(base, step):
+    if hertz is None or other or not _find_order(base, step):
         return None
     split = len(base.runs)
     drift = Drift(*((mean(each[:split]), mean(each[split:])) for each in (celsius, hertz)))
     faster, clock = figure.better * log(found.after / found.before), log(drift.hertz[1] / drift.hertz[0])
     is_alike = faster * clock > 0 and abs(clock) >= _PART * abs(faster)
-    warmer = drift.celsius[1] - drift.celsius[0]
+    warmer = drift.reason.amount
     return drift if is_alike and abs(warmer) >= _DEGREES and warmer * clock < 0 else None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from gpureport.comparison.figures import TRAINING_RATE
 from gpureport.comparison.verdict import Verdict
 from gpureport.errors import SourceError
-from gpureport.report.formats.json.comparison_json import SCHEMA
+from gpureport.report.formats.comparison_json import SCHEMA
 
 _HINT = "write one: gpureport compare BASE NEXT --format json"
 TAG_NAMES = (

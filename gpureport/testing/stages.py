@@ -21,7 +21,7 @@ from gpureport.findings import Check
 from gpureport.importers.reading import Reading
 from gpureport.recording import Recording
 from gpureport.report import render
-from gpureport.report.formats.json import comparison_json
+from gpureport.report.formats import comparison_json
 from gpureport.settings import Settings, check_sections, read_settings
 from gpureport.store.store import Store
 

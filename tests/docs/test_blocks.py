@@ -197,7 +197,9 @@ def check_page(page: Path, folder: Path) -> None:
 
 def _mark_slow(page: Path) -> "pytest.ParameterSet":
     name = page.relative_to(ROOT).as_posix()
-    return pytest.param(page, id=name, marks=() if name == "README.md" else pytest.mark.slow)
+    return pytest.param(
+        page, id=name, marks=(pytest.mark.slow, pytest.mark.smoke) if name == "README.md" else pytest.mark.slow
+    )
 
 
 @pytest.mark.parametrize("page", [_mark_slow(page) for page in PAGES if list_blocks(page)])

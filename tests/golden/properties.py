@@ -139,6 +139,8 @@ def check_findings(made: Made) -> Iterator[str]:
     found = {(each["kind"], each["cause"]) for run in made.analysis["runs"] for each in run["findings"]}
     if len(report["rows"]) != len(found):
         yield f"{len(report['rows'])} rows of {len(found)} kinds and causes"
+    if [row for row in report["rows"] if {cards[card]["kind"] for card in row["cards"]} != {row["kind"]}]:
+        yield "a finding in the row of another kind"
     ranks = [(SEVERITIES.index(row["severity"]), -_worst_loss(row, cards)) for row in report["rows"]]
     if ranks != sorted(ranks):
         yield f"not the gravest first: {ranks}"

@@ -133,7 +133,9 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if "words" in name else ()) for name in BOMBS]
+)
 def test_what_a_small_file_stands_for_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(BOMBS[name]))

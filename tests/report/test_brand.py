@@ -3,6 +3,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.image
 import pytest
 
 from gpureport.cli.main import main
@@ -37,7 +38,7 @@ def test_page_and_pdf_carry_logo_accent_font_and_footer(folder: Path, command: s
     assert call(command, SAMPLE, "-o", "r.html", "-o", "r.pdf") == 0
     page = (folder / "r.html").read_text()
     assert b64encode(LOGO.format(w=24).encode()).decode() in page
-    assert "--link: #ff00ff" in page
+    assert "--link: light-dark(#ff00ff, " in page
     assert "Example &lt;b&gt;Ltd&lt;/b&gt;" in page
     assert pdf_reading.text(folder / "r.pdf", 1).count("Example <b>Ltd</b>") == 1
     assert 150 <= count_pixels(folder / "r.pdf", (0, 255, 0)) <= 260

@@ -24,19 +24,6 @@ WAITING = testing.recording(
 GRAVITY = ("problem", "warning", "info")
 
 
-def test_every_finding_of_a_sample_is_in_one_row_the_gravest_first() -> None:
-    for name in runs.FOLDERS:
-        page = runs.sample_page(name)
-        cards = {card["id"]: card for card in page["findings"]}
-        assert sorted(card for row in page["rows"] for card in row["cards"]) == sorted(cards), name
-        for row in page["rows"]:
-            assert {cards[card]["kind"] for card in row["cards"]} == {row["kind"]}, name
-            assert all((row["summary"], row["extent"], row["title"])), name
-        order = [GRAVITY.index(row["severity"]) for row in page["rows"] if not row["root"]]
-        assert order == sorted(order), name
-        assert not [text for text in strings(page["rows"]) if re.search(r"[{}]|\bNone\b|  ", text)], name
-
-
 def test_every_check_has_an_answer_that_leads_to_its_findings() -> None:
     for name in ("thermal_throttle", "cpu_bound", "healthy", "dmon"):
         page = runs.sample_page(name)

@@ -16,6 +16,8 @@ from tests.support.hostile import PLAIN, STEERING, TEXTS, steps_with, visible
 from tests.support.runs import ReadPage, plain, strings
 
 FORMS = ("html", "json", "md", "svg", "txt")
+QUICK = {"script", "template", "table", "link", "escape codes", "right to left", "length"}
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in TEXTS]
 
 
 @cache
@@ -36,7 +38,7 @@ def is_break(token: Token) -> bool:
     return token.type == "html_inline" and token.content == "<br>"
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_steers_and_the_text_can_be_read(name: str) -> None:
     for form in FORMS:
         shown = rendered(TEXTS[name], form)
@@ -46,7 +48,7 @@ def test_nothing_steers_and_the_text_can_be_read(name: str) -> None:
     assert any(seen in plain(text) for text in strings(json.loads(rendered(TEXTS[name], "json"))))
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_page_has_the_elements_it_has_with_plain_names(name: str) -> None:
     page, usual = ReadPage(rendered(TEXTS[name], "html")), ReadPage(rendered(PLAIN, "html"))
     assert set(page.tags) <= set(usual.tags)
@@ -59,7 +61,7 @@ def test_a_page_has_the_elements_it_has_with_plain_names(name: str) -> None:
     assert {element.tag for element in root.iter()} <= {element.tag for element in other.iter()}
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_markdown_has_the_elements_it_has_with_plain_names(name: str) -> None:
     read = [list(tokens(rendered(text, "md"))) for text in (TEXTS[name], PLAIN)]
     # the lines of a cell are the report's own, and as many whatever the name

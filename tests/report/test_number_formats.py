@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.report.wording import differences, display, ranges, scales
+from gpureport.report.wording import differences, display, scales
 
 FORMS: dict[str, tuple[Callable[..., str], dict[Any, str]]] = {
     "share": (
@@ -44,7 +44,7 @@ FORMS: dict[str, tuple[Callable[..., str], dict[Any, str]]] = {
         {0.48: "−52%", 0.99: "−1%", 1.0: "0%", 1.1: "+10%", 2.12: "+112%"},
     ),
     "times": (differences.format_times, {1.84: "1.84 times", 12.0: "12 times"}),
-    "interval": (ranges.drop_equal_ends, {"45 to 45%": "", "45 to 58%": "45 to 58%"}),
+    "interval": (display.drop_equal_ends, {"45 to 45%": "", "45 to 58%": "45 to 58%"}),
 }
 
 

@@ -33,13 +33,6 @@ def check_screen(results: Any, columns: int = 80) -> list[str]:
     return lines
 
 
-def test_every_sample_is_one_screen() -> None:
-    for name in runs.FOLDERS:
-        lines = check_screen(runs.sample(name))
-        assert any(line.startswith("FINDINGS") for line in lines), name
-        assert any("--detail full" in line for line in lines[-4:]), name
-
-
 @pytest.mark.slow
 def test_steps_and_many_gpus_are_one_screen() -> None:
     check_screen(runs.sample(*runs.CHAIN))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport import Analysis
-from gpureport.testing import Device, Verdict, Work
+from gpureport.testing import Device, Verdict, Work, check
 from tests.statistics.processes import autoregressive
 from tests.statistics.runs import IDLE, MEMORY, PER_WORK, POWER, compared, delta, document, level, made, reason
 
@@ -325,6 +325,7 @@ def test_what_one_side_did_not_record_has_no_difference() -> None:
     ("celsius", "megahertz", "verdict", "why"),
     [
         pytest.param(69, 1410, Verdict.UNCONFIRMED, "drift", id="warmer and slower"),
+        pytest.param(60, 1410, Verdict.UNCONFIRMED, "drift", id="a little warmer and slower"),
         pytest.param(57, 1410, Verdict.WORSE, "", id="as warm, as with a locked clock"),
         pytest.param(69, 1500, Verdict.WORSE, "", id="warmer, but as fast"),
     ],
@@ -342,3 +343,5 @@ def test_a_machine_that_drifted_confirms_no_change(
         runs.append(replace(run, run=replace(run.run, started=start, ended=end)))
     found = delta(compared(*runs), PER_WORK)
     assert (found.verdict, reason(found)) == (verdict, why)
+    (gate,) = check(f"change {PER_WORK} <= 5%", *runs[3:], baseline=runs[:3])
+    assert (gate.outcome.value, gate.reason_code) == ("broken", why or "replicates")

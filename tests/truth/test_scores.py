@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gpureport.testing import Severity
 from tests.truth import suite
 from tests.truth.reading import Found, found
@@ -80,6 +82,7 @@ def test_what_is_invented_costs(tmp_path: Path) -> None:
     assert {"steady-1s: idle_gap", "steady-1s: mem_leak"} <= set(scores.alarms)
 
 
+@pytest.mark.slow
 def test_every_scenario_is_written_with_its_labels(tmp_path: Path) -> None:
     """Of every kind the scorer knows; logged coarsely, none of them has a problem where nobody has to act."""
     truths = suite.write(tmp_path, [(name, 5.0) for name in suite.SCENARIOS], 1)

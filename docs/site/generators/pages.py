@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from itertools import groupby
@@ -19,7 +20,7 @@ from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IM
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.tracker import Tracker
 from gpureport.metrics import METRICS, Metric, Scope
-from gpureport.report.explain.step_guide import name_frameworks
+from gpureport.report.explanation import name_frameworks
 
 MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
 
@@ -209,14 +210,26 @@ gpureport completion fish > ~/.config/fish/completions/gpureport.fish           
 """
 
 
+_COMMON = 3
+"""Commands from which on an option that reads the same in each is described once, for all."""
+
+
 def cli_page() -> str:
-    """Return docs/reference/cli.md."""
+    """Return docs/reference/cli.md; options that several commands share stand once, at the end."""
+    taking = {
+        name: [_option_row(each) for each in command.params if isinstance(each, click.Option)]
+        for name, command in commands(gpureport, "gpureport")
+    }
+    uses = Counter(row for rows in taking.values() for row in rows)
     parts = ["# Command line\n", MADE, _CLI]
     for name, command in commands(gpureport, "gpureport"):
-        options = [_option_row(each) for each in command.params if isinstance(each, click.Option)]
+        own = [row for row in taking[name] if uses[row] < _COMMON]
+        shared = [re.findall("`[^`]+`", typed)[-1] for typed, text in taking[name] if (typed, text) not in own]
         parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
-        parts += [table(("option", "meaning"), options)] if options else []
-    return "\n".join(parts)
+        parts += [table(("option", "meaning"), own)] if own else []
+        parts += [f"[Shared options](#shared-options): {', '.join(shared)}.\n"] if shared else []
+    common = [row for row, count in uses.items() if count >= _COMMON]
+    return "\n".join([*parts, "## Shared options\n", table(("option", "meaning"), common)])
 
 
 _PYTHON = f"""# Python

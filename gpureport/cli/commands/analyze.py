@@ -54,7 +54,7 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 def _json(analysed: "analyses.AnalysedRuns", options: SourceOptions) -> str:
     """Return the analyses as JSON, with what several runs say together."""
     from gpureport.comparison.steps import build_steps  # noqa: PLC0415 - loads numpy
-    from gpureport.report.formats.json import analysis_json  # noqa: PLC0415 - as above
+    from gpureport.report.formats import analysis_json  # noqa: PLC0415 - as above
 
     several = len(analysed.runs) > 1
     measured = run_sampling.sample_runs(analysed.runs, options.tracker.throughput) if several else []

@@ -78,7 +78,7 @@ def _show(
     measured = run_sampling.sample_runs(analysed.runs, throughput)
     comparison = compared(measured, goals=analysed.goals)
     if form == "json":
-        from gpureport.report.formats.json import comparison_json  # noqa: PLC0415 - loads numpy
+        from gpureport.report.formats import comparison_json  # noqa: PLC0415 - loads numpy
 
         click.echo(comparison_json.render(comparison, by), nl=False)
     else:

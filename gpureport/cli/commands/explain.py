@@ -30,7 +30,7 @@ def explain(*, name: str | None, detail: str, config: Path | None) -> None:
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.account.selection import apply_settings  # noqa: PLC0415 - as above
-    from gpureport.report.explain import explanation  # noqa: PLC0415 - as above
+    from gpureport.report import explanation  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     report_output.print_explanation(

@@ -84,10 +84,10 @@ def print_report(content: "Report", *, full: bool = False) -> None:
 
 def print_explanation(content: "Explanation") -> None:
     """Print an explanation for people."""
-    from gpureport.report.explain import explanation_text  # noqa: PLC0415 - loads the report
+    from gpureport.report import explanation  # noqa: PLC0415 - loads the report
 
     width, colour = measure_output()
-    click.echo(explanation_text.render(content, width=width, colour=colour), nl=False)
+    click.echo(explanation.render(content, width=width, colour=colour), nl=False)
 
 
 def measure_output() -> tuple[int, bool]:

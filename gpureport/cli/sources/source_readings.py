@@ -136,7 +136,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
         SourceError: when a source is no tracker, or cannot be read.
     """
     from gpureport.importers.sources import find_store, find_tracker  # noqa: PLC0415 - loads pyarrow
-    from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
+    from gpureport.report.formats.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines, unreadable = [], 0
     for source in fetched_sources.fetch_sources(sources):

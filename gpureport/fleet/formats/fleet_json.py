@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import TypeAlias
 
 from gpureport.fleet.fleet_report import FleetReport, TimeUse
-from gpureport.report.formats.json.analysis_json import iso_time
+from gpureport.report.formats.analysis_json import iso_time
 
 SCHEMA = "gpureport.fleet/1"
 _DIGITS = 6

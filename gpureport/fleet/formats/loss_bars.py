@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.fleet.page.page_model import LossBars
-from gpureport.report.charts.vector.class_patterns import define_patterns, paint_shape
-from gpureport.report.charts.vector.vector_elements import HorizontalScale, write_document
+from gpureport.report.charts.elements import HorizontalScale, define_patterns, paint_shape, write_document
 from gpureport.report.model.pictures import TimeSegment
 
 _HEIGHT = 12.0

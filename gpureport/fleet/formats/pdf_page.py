@@ -1,15 +1,14 @@
 """The page on many runs set by typst: two pages for a meeting, and an appendix."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from gpureport.fleet.formats.loss_bars import draw_loss_bars
 from gpureport.fleet.formats.week_columns import draw_week_columns
 from gpureport.fleet.page.page_model import FleetPage
 from gpureport.fleet.page.parts.savings import HEADING
-from gpureport.report.charts.vector.class_patterns import draw_swatch
-from gpureport.report.charts.vector.spent_bars import draw_spent_bars
+from gpureport.report.charts.elements import draw_swatch
+from gpureport.report.charts.rows import draw_spent_bars
 from gpureport.report.formats import pdf_figures, typesetting
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.wording import display
@@ -51,12 +50,9 @@ def _draw_figures(page: FleetPage, files: pdf_figures.FigureWriter) -> dict[str,
     swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
     weeks = [part.weeks for part in page.parts if part.weeks]
     return {
-        "legend": [asdict(each) for each in files.write_all("legend", swatches)],
-        "spent": [
-            asdict(each)
-            for each in files.write_all("spent", draw_spent_bars(page.spent, "spent", row) if page.spent else ())
-        ],
-        "weeks": asdict(files.write("weeks", draw_week_columns(weeks[0], "weeks", whole))) if weeks else None,
+        "legend": files.write_all("legend", swatches),
+        "spent": files.write_all("spent", draw_spent_bars(page.spent, "spent", row) if page.spent else ()),
+        "weeks": files.write("weeks", draw_week_columns(weeks[0], "weeks", whole)) if weeks else None,
         "bars": {
             part.id: _write_bars(f"bars{at}-", draw_loss_bars(part.bars, f"bars{at}-", bar), files)
             for at, part in enumerate(page.parts)
@@ -67,4 +63,4 @@ def _draw_figures(page: FleetPage, files: pdf_figures.FigureWriter) -> dict[str,
 
 def _write_bars(name: str, drawn: Sequence[str], files: pdf_figures.FigureWriter) -> list[dict[str, Any] | None]:
     """Write a figure a row; None for a row without a bar."""
-    return [asdict(files.write(f"{name}{at}", svg)) if svg else None for at, svg in enumerate(drawn)]
+    return [files.write(f"{name}{at}", svg) if svg else None for at, svg in enumerate(drawn)]

@@ -5,14 +5,8 @@ from dataclasses import dataclass
 from html import escape
 
 from gpureport.fleet.page.page_model import WeekColumn
+from gpureport.report.charts.elements import NARROW, HorizontalScale, measure_text, paint, write_document
 from gpureport.report.charts.palette import BUSY, GRID, MUTED, PAPER, SEVERITY, TRACK
-from gpureport.report.charts.vector.vector_elements import (
-    NARROW,
-    HorizontalScale,
-    measure_text,
-    paint,
-    write_document,
-)
 
 _HEIGHT, _TOP, _FOOT = 110.0, 16.0, 18.0
 """Height of the highest column, and the room above and below it for text."""

@@ -3,8 +3,8 @@
 from gpureport.fleet.fleet_report import ClassTime, FleetReport
 from gpureport.fleet.page.amounts import Amounts, explain_prices, format_lost_share
 from gpureport.fleet.page.class_words import sort_losses
+from gpureport.report.charts.elements import place_ticks
 from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
-from gpureport.report.sections.pictures.axes import place_ticks
 from gpureport.report.sections.pictures.class_names import build_segments, describe_pauses, list_legend, sort_classes
 from gpureport.report.wording import display, terms
 

@@ -17,7 +17,7 @@ from gpureport.comparison.figures import (
 from gpureport.comparison.gains import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
-from gpureport.report.wording.figure_names import name_figure, per_batch
+from gpureport.report.wording.terms import name_figure, per_batch
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis

@@ -1,5 +1,5 @@
-"""Figures as SVG, drawn once for every format.
+"""Figures as SVG, drawn once for every format: a page, a PDF, and a picture in a file of its own.
 
-Imports `model`, `runs`, `wording` and matplotlib.
-A new chart of matplotlib is a module here, listed in `report_figures.py`; one written by hand goes into `vector`.
+`palette` has the colours, `elements` what every figure is made of, `rows` the figures that a page lays out itself with
+names and figures beside them, `strips` those that stand alone. Imports `model`, `runs` and `wording`.
 """

@@ -1,4 +1,4 @@
-"""Fonts of the PDF: those that matplotlib carries, so that it looks the same on every machine."""
+"""Fonts of PDF and PNG: those that matplotlib carries, so that both look the same on every machine."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -22,34 +22,22 @@ def shipped_fonts() -> tuple[Path, ...]:
     Raises:
         RenderError: when one is missing, as in a distribution's package without its fonts.
     """
-    folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
-    for name in _FILES:
-        if not (folder / name).is_file():
-            raise RenderError(
-                str(folder / name),
-                "this font of matplotlib is missing",
-                "install matplotlib with pip",
-                code="no_such_file",
-            )
-    return tuple(folder / name for name in _FILES)
+    paths = tuple(Path(mpl.get_data_path()) / "fonts" / "ttf" / name for name in _FILES)
+    for path in paths:
+        if not path.is_file():
+            what, hint = "this font of matplotlib is missing", "install matplotlib with pip"
+            raise RenderError(str(path), what, hint, code="no_such_file")
+    return paths
 
 
 def family_names(paths: Iterable[Path]) -> tuple[str, ...]:
-    """Return the names of the fonts' families, each once.
-
-    Raises:
-        RenderError: when a file is no font.
-    """
-    return tuple(dict.fromkeys(open_font(path).family_name for path in paths))
+    """Return the names of the fonts' families, each once."""
+    return tuple(dict.fromkeys(_open_font(path).family_name for path in paths))
 
 
 def drawable_characters(paths: Iterable[Path]) -> frozenset[int]:
-    """Return every character that one of the fonts can draw, as code points.
-
-    Raises:
-        RenderError: when a file is no font.
-    """
-    return frozenset[int]().union(*(open_font(path).get_charmap() for path in paths))
+    """Return every character that one of the fonts can draw, as code points."""
+    return frozenset[int]().union(*(_open_font(path).get_charmap() for path in paths))
 
 
 def find_missing_characters(text: str, drawable: frozenset[int]) -> list[int]:
@@ -64,7 +52,7 @@ def replace_missing_characters(text: str, drawable: frozenset[int]) -> str:
 
 
 @cache
-def open_font(path: Path) -> FT2Font:
+def _open_font(path: Path) -> FT2Font:
     """Return a font, read once.
 
     Raises:
@@ -73,6 +61,5 @@ def open_font(path: Path) -> FT2Font:
     try:
         return FT2Font(str(path))
     except (OSError, RuntimeError) as error:
-        raise RenderError(
-            str(path), "this font cannot be read", "replace or remove the file", code="not_a_font"
-        ) from error
+        what, hint = "this font cannot be read", "replace or remove the file"
+        raise RenderError(str(path), what, hint, code="not_a_font") from error

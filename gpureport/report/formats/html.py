@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from gpureport.findings import Outcome, Practice
 from gpureport.places import find_shipped_folder
-from gpureport.report.charts import report_figures
 from gpureport.report.formats import page_pictures, term_tooltips
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.comparison_parts import EarlierComparison
@@ -91,8 +90,6 @@ def render(
     style = pages.get_template(STYLE).render()
     samples = embedded_series.embed_series(report.timeline, detail=detail)
     script = _join_scripts(pages) if samples else ""
-    panels = report.comparison.charts if report.comparison else ()
-    drawn = report_figures.draw_report_figures(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
     template = pages.get_template(TEMPLATE)
     return template.render(
         report=report,
@@ -107,9 +104,7 @@ def render(
         samples=samples,
         index=_mark_safe(samples.index) if samples else "",
         policy=content_security_policy(style, script),
-        pictures=page_pictures.draw_page_pictures(report),
-        panels=[(chart, _mark_safe(panel)) for chart, panel in zip(panels, drawn.panels, strict=True)],
-        timelines=[(run, _mark_safe(strip)) for run, strip in zip(report.timeline, drawn.timelines, strict=True)],
+        **page_pictures.draw_page_pictures(report),
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = {
     ".html": "gpureport.report.formats.html",
-    ".json": "gpureport.report.formats.json.report_json",
+    ".json": "gpureport.report.formats.report_json",
     ".md": "gpureport.report.formats.text.markdown",
     ".pdf": "gpureport.report.formats.pdf",
     ".png": "gpureport.report.formats.picture_png",

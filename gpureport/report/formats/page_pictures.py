@@ -1,59 +1,51 @@
-"""The pictures of the open page and of its rows of findings, as SVG elements in the order that the page sets them."""
+"""The figures of a page, as templates set them: SVG elements that escape what they write."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
-from gpureport.report.charts.vector import class_patterns, signal_panels, spent_bars, use_rows
+from gpureport.report.charts.elements import draw_swatch
+from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
+from gpureport.report.charts.strips import draw_interval_chart, draw_timeline
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.report_content import Report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PagePictures:
-    """Each as one figure a row or a panel, and then one of the axis; nothing where the report has no such picture.
+def draw_page_pictures(report: Report) -> dict[str, Any]:
+    """Return the figures by the names that templates use.
 
-    Attributes:
-        legend: name and swatch of each class of GPU time that a bar shows.
-        spent: bars of GPU time.
-        use: utilisation over time.
-        worst: signals of the worst GPU.
-        histories: signals that a row of findings is seen in, by the id of the row.
+    `pictures` holds those in rows, a figure a row or a panel and then one of the axis, and those that a row of findings
+    is seen in by the id of the row; `panels` the figures of steps and `timelines` the strips of runs, each with what it
+    shows.
     """
-
-    legend: tuple[tuple[str, Markup], ...]
-    spent: tuple[Markup, ...]
-    use: tuple[Markup, ...]
-    worst: tuple[Markup, ...]
-    histories: dict[str, tuple[Markup, ...]]
-
-
-def draw_page_pictures(report: Report) -> PagePictures:
-    """Draw the pictures of a page."""
-    return PagePictures(
-        legend=draw_legend(report.spent),
-        spent=draw_spent(report.spent),
-        use=mark_safe(use_rows.draw_use_rows(report.use, "use") if report.use else ()),
-        worst=mark_safe(signal_panels.draw_signal_panels(report.worst, "worst") if report.worst else ()),
-        histories={
-            row.id: mark_safe(signal_panels.draw_signal_panels(row.history, f"history-{row.id}"))
-            for row in report.rows
-            if row.history
+    charts = report.comparison.charts if report.comparison else ()
+    return {
+        "pictures": {
+            "legend": draw_legend(report.spent),
+            "spent": draw_spent(report.spent),
+            "use": mark_safe(draw_use_rows(report.use, "use") if report.use else ()),
+            "worst": mark_safe(draw_signal_panels(report.worst) if report.worst else ()),
+            "histories": {row.id: mark_safe(draw_signal_panels(row.history)) for row in report.rows if row.history},
         },
-    )
+        "panels": list(zip(charts, mark_safe(map(draw_interval_chart, charts)), strict=True)),
+        "timelines": [
+            (run, *mark_safe([draw_timeline(run, f"run{at}") if run.strips else ""]))
+            for at, run in enumerate(report.timeline)
+        ],
+    }
 
 
 def draw_legend(spent: TimeSpent | None) -> tuple[tuple[str, Markup], ...]:
     """Draw the name and the swatch of each class that a bar shows."""
     classes = spent.legend if spent else ()
-    swatches = mark_safe(class_patterns.draw_swatch(each.key, each.label, "legend") for each in classes)
+    swatches = mark_safe(draw_swatch(each.key, each.label, "legend") for each in classes)
     return tuple(zip((each.label for each in classes), swatches, strict=True))
 
 
 def draw_spent(spent: TimeSpent | None) -> tuple[Markup, ...]:
     """Draw the bars of GPU time, and their axis."""
-    return mark_safe(spent_bars.draw_spent_bars(spent, "spent") if spent else ())
+    return mark_safe(draw_spent_bars(spent, "spent") if spent else ())
 
 
 def mark_safe(figures: Iterable[str]) -> tuple[Markup, ...]:

@@ -30,7 +30,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
             "quiet_line": report.quiet_line,
             "steps_heading": report.steps_heading,
             "shared": {name: [asdict(each) for each in said] for name, said in share_content(report).items()},
-            "figures": asdict(pdf_figures.draw_figures(report, files, full=full)),
+            "figures": pdf_figures.draw_figures(report, files, full=full),
         }
 
     ended = max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000

@@ -1,128 +1,86 @@
 """The figures of a PDF, each in a file of its own that the template names."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
-from gpureport.report.charts import fonts, report_figures, timeline_pages
-from gpureport.report.charts.vector.class_patterns import draw_swatch, find_fill
-from gpureport.report.charts.vector.signal_panels import draw_signal_panels
-from gpureport.report.charts.vector.spent_bars import draw_spent_bars
-from gpureport.report.charts.vector.use_rows import draw_use_rows
+from gpureport.report.charts import fonts
+from gpureport.report.charts.elements import draw_swatch, find_fill
+from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
+from gpureport.report.charts.strips import draw_interval_chart, draw_timeline
 from gpureport.report.model.report_content import Report
-
-_WIDTH = 680.0
-"""Width of figures for reference in points, so that their text is about as large as the text around them."""
 
 SCALE = 0.68
 """How large on paper what figures of the page are drawn with is: their letters are then as large as those around."""
 
-_ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH = 238.0, 510.0, 492.0
-"""Points on paper between labels and figures of a row, between the margins of a page, and within a box on it."""
+_ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
+"""Points between labels and figures of a row, between the margins of a page, and within a box on it."""
+
+_STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
+"""Width of strips in points, and most of them whose labels can still be read on one page."""
 
 _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
 """An element filled with the hatch of a class."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureFile:
-    """A figure in a file of its own: its size in points, and what it shows in words."""
-
-    file: str
-    width: float
-    height: float
-    alt: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureFiles:
-    """The figures of a report.
-
-    Attributes:
-        legend: samples of the classes of GPU time, in the order of the legend.
-        spent: a bar of GPU time a row, then the axis.
-        use: utilisation over time a row, then the axis.
-        worst: the panels of the worst GPU, then their axis.
-        histories: by the id of a row of findings its panels, then their axis; without `--detail full` of the first
-            row alone, which is shown opened.
-        panels: figures of every step; none without `--detail full`.
-        timelines: strips of each run, a run without GPUs has none; none without `--detail full`.
-    """
-
-    legend: tuple[FigureFile, ...]
-    spent: tuple[FigureFile, ...]
-    use: tuple[FigureFile, ...]
-    worst: tuple[FigureFile, ...]
-    histories: dict[str, tuple[FigureFile, ...]]
-    panels: tuple[FigureFile, ...] = ()
-    timelines: tuple[tuple[FigureFile, ...], ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class FigureWriter:
-    """Writes figures into a folder.
-
-    Attributes:
-        folder: where to.
-        drawable: the characters that the fonts hold.
-    """
+    """Writes figures into a folder; `drawable` are the characters that the fonts hold."""
 
     folder: Path
     drawable: frozenset[int]
 
-    def write(self, name: str, svg: str) -> FigureFile:
-        """Write a figure into a file of its own."""
+    def write(self, name: str, svg: str) -> dict[str, Any]:
+        """Write a figure into a file of its own; return the file, its size in points, and what it shows in words."""
         root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
-        width, height = root.get("viewBox", "").split()[2:]
-        document = _underlay_hatches(svg).replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+        width, height = map(float, root.get("viewBox", "").split()[2:])
+        # the plain colour of a class lies below its hatch: viewers leave white seams between its tiles
+        underlaid = _HATCHED.sub(
+            lambda found: f'{found[1]}fill="{find_fill(found[2]).colour}"{found[3]}{found[0]}', svg
+        )
+        document = underlaid.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
         text = fonts.replace_missing_characters(document, self.drawable)
         (self.folder / f"{name}.svg").write_text(text, encoding="utf-8")
-        return FigureFile(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
+        return {"file": f"{name}.svg", "width": width, "height": height, "alt": root.get("aria-label", "")}
 
-    def write_all(self, name: str, drawn: Sequence[str]) -> tuple[FigureFile, ...]:
+    def write_all(self, name: str, drawn: Iterable[str]) -> list[dict[str, Any]]:
         """Write several figures, numbered."""
-        return tuple(self.write(f"{name}{at}", svg) for at, svg in enumerate(drawn))
+        return [self.write(f"{name}{at}", svg) for at, svg in enumerate(drawn)]
 
 
-def _underlay_hatches(svg: str) -> str:
-    """Return a figure with the plain colour of a class below its hatch: viewers leave white seams between its tiles."""
-    return _HATCHED.sub(lambda found: f'{found[1]}fill="{find_fill(found[2]).colour}"{found[3]}{found[0]}', svg)
+def draw_figures(report: Report, files: FigureWriter, *, full: bool) -> dict[str, Any]:
+    """Draw the figures into files, and return them by the names that the template uses.
 
-
-def _draw_pictures(report: Report, files: FigureWriter, *, full: bool) -> FigureFiles:
-    """Draw what everybody gets: where GPU time went, use over time, the worst GPU and crops of findings."""
-    legend = report.spent.legend if report.spent else ()
-    row, page, box = (width / SCALE for width in (_ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH))
-    drawn = {each.id: each.history for each in report.rows if each.history}
-    shown = list(drawn.items()) if full else list(drawn.items())[:1]
-    swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
-    return FigureFiles(
-        legend=files.write_all("legend", swatches),
-        spent=files.write_all("spent", draw_spent_bars(report.spent, "spent", row) if report.spent else ()),
-        use=files.write_all("use", draw_use_rows(report.use, "use", row) if report.use else ()),
-        worst=files.write_all("worst", draw_signal_panels(report.worst, "worst", page) if report.worst else ()),
-        histories={name: files.write_all(name, draw_signal_panels(each, name, box)) for name, each in shown},
+    Only when `full` are there figures of steps, strips of runs, and the signals of every row of findings; otherwise
+    those of the first row that has some, which is shown opened.
+    """
+    spent, charts = report.spent, report.comparison.charts if report.comparison and full else ()
+    rows = [row for row in report.rows if row.history]
+    swatches = (
+        draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(spent.legend if spent else ())
     )
-
-
-def draw_figures(report: Report, files: FigureWriter, *, full: bool) -> FigureFiles:
-    """Draw the figures into files; those for reference only when `full`."""
-    figures = _draw_pictures(report, files, full=full)
-    if not full:
-        return figures
-    parts = [
-        (page, f"run{at}-{part}")
-        for at, run in enumerate(report.timeline)
-        for part, page in enumerate(timeline_pages.split_into_pages(run))
-    ]
-    drawn = report_figures.draw_report_figures(report, parts, _WIDTH)
-    strips_of = iter([files.write(name, svg) for (_, name), svg in zip(parts, drawn.timelines, strict=True)])
-    return replace(
-        figures,
-        panels=files.write_all("panel", drawn.panels),
-        timelines=tuple(
-            tuple(next(strips_of) for _ in timeline_pages.split_into_pages(run)) for run in report.timeline
-        ),
-    )
+    return {
+        "legend": files.write_all("legend", swatches),
+        "spent": files.write_all("spent", draw_spent_bars(spent, "spent", _ROW) if spent else ()),
+        "use": files.write_all("use", draw_use_rows(report.use, "use", _ROW) if report.use else ()),
+        "worst": files.write_all("worst", draw_signal_panels(report.worst, _PAGE) if report.worst else ()),
+        "histories": {
+            row.id: files.write_all(row.id, draw_signal_panels(row.history, _BOX))
+            for row in (rows if full else rows[:1])
+            if row.history
+        },
+        "panels": files.write_all("panel", map(draw_interval_chart, charts)),
+        "timelines": [
+            [
+                files.write(
+                    name, draw_timeline(replace(run, strips=run.strips[first:][:_STRIPS_PER_PAGE]), name, _STRIPS_WIDTH)
+                )
+                for part, first in enumerate(range(0, len(run.strips), _STRIPS_PER_PAGE))
+                for name in [f"run{at}-{part}"]
+            ]
+            for at, run in enumerate(report.timeline if full else ())
+        ],
+    }

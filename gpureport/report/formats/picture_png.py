@@ -1,41 +1,25 @@
-"""The charts of steps and the timeline alone, as a PNG file, for programs that take no SVG."""
+"""The figures of a report below each other, as a PNG file, for programs that take no SVG."""
 
-import warnings
-from io import BytesIO
+import typst
 
-import numpy as np
-import numpy.typing as npt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.image import imsave
-
-from gpureport.report.charts import canvas, light_colours, report_pictures
-from gpureport.report.charts.palette import LIGHT_TEXT
+from gpureport.report.charts import fonts
+from gpureport.report.formats import picture_svg
 from gpureport.report.model.report_content import Report
 
-_DPI = 144
+_SOURCE = b'#set page(width: auto, height: auto, margin: 0pt)\n#image("picture.svg", width: 900pt)'
+_DPI = 144.0
 """Two pixels a point."""
 
 
 def render(report: Report) -> bytes:
-    """Return the charts of steps and the timeline of every run, one below the other, on white."""
-    rows = [_rasterise(picture.figure) for picture in report_pictures.draw_report_pictures(report)]
-    about = {"Software": f"gpureport {report.version}", "Title": report.title}
-    stream = BytesIO()
-    imsave(stream, np.vstack(rows), format="png", dpi=_DPI, metadata=about)
-    return stream.getvalue()
-
-
-def _rasterise(figure: Figure) -> npt.NDArray[np.uint8]:
-    """Return a figure as pixels (height, width, 4)."""
-    pixels = FigureCanvasAgg(figure)
-    figure.set_dpi(_DPI)
-    figure.patch.set(visible=True, facecolor=LIGHT_TEXT)
-    with warnings.catch_warnings(), canvas.chart_settings():
-        # a letter that no installed font has is drawn as an empty box
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        # what an axis consists of is there only once it was laid out
-        figure.draw_without_rendering()
-        light_colours.apply_light_colours(figure)
-        pixels.draw()  # type: ignore[no-untyped-call]  # matplotlib's canvas has no types
-    return np.asarray(pixels.buffer_rgba()).copy()  # type: ignore[no-untyped-call]  # as above
+    """Return the picture, drawn by typst from that of an SVG file."""
+    paths = fonts.shipped_fonts()
+    svg = fonts.replace_missing_characters(picture_svg.render(report), fonts.drawable_characters(paths))
+    content: bytes = typst.compile(
+        {"main.typ": _SOURCE, "picture.svg": svg.encode()},
+        format="png",
+        ppi=_DPI,
+        font_paths=[paths[0].parent],
+        ignore_system_fonts=True,
+    )
+    return content

@@ -95,10 +95,8 @@ def _choose_date(ended: int) -> int:
 def _copy_inputs(folder: Path, brand: Brand, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
     source = find_shipped_folder("templates")
-    for path in (*source.glob("*.typ"), *source.glob("sections/*.typ")):
-        target = folder / path.relative_to(source)
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, target)
+    for path in source.glob("*.typ"):
+        shutil.copyfile(path, folder / path.name)
     if brand.logo:
         shutil.copyfile(brand.logo, folder / _logo_name(brand))
     (folder / _FONTS).mkdir()

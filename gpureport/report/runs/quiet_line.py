@@ -5,7 +5,7 @@ from datetime import datetime
 
 from gpureport.report.runs.report_run import ReportRun, convert_to_local_time, format_gpu_models
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_range
+from gpureport.report.wording.display import format_range
 from gpureport.report.wording.work_scale import name_work
 
 TIMES = "\N{MULTIPLICATION SIGN}"

@@ -7,9 +7,8 @@ from typing import Any
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
 from gpureport.recording import Run
-from gpureport.report.charts import plotted_metrics
+from gpureport.report.charts import elements, plotted_metrics
 from gpureport.report.charts.plotted_metrics import PlottedMetric
-from gpureport.report.charts.vector import class_patterns
 from gpureport.report.model.time_charts import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.samples.quantisation import CodeScale
@@ -36,7 +35,7 @@ def describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
     longest = max(len(display.shorten_middle(strip.label, _LABEL)) for run in runs for strip in run.strips)
     interval = min(run.recording.run.interval or 1.0 for run in runs)
     classes = sorted({stretch.key for run in runs for strip in run.strips for stretch in strip.band})
-    colours = {key: class_patterns.find_fill(key).colour for key in classes}
+    colours = {key: elements.find_fill(key).colour for key in classes}
     return {
         "classes": colours,
         "axis": axis,

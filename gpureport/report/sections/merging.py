@@ -18,7 +18,7 @@ from gpureport.report.model.report_content import (
 )
 from gpureport.report.model.shapes import EMPTY, HEADING, Cell, Fact, ReportSection, Table
 from gpureport.report.wording import display, numbered_labels
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -10,7 +10,7 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS, format_integer
 from gpureport.report.model.head import Change
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.scales import NUMBERS, Scale
 from gpureport.report.wording.words import WORDS, say

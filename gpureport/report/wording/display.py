@@ -16,14 +16,13 @@ from gpureport.number_format import MINUS
 NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
 
-_HOUR = 3600
-_MINUTE = 60
-_ROUGH = 600
+_HOUR, _MINUTE, _ROUGH = 3600, 60, 600
 _TIMES = 2
 """Ratio from which it reads better as times than as per cent."""
-
 _HEADLINE = 140
 """Letters above which only the first sentence of a verdict is a headline."""
+_LARGER = 1000
+"""Number above which the larger unit of a range reads better."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(
@@ -31,14 +30,17 @@ _UNIT_AFTER_NUMBER = re.compile(
 )
 _SENTENCE = re.compile(r"\. (?=[A-Z])")
 """Where a sentence ends and the next begins: a name may hold `1. one`."""
-
+_NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
+"""A number and its unit; a length of two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+Show = Callable[[float], str]
+"""What prints a value with its unit."""
 
 
 def clean(text: str) -> str:
     """Return text from a log or a person without escape codes, control characters and line breaks."""
-    bare = _ESCAPES.sub("", text)
-    spaced = " ".join(bare.split())
+    spaced = " ".join(_ESCAPES.sub("", text).split())
     # printable text has none of the characters left out below, which take long to look at one by one
     if spaced.isprintable():
         return spaced
@@ -117,18 +119,7 @@ def join_words(words: list[str] | tuple[str, ...]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
 
 
-def _keep_together(text: str) -> str:
-    return text.replace(" ", GAP)
-
-
-def integer(value: float) -> str:
-    """Return a whole number with commas between thousands: `1,372`."""
-    return number_format.format_integer(value)
-
-
-def number(value: float) -> str:
-    """Return a number with three significant figures and no exponent."""
-    return number_format.format_number(value)
+integer, number, signed = number_format.format_integer, number_format.format_number, number_format.format_signed
 
 
 def percent(ratio: float, *, finely: bool = False) -> str:
@@ -137,11 +128,11 @@ def percent(ratio: float, *, finely: bool = False) -> str:
     fine = 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     if not fine or abs(value) < 1:
         return number_format.format_percent(ratio)
-    text = number_format.format_integer(value) if round(abs(value), 1) == 100 else f"{value:.1f}"  # noqa: PLR2004 - per cent
+    text = integer(value) if round(abs(value), 1) == 100 else f"{value:.1f}"  # noqa: PLR2004 - per cent
     return f"{text.replace('-', MINUS)}%"
 
 
-def percent_formatter(ratios: Iterable[float | None]) -> Callable[[float], str]:
+def percent_formatter(ratios: Iterable[float | None]) -> Show:
     """Return what prints shares that stand together: with a decimal in all of them where one has it."""
     texts = [percent(ratio) for ratio in ratios if ratio is not None]
     return partial(percent, finely=True) if any("." in text for text in texts) else percent
@@ -152,20 +143,24 @@ def percentage_points(ratio: float) -> str:
     return f"{number_format.add_sign(f'{ratio * 100:.1f}')}{GAP}points"
 
 
-def signed(value: float) -> str:
-    """Return a number with its sign; zero has none."""
-    return number_format.format_signed(value)
-
-
 def elapsed(seconds: float) -> str:
     """Return a position in time since the start as h:min:s."""
     whole = round(seconds)
     return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02d}:{whole % _MINUTE:02d}"
 
 
-def duration(seconds: float) -> str:
-    """Return a length of time in its two largest units: `1 min 37 s`; a position is what `elapsed` prints."""
-    return _keep_together(number_format.format_duration(seconds))
+def _keep_together(show: Show) -> Show:
+    """Return what prints a value as `show` does, never on two lines."""
+    return lambda value: show(value).replace(" ", GAP)
+
+
+duration = _keep_together(number_format.format_duration)
+gpu_time = _keep_together(number_format.format_gpu_time)
+memory = _keep_together(number_format.format_memory)
+clock = _keep_together(number_format.format_clock)
+energy = _keep_together(number_format.format_energy)
+mass = _keep_together(partial(number_format.format_scaled, units=number_format.MASS))
+throughput = _keep_together(partial(number_format.format_scaled, units=number_format.THROUGHPUT))
 
 
 def duration_below(seconds: float, limit: float) -> str:
@@ -180,44 +175,14 @@ def rough_duration(seconds: float) -> str:
     return duration(_MINUTE * round(seconds / _MINUTE) if seconds >= _ROUGH else seconds)
 
 
-def gpu_time(seconds: float) -> str:
-    """Return GPU-seconds in GPU-s, GPU-min or GPU-h."""
-    return _keep_together(number_format.format_gpu_time(seconds))
-
-
-def memory(size: float) -> str:
-    """Return bytes in GiB with one decimal, or in whole MiB below one GiB."""
-    return _keep_together(number_format.format_memory(size))
-
-
-def throughput(rate: float) -> str:
-    """Return bytes a second in GB/s, MB/s, kB/s or B/s, as links are rated."""
-    return _keep_together(number_format.format_scaled(rate, number_format.THROUGHPUT))
-
-
-def clock(hertz: float) -> str:
-    """Return a clock in MHz."""
-    return _keep_together(number_format.format_clock(hertz))
-
-
 def power(watts: float) -> str:
     """Return a power in watts."""
     return f"{number(watts)}{GAP}W"
 
 
-def energy(joules: float) -> str:
-    """Return an energy in mWh, Wh, kWh or MWh."""
-    return _keep_together(number_format.format_energy(joules))
-
-
-def mass(grams: float) -> str:
-    """Return a mass in mg, g, kg or t."""
-    return _keep_together(number_format.format_scaled(grams, number_format.MASS))
-
-
 def money(amount: float, currency: str = "") -> str:
     """Return an amount of money with the sign or the code of its currency, where one is given."""
-    return _keep_together(number_format.format_money(amount, clean(currency)))
+    return number_format.format_money(amount, clean(currency)).replace(" ", GAP)
 
 
 def temperature(celsius: float) -> str:
@@ -225,7 +190,7 @@ def temperature(celsius: float) -> str:
     return f"{celsius:.1f}".replace("-", MINUS).removesuffix(".0") + f"{GAP}°C"
 
 
-_UNITS: dict[str, Callable[[float], str]] = {
+_UNITS: dict[str, Show] = {
     "1": percent,
     "s": duration,
     "Cel": temperature,
@@ -236,8 +201,6 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "J": energy,
     "g": mass,
 }
-
-
 _COUNTED = ("", "rows", "cores")
 """Units of what is counted: a whole number of it has no decimals."""
 
@@ -246,16 +209,45 @@ def quantity(value: float | None, unit: str) -> str:
     """Return a value of a base unit in the unit people use for it."""
     if value is None or math.isnan(value):
         return NOT_RECORDED
-    shown = _UNITS.get(unit)
     if unit in _COUNTED and value == round(value):
         return f"{integer(value)}{GAP}{clean(unit).removesuffix('s' if value == 1 else '')}".rstrip()
     if unit == "1" and abs(value) >= _TIMES:
         text = f"{number(value)}{GAP}times"
     else:
-        text = shown(value) if shown else f"{number(value)}{GAP}{clean(unit)}".rstrip()
+        text = _UNITS[unit](value) if unit in _UNITS else f"{number(value)}{GAP}{clean(unit)}".rstrip()
     return text.replace(f".0{GAP}", GAP).replace(".0%", "%")
 
 
-def or_not_recorded(value: float | None, shown: Callable[[float], str]) -> str:
+def or_not_recorded(value: float | None, shown: Show) -> str:
     """Return the value as `shown` prints it, or that it was not recorded."""
     return NOT_RECORDED if value is None or math.isnan(value) else shown(value)
+
+
+def format_range(values: Iterable[float], show: Show) -> str:
+    """Return the least and the most of some values, the unit said once; a single text where both print the same."""
+    known = list(values)
+    least, most = show(min(known)), show(max(known))
+    low, high = _NUMBER.fullmatch(least), _NUMBER.fullmatch(most)
+    if least == most:
+        return most
+    return f"{low[1]} to {most}" if low and high and low[2] == high[2] else f"{least} to {most}"
+
+
+def format_gpu_time_range(seconds: Iterable[float]) -> str:
+    """Return the least and the most of GPU time, both in the unit of the least: `55.3 to 67.2 GPU-s`."""
+    known = list(seconds)
+    units = [number_format.choose_unit(pick(known), number_format.GPU_TIME) for pick in (min, max)]
+    name, size = units[0] if max(known) / units[0][1] < _LARGER else units[1]
+    return format_range(known, lambda each: f"{number(each / size)}{GAP}{name}")
+
+
+def format_interval(ends: tuple[float, float], show: Show, unit: str = "") -> str:
+    """Return both ends of an interval, the unit said once; empty where both print the same: the figure says it all."""
+    low, high = map(show, ends)
+    return "" if low == high else f"{low} to {high}{unit}"
+
+
+def drop_equal_ends(interval: str) -> str:
+    """Return an interval in words; empty where both ends read alike, for then the figure says it all."""
+    low, _, high = interval.partition(" to ")
+    return "" if high.removesuffix("%").removesuffix(" times").partition(GAP)[0] == low else interval

@@ -1,15 +1,26 @@
-"""Names of runs in a sentence; consecutive numbers as a range."""
+"""Names of runs in a sentence, consecutive numbers as a range, and statements that several runs have in common."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from gpureport.report.wording import display
 
+Key = TypeVar("Key", bound=Hashable)
+Holder = TypeVar("Holder")
+
 _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
-
 _LONGEST = 48
 """Most characters of a name in a sentence that must not be cut."""
+
+
+def group_holders(pairs: Iterable[tuple[Key, Holder]]) -> dict[Key, list[Holder]]:
+    """Return for each fact the runs, steps or figures that it holds for, all in the order in which they come."""
+    groups: dict[Key, list[Holder]] = {}
+    for key, holder in pairs:
+        groups.setdefault(key, []).append(holder)
+    return groups
 
 
 def clean_name(name: str) -> str:
@@ -18,33 +29,17 @@ def clean_name(name: str) -> str:
 
 
 def list_labels(labels: Sequence[str]) -> str:
-    """Return names as a list in a sentence: `a/1 to /3 and b`."""
-    return display.join_words(list(_label_ranges(labels)))
-
-
-def _label_ranges(labels: Sequence[str]) -> Iterator[str]:
-    """Yield labels, those that are numbered one after the other as `name/1 to /3`."""
-    rest = list(labels)
-    while rest:
-        count = _consecutive(rest)
-        first, last = rest[0], rest[count - 1]
-        yield first if count == 1 else f"{first} to {_ending(last)}"
-        rest = rest[count:]
-
-
-def _consecutive(labels: Sequence[str]) -> int:
-    """Return how many labels at the beginning differ by a number that goes up by one."""
-    count = 1
-    while count < len(labels) and _follows(labels[count - 1], labels[count]):
-        count += 1
-    return count
+    """Return names as a list in a sentence, those numbered one after the other as a range: `a/1 to /3 and b`."""
+    ranges: list[list[str]] = []
+    for label in labels:
+        if ranges and _follows(ranges[-1][-1], label):
+            ranges[-1].append(label)
+        else:
+            ranges.append([label])
+    texts = [first if not rest else f"{first} to {_ENDING.findall(rest[-1])[-1]}" for first, *rest in ranges]
+    return display.join_words(texts)
 
 
 def _follows(before: str, after: str) -> bool:
     one, other = _NUMBERED.fullmatch(before), _NUMBERED.fullmatch(after)
     return bool(one and other and one[1] == other[1] and int(other[2]) == int(one[2]) + 1)
-
-
-def _ending(label: str) -> str:
-    """Return the number of a label, with the stroke before it."""
-    return str(_ENDING.findall(label)[-1])

@@ -8,7 +8,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.findings.assessed import STATES
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_range
+from gpureport.report.wording.display import format_range
 
 _SLOWING_KINDS = {"thermal_throttle", "hw_throttle"}
 _LINE = 90

@@ -31,7 +31,7 @@ from gpureport.report.sections.findings.words import (
 )
 from gpureport.report.sections.head import low_use_sentences
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5

@@ -15,7 +15,7 @@ from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine
 from gpureport.report.runs.drawn_gpus import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 _NOTHING = "No check could be made with this data."
 _FEW = 4

@@ -12,7 +12,7 @@ from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, Findin
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings.found import Found, gather, rank
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 
 _OPEN = "open"
 _LISTED = 100

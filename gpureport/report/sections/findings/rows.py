@@ -13,7 +13,7 @@ from gpureport.report.sections.findings.found import Found, gather
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
 from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_gpu_time_range, format_range
+from gpureport.report.wording.display import format_gpu_time_range, format_range
 
 _NAMED = 3
 """Steps that are named one by one."""

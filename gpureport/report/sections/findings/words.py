@@ -18,7 +18,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.head.low_use_sentences import describe_computing_mid_job, measure_computing_ratio_mid_job
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_gpu_time_range, format_range
+from gpureport.report.wording.display import format_gpu_time_range, format_range
 
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"

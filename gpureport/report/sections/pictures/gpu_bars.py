@@ -6,10 +6,10 @@ from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
 from gpureport.comparison.gains import measure_excessive_short_pauses
+from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.class_names import (
     Causes,
     build_segments,

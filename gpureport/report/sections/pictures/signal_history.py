@@ -8,9 +8,9 @@ from gpureport.analysis.series.device_series import build_device_series
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
+from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import SignalHistory, SignalPanel
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.panel_series import PanelSeries, build_panel
 from gpureport.report.sections.pictures.signals import UTILISATION, choose_signals, describe_time, find_alarming_signal
 from gpureport.report.wording import display, terms

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import PER_WORK
-from gpureport.report.wording.figure_names import PER_RUN, name_figure
+from gpureport.report.wording.terms import PER_RUN, name_figure
 from gpureport.report.wording.work_scale import name_work
 
 _MOST = 10_000.0

@@ -9,17 +9,17 @@ from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, count_jobs, fi
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
+from gpureport.report.charts.elements import place_ticks
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures.axes import place_ticks
 from gpureport.report.sections.pictures.class_names import Causes, build_segments, describe_pauses, list_legend
 from gpureport.report.sections.pictures.gpu_bars import build_gpu_bars
 from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_change
-from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.display import format_interval
 
 _FIRST = "first step"
 _INTERVAL = "Line below the end of a bar: 95% interval."

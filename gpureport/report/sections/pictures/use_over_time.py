@@ -10,11 +10,11 @@ from gpureport.columns import FloatArray
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import count_jobs
 from gpureport.comparison.steps import Step
+from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import UseOverTime, UseRow
 from gpureport.report.runs.bucket_means import CumulativeSums, accumulate
 from gpureport.report.runs.class_history import ClassHistory
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.time_spent import choose_steps
 from gpureport.report.wording import display
 

@@ -23,7 +23,7 @@ from gpureport.report.sections.head.loss_sentence import describe_short_pauses, 
 from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.sections.steps.quality import name_metric
 from gpureport.report.wording import differences, display, terms
-from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_memory_reason
 from gpureport.report.wording.words import say
 

@@ -16,7 +16,7 @@ from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.sections.steps.tables import cut_interval, explain_missing_utilisation
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import ONCE_SETTLED
-from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.words import say
 from gpureport.report.wording.work_scale import name_work
 

@@ -20,9 +20,9 @@ from gpureport.comparison.verdict import Delta
 from gpureport.comparison.work import STEP_COUNTER
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work
-from gpureport.report.wording import display, figure_names, scales, work_scale
+from gpureport.report.wording import display, scales, terms, work_scale
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat
-from gpureport.report.wording.figure_names import name_figure
+from gpureport.report.wording.terms import name_figure
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
 _BRIEF = 36.0
@@ -98,7 +98,7 @@ class Figures:
         steps = steps or self.comparison.steps
         units = {step.work_unit for step in steps if step.work_unit}
         unit = units.pop() if len(units) == 1 else None
-        per, scale = figure_names.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
+        per, scale = terms.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
         if metric == COST_PER_WORK:
             batch = work_scale.choose_work_scale(self.values(COST_PER_WORK), unit)
             currency = display.clean(spending.currency(list_analyses(steps)))

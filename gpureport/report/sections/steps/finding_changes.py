@@ -8,7 +8,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.cards import count_findings
 from gpureport.report.sections.findings.found import Found, Part
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.grouping import group_holders
+from gpureport.report.wording.numbered_labels import group_holders
 from gpureport.report.wording.reasons import describe_unknown_change
 from gpureport.report.wording.words import say
 

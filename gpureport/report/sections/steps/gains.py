@@ -18,7 +18,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.steps import across, quality
 from gpureport.report.sections.steps.figures import Figures, describe_training_source
 from gpureport.report.wording import differences, display, terms
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
 from gpureport.report.wording.words import WORDS, say
 

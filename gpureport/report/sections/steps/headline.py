@@ -17,9 +17,9 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
 from gpureport.report.wording import differences, display
-from gpureport.report.wording.figure_names import name_one
+from gpureport.report.wording.terms import name_one
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.words import say
 

@@ -26,7 +26,7 @@ from gpureport.report.sections.steps import finding_changes, quality
 from gpureport.report.sections.steps.figures import ENERGY, PAIR_FIGURES, Figures, list_price_notes
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import FigureFormat
-from gpureport.report.wording.figure_names import FIGURE_NAMES
+from gpureport.report.wording.terms import FIGURE_NAMES
 from gpureport.report.wording.reasons import (
     SINGLE_RUN_SCATTER,
     describe_check,

@@ -17,7 +17,7 @@ from gpureport.report.sections.steps.quality import format_pair, name_metric, na
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.ranges import drop_equal_ends
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.words import WORDS, say
 
 _METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}

@@ -23,7 +23,7 @@ from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, MEMORY, POWER, Figures, list_price_notes
 from gpureport.report.wording import differences, display, numbered_labels
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change
-from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_left_out
 from gpureport.report.wording.words import WORDS, say
 

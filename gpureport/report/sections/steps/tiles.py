@@ -11,7 +11,7 @@ from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
 from gpureport.report.wording import differences, display, work_scale
 from gpureport.report.wording.differences import build_change, build_plain_change
-from gpureport.report.wording.figure_names import name_figure
+from gpureport.report.wording.terms import name_figure
 from gpureport.report.wording.scales import split_common_unit
 from gpureport.report.wording.words import say
 

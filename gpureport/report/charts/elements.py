@@ -1,0 +1,319 @@
+"""Elements of SVG: across in per cent on a page, so that a figure fits any width; in points on paper and in pictures.
+
+Nothing is stretched: heights, text, lines and hatches are in points either way. No element has a style attribute,
+which a content security policy may forbid, and ids begin with a prefix of their own. Two classes are for the style
+sheet of a page: `wide-only` marks text that fits on a wide page alone, `narrow-only` the shorter text in its place.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+
+from gpureport.columns import FloatArray
+from gpureport.report.charts.palette import CLASSES, GRID, INK, MUTED, OTHER_CLASS, ClassFill, Colour
+from gpureport.report.model.pictures import Tick
+from gpureport.report.wording import display
+
+WIDE, NARROW = 490.0, 320.0
+"""Least points that a figure in a row is wide on a page of full width, and on any narrower one."""
+
+TEXT = 11.0
+"""Size of text in figures, in points."""
+
+_BOLD, _REGULAR = 0.68, 0.56
+"""Mean width of a letter, as a part of its size."""
+
+_GAP = 4.0
+"""Least points between two labels of an axis."""
+
+_AXIS_HEIGHT = 16.0
+WIDE_ONLY = ' class="wide-only"'
+_FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
+"""Fonts of every figure: those of the page, and on paper the one that is embedded."""
+
+_TILES = {
+    "////": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5", 1.4),
+    "//": (8, "M-1 1L1 -1M0 8L8 0M7 9L9 7", 0.8),
+    "\\\\": (6, "M-1 5L1 7M0 0L6 6M5 -1L7 1", 0.9),
+    "\\\\\\\\": (6, "M-1 5L1 7M0 0L6 6M5 -1L7 1", 1.6),
+    "||": (5, "M2.5 0V5", 1.2),
+    "--": (4, "M0 2H4", 0.9),
+    "xx": (6, "M0 0L6 6M0 6L6 0", 0.9),
+    "..": (5, "M1.5 2.5h1.6", 1.6),
+    "oo": (6, "M2 3h2.2", 2.2),
+    "//--": (6, "M0 6L6 0M0 3H6", 0.8),
+}
+"""Side of the tile of each hatch, its path, and the thickness of its lines."""
+
+_MOST_TICKS, _MOST_TIMES = 6, 7
+_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
+"""Round lengths of time."""
+
+_UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
+"""Name of each unit of time, its length, and the length of the axis from which it is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HorizontalScale:
+    """Where values lie across a figure that begins at `start` and ends at `end`; `width` is None on a page."""
+
+    start: float
+    end: float
+    width: float | None
+
+    def share(self, value: float) -> float:
+        """Return how far across a value lies, from 0 to 1."""
+        return (value - self.start) / (self.end - self.start) if self.end > self.start else 0.0
+
+    def position(self, value: float) -> str:
+        """Return a value as a coordinate."""
+        return self._format(self.share(value))
+
+    def length(self, value: float) -> str:
+        """Return a difference of values as a length."""
+        return self._format(self.share(self.start + value))
+
+    def _format(self, share: float) -> str:
+        return f"{shorten_number(share * 100)}%" if self.width is None else shorten_number(share * self.width)
+
+    def holds_text(self, text: str, length: float, width: float | None = None) -> bool:
+        """Return whether text fits into a length of values, on a page of a width where the figure has none."""
+        points = self.share(self.start + length) * (self.width or width or WIDE)
+        return measure_text(text) + 6 <= points
+
+    def place(self, value: float, drawn: str, attributes: str = "") -> str:
+        """Return elements drawn around 0 as they stand at a value."""
+        if self.width is None:
+            # the style sheet of a page may say how every svg is displayed, so attributes stand at a group
+            return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
+        return f'<g transform="translate({self.position(value)} 0)"{attributes}>{drawn}</g>'
+
+
+def measure_text(words: str) -> float:
+    """Return the width of bold text at most, in points."""
+    return len(words) * TEXT * _BOLD
+
+
+def shorten_number(value: float, decimals: int = 2) -> str:
+    """Return a coordinate without needless digits."""
+    text = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
+    return "0" if text in {"", "-0"} else text
+
+
+def _n(value: float) -> str:
+    return shorten_number(float(value), 1)
+
+
+def paint(role: str, colour: Colour) -> str:
+    """Return the attributes that fill (`fill`) or draw (`stroke`) something in a colour of the palette."""
+    return f'{role}="{colour.fixed}"' + (f' class="{role[0]}-{colour.css}"' if colour.css else "")
+
+
+def box(x: float, y: float, width: float, height: float) -> str:
+    """Return the tag of a rectangle without its fill, as `paint_shape` takes it."""
+    return f'rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
+
+
+def rect(x: float, y: float, width: float, height: float, look: str) -> str:
+    """Return a rectangle; `look` are the attributes of its fill."""
+    return f"<{box(x, y, width, height)} {look}/>"
+
+
+def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
+    """Return a line."""
+    return f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" {look}/>'
+
+
+def text(  # noqa: PLR0913 - where, what, how
+    x: float, y: float, words: str, colour: Colour = INK, *, size: float = TEXT, anchor: str = "", bold: bool = False
+) -> str:
+    """Return text on a base line."""
+    where = f' text-anchor="{anchor}"' if anchor else ""
+    weight = ' font-weight="600"' if bold else ""
+    look = f'font-size="{size:g}"{where}{weight} {paint("fill", colour)}'
+    return f'<text x="{_n(x)}" y="{_n(y)}" {look}>{escape(words)}</text>'
+
+
+def boxes(spans: Iterable[tuple[float, float]], y: float, height: float) -> str:
+    """Return the path of rectangles of one height, from left to right."""
+    return "".join(f"M{_n(left)} {_n(y)}H{_n(right)}v{_n(height)}H{_n(left)}z" for left, right in spans)
+
+
+def write_document(body: Iterable[str], *, width: float | None, height: float, label: str) -> str:
+    """Return a figure: as wide as its surroundings where `width` is None; `label` says in words what it shows."""
+    size = (
+        f'width="100%" height="{height:g}"'
+        if width is None
+        else f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    )
+    return (
+        f'<svg {size} role="img" aria-label="{escape(label)}" font-family="{_FONTS}" font-size="{TEXT:g}" '
+        f'fill="none">{"".join(body)}</svg>'
+    )
+
+
+def find_fill(key: str) -> ClassFill:
+    """Return the fill of a class of GPU time."""
+    return CLASSES.get(key, OTHER_CLASS)
+
+
+def define_patterns(keys: Collection[str], prefix: str) -> str:
+    """Return the hatches that some classes need; `prefix` begins their ids."""
+    tiles = "".join(_write_pattern(key, prefix) for key in dict.fromkeys(keys) if find_fill(key).hatch)
+    return f"<defs>{tiles}</defs>" if tiles else ""
+
+
+def _write_pattern(key: str, prefix: str) -> str:
+    fill = find_fill(key)
+    side, path, thickness = _TILES[fill.hatch]
+    ink = f'stroke="{fill.text}" stroke-width="{thickness:g}" stroke-opacity=".4"'
+    return (
+        f'<pattern id="{prefix}-{key}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
+        f'<path d="{path}" {ink}/></pattern>'
+    )
+
+
+def paint_shape(key: str, prefix: str, shape: str) -> str:
+    """Return a shape (`rect x="0" width="9"`) in the fill of a class: its ground, and the hatch upon it."""
+    fill = find_fill(key)
+    hatch = f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else ""
+    return f'<{shape} fill="{fill.colour}"/>{hatch}'
+
+
+def draw_swatch(key: str, label: str, prefix: str) -> str:
+    """Return a sample of the fill of a class, for a legend."""
+    drawn = [define_patterns([key], prefix), paint_shape(key, prefix, 'rect width="16" height="10" rx="2"')]
+    return write_document(drawn, width=16, height=10, label=label)
+
+
+def place_ticks(end: float, unit: str) -> tuple[Tick, ...]:
+    """Return round ticks of an axis that begins at zero; the first one names the unit."""
+    if not 0 < end < math.inf:
+        return ()
+    power = 10.0 ** math.floor(math.log10(end / _MOST_TICKS))
+    step = next(size * power for size in (1, 2, 5, 10) if end / (size * power) <= _MOST_TICKS)
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    ticks = [step * count for count in range(int(end / step * (1 + 1e-9)) + 1)]
+    return tuple(
+        Tick(at=at, text=f"{at:,.{decimals}f}" if place else f"0{display.GAP}{unit}") for place, at in enumerate(ticks)
+    )
+
+
+def place_time_ticks(start: float, end: float) -> tuple[Tick, ...]:
+    """Return ticks at round times of an axis of seconds: `0 s`, `30 s`, `1 h`."""
+    if not start < end < math.inf:
+        return ()
+    days = _SECONDS[-1] * math.ceil((end - start) / _SECONDS[-1] / _MOST_TIMES)
+    step = next((size for size in _SECONDS if (end - start) / size <= _MOST_TIMES), days)
+    unit, size = next((name, size) for name, size, least in _UNITS if end >= least)
+    times = range(math.ceil(start / step - 1e-9) * step, int(end * (1 + 1e-9)) + 1, step)
+    numbers = (f"{at / size:,.2f}".rstrip("0").rstrip(".") for at in times)
+    return tuple(
+        Tick(at=float(at), text=f"{number}{display.GAP}{unit}") for at, number in zip(times, numbers, strict=True)
+    )
+
+
+def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> str:
+    """Return a line down the figure at each tick."""
+    lines = (
+        f'<line x1="{(at := scale.position(tick.at))}" x2="{at}" y1="0" y2="{height:g}"/>'
+        for tick in ticks
+        if scale.start <= tick.at <= scale.end
+    )
+    return f"<g {paint('stroke', GRID)}>{''.join(lines)}</g>"
+
+
+def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
+    """Return the labels of an axis as a figure of its own."""
+    inside = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
+    shown = _thin_ticks(inside, scale, scale.width or WIDE)
+    narrow = _thin_ticks(shown, scale, scale.width or NARROW)
+    texts = "".join(
+        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_choose_anchor(tick, scale)}"'
+        f"{'' if tick in narrow else WIDE_ONLY}>{escape(tick.text)}</text>"
+        for tick in shown
+    )
+    label = f"Axis: {', '.join(tick.text for tick in shown)}"
+    body = f"<g {paint('fill', MUTED)}>{texts}</g>"
+    return write_document([body], width=scale.width, height=_AXIS_HEIGHT, label=label)
+
+
+def _thin_ticks(ticks: Sequence[Tick], scale: HorizontalScale, width: float) -> Sequence[Tick]:
+    """Return all ticks, or every second, third … where the labels of all would run into each other."""
+    strides = (ticks[::stride] for stride in range(1, len(ticks)))
+    return next((some for some in strides if not _run_together(some, scale, width)), ticks[:1])
+
+
+def _run_together(ticks: Sequence[Tick], scale: HorizontalScale, width: float) -> bool:
+    ends = []
+    for tick in ticks:
+        length, at = len(tick.text) * TEXT * _REGULAR, scale.share(tick.at) * width
+        left = at - {"start": 0.0, "middle": length / 2, "end": length}[_choose_anchor(tick, scale)]
+        ends.append((left, left + length))
+    return any(left - right < _GAP for (_, right), (left, _) in pairwise(ends))
+
+
+def _choose_anchor(tick: Tick, scale: HorizontalScale) -> str:
+    """Return where a label lies to its tick: below its middle unless it would leave the figure."""
+    half, share = measure_text(tick.text) / 2 / (scale.width or NARROW), scale.share(tick.at)
+    return "start" if share < half else "end" if share > 1 - half else "middle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """An area in which shares are drawn over equal buckets, from `top` down to `top + height`.
+
+    On a page its paths are in units of their own, stretched over the share `span` of the width; lines keep their
+    thickness.
+    """
+
+    buckets: int
+    top: float
+    height: float
+    width: float | None
+    span: float = 1.0
+
+    def wrap(self, body: str) -> str:
+        """Return paths of this area as they stand in the figure."""
+        if self.width is not None:
+            return body
+        wide, high = shorten_number(self.span * 100), f"{self.height:g}"
+        box = f'x="0%" y="{self.top:g}" width="{wide}%" height="{high}" viewBox="0 0 {self.buckets} {high}"'
+        return f'<svg {box} preserveAspectRatio="none">{body}</svg>'
+
+    def steps(self, shares: FloatArray) -> str:
+        """Return the path of an area under steps, one a bucket; NaN leaves it out."""
+        return "".join(
+            f"M{self._x(first)} {self._y(0)}"
+            + "".join(f"V{self._y(shares[place])}H{self._x(place + 1)}" for place in range(first, stop))
+            + f"V{self._y(0)}z"
+            for first, stop in find_known_runs(shares)
+        )
+
+    def line(self, shares: FloatArray) -> str:
+        """Return the path of a line through the middles of the buckets; NaN interrupts it."""
+        return "".join(
+            "M"
+            + "L".join(f"{self._x(place + 0.5)} {self._y(shares[place])}" for place in range(first, stop))
+            + ("h.01" if stop - first == 1 else "")
+            for first, stop in find_known_runs(shares)
+        )
+
+    def _x(self, bucket: float) -> str:
+        if self.width is None:
+            return shorten_number(bucket, 1)
+        return shorten_number(bucket / self.buckets * self.span * self.width)
+
+    def _y(self, share: float) -> str:
+        top = 0.0 if self.width is None else self.top
+        return shorten_number(top + (1 - min(max(float(share), 0.0), 1.0)) * self.height, 1)
+
+
+def find_known_runs(values: FloatArray) -> list[tuple[int, int]]:
+    """Return first and past-the-end place of each stretch of values that are not NaN."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], ~np.isnan(values), [0]])))
+    return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]

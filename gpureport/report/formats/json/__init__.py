@@ -1,1 +1,0 @@
-"""JSON documents: of the report, of `analyze`, and of `compare`."""
