@@ -15,8 +15,8 @@ from gpureport.nightly.changes.trend import FigureChange, ParamChange, Point
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
-from gpureport.report.wording.terms import name_for_one
 from gpureport.report.wording.display import drop_equal_ends, format_interval
+from gpureport.report.wording.terms import name_for_one
 
 _LABEL = 60
 _GPU_TIME = ("gpu_seconds",)

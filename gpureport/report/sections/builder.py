@@ -6,28 +6,26 @@ from dataclasses import replace
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
-from gpureport.comparison.chain import Comparison, compare
+from gpureport.comparison.chain import Comparison, compare, pair_steps
 from gpureport.comparison.factors import Factor, describe_factors
 from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check
 from gpureport.recording import Recording
+from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.head import Tile
-from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.model.report_content import Judgement, Report
 from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
 from gpureport.report.sections.findings import actions, assessed, cards, rows
-from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.headlines import finding_headlines
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.head.tiles import head_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
-from gpureport.report.sections.steps import across, content, tables, tiles
+from gpureport.report.sections.steps import gains, pairs, tables
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 
@@ -63,7 +61,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     study = build_study(comparison, by) if by and several else None
     told = rows.build_rows(inputs, found, is_chain=study is None)
     bars = gpu_time.build_time_bars(inputs)
-    repetitions = across.suggest_repetitions(comparison)
+    repetitions = groups.suggest_repetitions(comparison)
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     is_hinted = bool(repetitions) and repetitions in result.details
@@ -77,9 +75,11 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
-        tiles=_build_tiles(comparison, findings, study, worst, history),
+        tiles=groups.build_study_tiles(comparison, study)
+        if study
+        else head_tiles.build_tiles(comparison, findings, worst, history),
         steps=tables.build_step_table(comparison) if several else None,
-        comparison=content.build_comparison_part(comparison, inputs, found, study) if several else None,
+        comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
@@ -104,18 +104,22 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     return replace(report, folds=fold_lines.build_fold_lines(report))
 
 
-def _build_tiles(
-    comparison: Comparison,
-    findings: Findings,
-    study: Study | None,
-    worst: Found | None,
-    history: SignalHistory | None,
-) -> tuple[Tile, ...]:
-    """Return the figures at the head: of the last step, of groups those of the best first."""
-    if study is None:
-        return head_tiles.build_tiles(comparison, findings, worst, history)
-    of_best = tiles.build_step_tiles(groups.choose_best(comparison, study))
-    return groups.build_study_tiles(comparison, study, of_best)
+def _build_comparison_part(
+    comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
+) -> ComparisonPart:
+    """Return what a report says of its steps beside their table, or of its groups."""
+    links, charts = pair_steps(comparison), tables.build_charts(comparison, study)
+    return ComparisonPart(
+        grouped=display.clean(describe_factors(study.by)) if study else "",
+        charts=charts,
+        legend=tables.describe_marks(charts),
+        study=tuple(groups.build_study_sections(study, comparison)) if study else (),
+        estimates=tables.build_summary_table(comparison),
+        links=tuple(pairs.build_step_pairs(comparison, links, inputs)),
+        remaining=tuple(gains.list_remaining(comparison, inputs, study, cards)),
+        across=tuple(groups.list_across(comparison, study)),
+        gains=None if study else gains.build_gain_table(comparison, links),
+    )
 
 
 def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], judgement: Judgement) -> Findings:

@@ -1,8 +1,8 @@
 """Statements that hold for several runs, each made once with the runs that it holds for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gpureport.findings import Outcome
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
@@ -23,19 +23,7 @@ from gpureport.report.wording.numbered_labels import group_holders
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-LabelledTable = TypeVar("LabelledTable", GpuTable, RunTable)
-
-
-class Labelled(Protocol):
-    """What is said of one run, or of one link between two steps."""
-
-    @property
-    def label(self) -> str:
-        """Its name."""
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """Named statements."""
+LabelledTable = TypeVar("LabelledTable", bound=GpuTable | RunTable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +51,7 @@ class SharedChecklist:
     runs: str
 
 
-def merge_facts(runs: Sequence[Labelled]) -> tuple[SharedFact, ...]:
+def merge_facts(runs: Sequence[RunFacts | RunQuality]) -> tuple[SharedFact, ...]:
     """Return the statements of runs by their names, in the order in which they first stand."""
     holders = group_holders((fact, run.label) for run in runs for fact in run.facts)
     names = group_holders((fact.name, _share(fact.text, labels, len(runs))) for fact, labels in holders.items())
@@ -118,7 +106,7 @@ def join_single_row_tables(runs: Sequence[LabelledTable]) -> tuple[LabelledTable
 def list_plain_sections(report: Report) -> Iterator[ReportSection]:
     """Yield the sections of every field of the report that has a heading, in the order of the fields."""
     for part in fields(report):
-        heading, several = part.metadata.get(HEADING), len(report.quality) > 1
+        heading, several = part.metadata.get(HEADING, ""), len(report.quality) > 1
         found = getattr(report, part.name) if heading else ()
         facts = tuple(
             Fact(name=fact.name, text=f"{each.runs}: {each.text}" if each.runs else each.text)
@@ -164,38 +152,32 @@ def _list_titled(part: "DataclassInstance", label: str) -> Iterator[ReportSectio
 def share_content(report: Report) -> dict[str, Sequence[SharedFact] | Sequence[SharedText]]:
     """Return what the pages of a PDF say of several runs or comparisons: each statement once."""
     links = report.comparison.links if report.comparison else ()
-    verdicts = [RunFacts(label=link.label, facts=link.verdicts) for link in links]
+    words = {line.outcome: line.outcome_text for each in report.answers for line in each.lines}
     return {
         "spending": merge_facts(report.spending),
         "quality": merge_facts(report.quality),
         "notes": merge_notes(report.quality),
         "answers": merge_facts(
-            [RunFacts(label=run.label, facts=_list_answers(run, report.answers)) for run in report.answers]
+            [RunFacts(label=run.label, facts=tuple(_list_answers(run, words))) for run in report.answers]
         ),
-        "verdicts": merge_facts(verdicts),
-        "recordings": merge_facts([RunFacts(label=link.label, facts=_list_recordings(link)) for link in links]),
+        "verdicts": merge_facts([RunFacts(label=link.label, facts=link.verdicts) for link in links]),
+        "recordings": merge_facts([RunFacts(label=link.label, facts=tuple(_list_recordings(link))) for link in links]),
     }
 
 
-def _list_answers(run: Answers, runs: Sequence[Answers]) -> tuple[Fact, ...]:
-    """Return the kinds of a run by what became of them, as far as anything became of one in any run."""
-    words = {line.outcome: line.outcome_text for each in runs for line in each.lines}
-    facts = []
-    for outcome in Outcome:
+def _list_answers(run: Answers, words: Mapping[str, str]) -> Iterator[Fact]:
+    """Yield the kinds of a run by what became of them, as far as anything became of one in any run."""
+    for outcome in filter(words.get, Outcome):
         kinds = []
         for line in run.lines:
             about = ", ".join([*filter(None, [line.group]), *line.cards])
             kinds += [f"{line.title} ({about})" if about else line.title] if line.outcome == outcome else []
-        if outcome in words:
-            facts.append(Fact(name=display.raise_first(words[outcome]), text=", ".join(kinds) or "none"))
-    return tuple(facts)
+        yield Fact(name=display.raise_first(words[outcome]), text=", ".join(kinds) or "none")
 
 
-def _list_recordings(link: StepPairView) -> tuple[Fact, ...]:
-    """Return what must agree between the two sides of a comparison, with both values where they differ."""
-    facts = []
+def _list_recordings(link: StepPairView) -> Iterator[Fact]:
+    """Yield what must agree between the two sides of a comparison, with both values where they differ."""
     for row in link.checks.rows:
         before, after, alike = (cell.text for cell in row.cells)
         both = before if before == after else f"{before}, then {after}"
-        facts.append(Fact(name=row.head.text, text=f"{both}; alike: {alike}"))
-    return tuple(facts)
+        yield Fact(name=row.head.text, text=f"{both}; alike: {alike}")

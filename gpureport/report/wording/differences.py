@@ -1,16 +1,15 @@
 """Differences between steps in words: size, interval, verdict, what would settle it, and what changed in the set-up."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from gpureport.comparison.evidence import ReasonKind
+from gpureport.comparison.evidence import ReasonKind, WholeRecordingFigure
 from gpureport.comparison.setup import SettingValue, SetupChange
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS, format_integer
 from gpureport.report.model.head import Change
 from gpureport.report.wording import display
-from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.scales import NUMBERS, Scale
 from gpureport.report.wording.words import WORDS, say
@@ -41,7 +40,7 @@ def format_times(ratio: float) -> str:
     return f"{_format_ratio(ratio)} times"
 
 
-def format_times_range(interval: tuple[float, float]) -> str:
+def format_times_range(interval: Sequence[float]) -> str:
     """Return the ends of a ratio: `1.61 to 2.11`."""
     return " to ".join(map(_format_ratio, interval))
 
@@ -51,7 +50,7 @@ def format_percent_change(ratio: float) -> str:
     return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
 
 
-def format_percent_range(interval: tuple[float, float]) -> str:
+def format_percent_range(interval: Sequence[float]) -> str:
     """Return the ends of a change in per cent: −53 to −38%."""
     if interval[1] >= _TIMES:
         return f"{format_times_range(interval)} times"
@@ -106,13 +105,14 @@ class FigureFormat:
         first, second = (self.absent if value is None else show(value) for value in (before, after))
         return first, second
 
-    def format_difference(self, difference: float | None, values: Iterable[float | None]) -> str:
-        """Return a difference with its sign and, of no share, at most as many decimals as both values."""
-        if not difference:
-            return "" if difference is None else "none"
-        return self.scale.format_change(
-            difference, [] if self.percent else [each for each in values if each is not None]
-        )
+    def format_sides(self, plain: Delta | WholeRecordingFigure) -> tuple[str, str, str]:
+        """Return before, after and the difference with its sign and, of no share, at most as many decimals as both."""
+        before, after = self.format_pair(plain.before, plain.after)
+        change = "" if plain.difference is None else "none"
+        if plain.difference:
+            known = [side for side in (plain.before, plain.after) if side is not None and not self.percent]
+            change = self.scale.format_change(plain.difference, known)
+        return before, after, change
 
     def format_interval(self, delta: Delta) -> str:
         """Return both ends of an interval, the unit said once; empty where there is none, or it prints as one value."""
@@ -152,21 +152,23 @@ def build_change(delta: Delta | None) -> Change | None:
     """Return a difference in per cent or points, with its interval, verdict and arrow; None where there is none."""
     if delta is None or delta.difference is None:
         return None
-    verdict = "" if delta.metric in _UNDIRECTED or delta.verdict is Verdict.DIFFERS else describe_verdict(delta)
+    before, interval = delta.before, ""
     ends = delta.interval if delta.interval and all(map(isfinite, delta.interval)) else None
-    interval = ""
     if delta.metric.endswith("_ratio"):
         text = display.percentage_points(delta.difference)
-        interval = _format_points(ends, delta.before) if ends else ""
-    elif delta.before:
-        text = format_percent_change(1 + delta.difference / delta.before)
-        interval = format_percent_range((1 + ends[0] / delta.before, 1 + ends[1] / delta.before)) if ends else ""
+        # no share leaves 0 to 100%
+        least, most = (-1.0, 1.0) if before is None else (-before, 1 - before)
+        interval = format_points([min(max(end, least), most) for end in ends]) if ends else ""
+    elif before:
+        text = format_percent_change(1 + delta.difference / before)
+        interval = format_percent_range([1 + end / before for end in ends]) if ends else ""
     else:
         return None
+    verdict = "" if delta.metric in _UNDIRECTED or delta.verdict is Verdict.DIFFERS else describe_verdict(delta)
     comparisons = count_family(delta.reason) if verdict else None
     return Change(
         text=text,
-        interval=describe_interval(drop_equal_ends(interval), comparisons),
+        interval=describe_interval(interval, comparisons),
         verdict=verdict,
         comparisons=comparisons,
         arrow=_choose_arrow(text, is_up=delta.difference > 0),
@@ -185,10 +187,9 @@ def _choose_arrow(text: str, *, is_up: bool) -> str:
     return ("up" if is_up else "down") if any(digit in "123456789" for digit in text) else ""
 
 
-def _format_points(ends: tuple[float, float], before: float | None) -> str:
-    """Return an interval of a share's change in points, cut where the share would leave 0 to 100%."""
-    least, most = (-1.0, 1.0) if before is None else (-before, 1 - before)
-    low, high = (display.percentage_points(min(max(end, least), most)) for end in ends)
+def format_points(ends: Sequence[float]) -> str:
+    """Return an interval of the change of a share in points."""
+    low, high = map(display.percentage_points, ends)
     return f"{low.partition(display.GAP)[0]} to {high}"
 
 

@@ -51,7 +51,11 @@ def count_family(reason: Reason | None) -> int | None:
 
 
 def describe_interval(interval: str, comparisons: int | None) -> str:
-    """Return an interval in words, with of how many comparisons it is one, as `count_family` counts them."""
+    """Return an interval in words, with of how many comparisons it is one, as `count_family` counts them.
+
+    Empty where both ends read alike, for then the figure says it all.
+    """
+    interval = display.drop_equal_ends(interval)
     return f"{interval}, one of {comparisons} comparisons" if interval and comparisons is not None else interval
 
 

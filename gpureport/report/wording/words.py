@@ -32,7 +32,7 @@ def say(key: str, /, **fields: object) -> str:
     return _NAME.sub(fill, text)
 
 
-def name_some(names: list[str], most: int, by: str = "; ") -> str:
-    """Return names, of many the first few and how many more there are."""
+def name_some(names: list[str], most: int, rest: str = "more") -> str:
+    """Return names as a list in a sentence, of many the first few and how many more there are."""
     more = len(names) - most
-    return by.join([*names[:most], *([f"{more} more"] if more > 0 else [])])
+    return display.join_words([*names[:most], f"{more} {rest}"] if more > 1 else names)

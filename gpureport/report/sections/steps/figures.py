@@ -1,6 +1,6 @@
 """Figures of steps as they are printed: a title, a unit and a value, the same in all parts of a report."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION
 from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.verdict import Delta
 from gpureport.comparison.work import STEP_COUNTER
+from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms, work_scale
@@ -40,8 +41,29 @@ _SCALES = {
     MEMORY: scales.MEMORY,
 }
 """Of figures whose units do not depend on the work or on prices."""
-PAIR_FIGURES = (WORK_RATE, SM_CLOCK, GRAPHICS_CLOCK)
-"""Figures that only the tables of a pair of steps have room for, where they were recorded."""
+_PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, SECONDS_TO_TARGET, MEMORY)
+_PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, SECONDS_TO_TARGET, MEMORY)
+"""Columns of a table of steps in the order shown, per unit of work where that is known."""
+_LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
+"""Which of them go first where there is no room for all."""
+_IN_WORDS = frozenset(("Verdict", "Verdict since first"))
+"""Columns that hold no figures."""
+
+
+def build_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell | str]],
+    *notes: str,
+    in_words: Collection[str] = _IN_WORDS,
+) -> Table:
+    """Return a table from its rows, each with its head first; notes that say nothing are left out."""
+    cells = ([Cell(text=each) if isinstance(each, str) else each for each in row] for row in rows)
+    return Table(
+        columns=tuple(columns),
+        numeric=tuple(column not in in_words for column in columns[1:]),
+        rows=tuple(Row(head=head, cells=tuple(others)) for head, *others in cells),
+        notes=tuple(filter(None, notes)),
+    )
 
 
 @dataclass(frozen=True)
@@ -65,20 +87,15 @@ class Figures:
         return next((delta for delta in self.comparison.between(*ends) if delta.metric == metric), None)
 
     @cached_property
-    def analyses(self) -> list[Analysis]:
-        """Those of all steps."""
-        return list_analyses(self.comparison.steps)
-
-    @cached_property
     def currency(self) -> str:
         """What all prices are stated in; empty where not known."""
-        return spending.currency(self.analyses)
+        return spending.currency(list_analyses(self.comparison.steps))
 
     @cached_property
     def in_seconds(self) -> bool:
         """Whether GPU time per unit of work is printed in seconds: where that of every step is short for hours."""
         sides = [
-            each for delta in self.comparison.deltas if delta.metric == PER_WORK for each in (delta.before, delta.after)
+            end for delta in self.comparison.deltas if delta.metric == PER_WORK for end in (delta.before, delta.after)
         ]
         known = [each for each in (*self.values(PER_WORK), *sides) if each is not None]
         return bool(known) and max(known) < _BRIEF
@@ -88,11 +105,6 @@ class Figures:
         """The batch of work that costs are given of."""
         return work_scale.choose_work_scale(self.values(COST_PER_WORK), self.comparison.steps[-1].work_unit)
 
-    @cached_property
-    def energy(self) -> work_scale.EnergyScale:
-        """The batch of work that energies are given of, and their unit."""
-        return work_scale.choose_energy_scale(self.values(ENERGY_PER_WORK), self.comparison.steps[-1].work_unit)
-
     def format(self, metric: str, steps: Sequence[Step] = ()) -> FigureFormat:
         """Return how a figure of some steps, otherwise of all, is printed, with its unit."""
         steps = steps or self.comparison.steps
@@ -101,8 +113,8 @@ class Figures:
         per, scale = terms.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
         if metric == COST_PER_WORK:
             batch = work_scale.choose_work_scale(self.values(COST_PER_WORK), unit)
-            currency = display.clean(spending.currency(list_analyses(steps)))
-            per, scale = batch.per, scales.Scale(units=((currency, 1 / batch.factor),))
+            currency = spending.currency(list_analyses(steps))
+            per, scale = batch.per, scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
         elif metric == ENERGY_PER_WORK:
             energy = work_scale.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
             per, scale = energy.per, scales.Scale(units=((energy.unit, energy.size),))
@@ -117,6 +129,30 @@ class Figures:
             absent="none" if metric == SECONDS_TO_TARGET else display.NOT_RECORDED,
             per=per if metric in {PER_WORK, COST_PER_WORK, ENERGY_PER_WORK} else "",
         )
+
+    def list_pair(self, sides: tuple[Step, Step], deltas: Sequence[Delta]) -> list[tuple[FigureFormat, Delta]]:
+        """Return the figures of two steps in the order shown: per unit of work where that is known, recorded clocks."""
+        found = {delta.metric: delta for delta in deltas}
+        has_work = any(side.work_unit for side in sides)
+        left_out = {ENERGY} if has_work else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
+        if all(side.training_source is None for side in sides):
+            left_out.add(TRAINING_RATE)
+        if all(run.gpu_hour_price is None for side in sides for run in side.runs):
+            left_out.add(COST_PER_WORK)
+        if not any(SECONDS_TO_TARGET in side.values for side in sides):
+            left_out.add(SECONDS_TO_TARGET)
+        for metric in (WORK_RATE, SM_CLOCK, GRAPHICS_CLOCK):
+            if found[metric].whole.difference is None and not found[metric].interval:
+                left_out.add(metric)
+        return [(self.format(each, sides), found[each]) for each in terms.FIGURE_NAMES if each not in left_out]
+
+    def choose_columns(self, room: int) -> list[str]:
+        """Return the figures that a table of steps has room for, in the order shown."""
+        metrics = [each for each in (_PER_WORK if self.values(PER_WORK) else _PER_RUN) if self.values(each)]
+        for least in _LEAST:
+            if least in metrics and len(metrics) > room:
+                metrics.remove(least)
+        return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
         """Return the title of a column that all steps share, with the unit, and what prints a value without it."""
@@ -133,22 +169,30 @@ class Figures:
 
     def unit(self, metric: str) -> tuple[str, str, float]:
         """Return the name of a figure, and the unit that fits it in all steps with its size."""
+        work = self.comparison.steps[-1].work_unit
         if metric in {PER_WORK, GPU_SECONDS}:
-            spent = (
-                choose_unit_per_work(self.comparison)
-                if metric == PER_WORK
-                else choose_unit_per_run(max(self.values(metric)))
-            )
+            is_work = metric == PER_WORK
+            spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
             return spent.name, spent.unit, spent.size
         if metric == ENERGY_PER_WORK:
-            return name_figure(metric, self.energy.per), self.energy.unit, self.energy.size
-        units = {
-            WORK_RATE: (f"{work_scale.name_work(self.comparison.steps[-1].work_unit)}/s", 1.0),
-            TRAINING_RATE: (f"{work_scale.name_work(self.comparison.steps[-1].work_unit)}/s", 1.0),
-            MEMORY: ("GiB", 2.0**30),
-            POWER: ("W", 1.0),
-        }
-        return name_figure(metric), *(units.get(metric) or work_scale.choose_energy_unit(self.values(metric)))
+            energy = work_scale.choose_energy_scale(self.values(metric), work)
+            return name_figure(metric, energy.per), energy.unit, energy.size
+        if metric == ENERGY:
+            return name_figure(metric), *work_scale.choose_energy_unit(self.values(metric))
+        units = {MEMORY: ("GiB", 2.0**30), POWER: ("W", 1.0)}
+        return name_figure(metric), *units.get(metric, (f"{work_scale.name_work(work)}/s", 1.0))
+
+
+def describe_training_source(steps: Sequence[Step]) -> str:
+    """Return what the training rates of some steps rest on; empty where they have none."""
+    sources = [step.training_source for step in steps if step.training_source is not None]
+    if not sources:
+        return ""
+    if sources[0].basis is TrainingBasis.STEADY_PHASE:
+        return "Training alone: by work over the steady phase of the GPU log."
+    found = {name for source in sources for name in source.names}
+    names = sorted("the step counter" if name == STEP_COUNTER else display.clean(name) for name in found)
+    return f"Training alone: by {display.join_words(names)} of the training loop."
 
 
 def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
@@ -156,19 +200,6 @@ def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
     return [analysis for step in steps for analysis in step.analyses]
 
 
-def describe_training_source(steps: Sequence[Step]) -> str:
-    """Return what the training rates of some steps rest on; empty where they have none."""
-    source = next((step.training_source for step in steps if step.training_source is not None), None)
-    if source is None:
-        return ""
-    if source.basis is TrainingBasis.STEADY_PHASE:
-        return "Training alone: by work over the steady phase of the GPU log."
-    found = {name for step in steps if step.training_source for name in step.training_source.names}
-    names = sorted("the step counter" if name == STEP_COUNTER else display.clean(name) for name in found)
-    return f"Training alone: by {display.join_words(names)} of the training loop."
-
-
-def list_price_notes(steps: Sequence[Step], metrics: Sequence[str]) -> Iterator[str]:
-    """Yield when the prices held that figures rest on, where one is a cost and that is stated."""
-    if COST_PER_WORK in metrics and (note := spending.price_note(list_analyses(steps))):
-        yield note
+def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
+    """Return when the prices held that figures rest on; empty where none is a cost, or that is not stated."""
+    return spending.price_note(list_analyses(steps)) if COST_PER_WORK in metrics else ""

@@ -1,26 +1,65 @@
-"""The table of gains: what each step was worth, what it changed, and whether that had been advised."""
+"""What each step was worth, what the last one still loses and could gain, and what all steps together say."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from gpureport.analysis import phrases
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair
-from gpureport.comparison.changes import ChangeKind, summarize_by_kind
-from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.gains import AdvisedChange, GainSince, RelativeChange, StepGain, build_gains
+from gpureport.comparison.changes import ChangeKind, RemainingLoss, measure_remaining_loss, summarize_by_kind
+from gpureport.comparison.figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    SHORTEST_SECONDS,
+    TRAINING_RATE,
+    WORK_RATE,
+    observed_seconds,
+    recorded_seconds,
+)
+from gpureport.comparison.gains import (
+    MOST_UNSEEN_RATIO,
+    NEGLIGIBLE_RATIO,
+    NOTABLE_RATIO,
+    AdvisedChange,
+    GainSince,
+    RelativeChange,
+    StepGain,
+    build_gains,
+    estimate_potential,
+)
 from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.setup import list_changes_of_job
 from gpureport.comparison.steps import Step
+from gpureport.comparison.study import Study, select_focus
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
+from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Cell, Fact
+from gpureport.report.runs import gpu_time
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.steps import across, quality
+from gpureport.report.sections.head.loss_sentence import describe_short_pauses, list_losses
+from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_training_source
 from gpureport.report.wording import differences, display, terms
-from gpureport.report.wording.display import drop_equal_ends
-from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
+from gpureport.report.wording.reasons import (
+    count_family,
+    describe_interval,
+    describe_left_out,
+    describe_reason,
+)
 from gpureport.report.wording.words import WORDS, say
+
+_NAMED = 4
+"""Kinds of GPU that are named."""
+_LOSSES = 3
+"""Classes of lost time that a sentence names."""
+_STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
+"""Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
+
+
+# --- the table of gains
 
 
 class _Column(NamedTuple):
@@ -53,32 +92,30 @@ def build_gain_table(comparison: Comparison, links: Sequence[StepPair]) -> GainT
     """Return the table of gains of a chain, and what the last step could gain at most."""
     gains = build_gains(comparison, links)
     columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
-    first, last, figures = gains[0].step, gains[-1], Figures(comparison)
-    rows = [GainRow(head=_head(first), cells=tuple(_show(figures, first, each.metric) for each in columns), facts=())]
-    for place, gain in enumerate(gains[1:]):
-        facts = [*(_list_since_first(gain, columns) if place else ()), *_list_facts(gain)]
-        cells = tuple(_format(each, gain.since_before) for each in columns)
-        rows.append(GainRow(head=_head(gain.step), cells=cells, facts=tuple(facts)))
+    figures, rows = Figures(comparison), []
+    for place, gain in enumerate(gains):
+        step, since, facts = gain.step, gain.since_before, [*(_list_facts(gain) if place else ())]
+        if place > 1:
+            facts = [*_list_since_first(gain, columns), *facts]
+        cells = [_format(each, since) if place else _show(figures, step, each.metric) for each in columns]
+        small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
+        head = Cell(text=display.clean(step.label), small=small)
+        rows.append(GainRow(head=head, cells=tuple(cells), facts=tuple(facts)))
     overall = tuple(_list_overall_facts(gains))
     if len(gains) > 2 and (columns or overall):  # noqa: PLR2004 - of two steps the row above is the first
-        small = f"{display.clean(first.label)} to {display.clean(last.step.label)}"
-        cells = tuple(_format(each, last.since_first) for each in columns)
-        rows.append(GainRow(head=Cell(text="All steps together", small=small), cells=cells, facts=overall))
+        small = f"{rows[0].head.text} to {rows[-1].head.text}"
+        cells = [_format(each, gains[-1].since_first) for each in columns]
+        rows.append(GainRow(head=Cell(text="All steps together", small=small), cells=tuple(cells), facts=overall))
     return GainTable(
         columns=("Step", *(column.title for column in columns)),
         rows=tuple(rows),
-        potential=across.describe_potential(comparison),
+        potential=_describe_potential(comparison),
         notes=tuple(_list_notes(figures, gains, columns)),
     )
 
 
 def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
     return column.read(since) if since else None
-
-
-def _head(step: Step) -> Cell:
-    small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
-    return Cell(text=display.clean(step.label), small=small)
 
 
 def _show(figures: Figures, step: Step, metric: str) -> GainCell:
@@ -101,10 +138,9 @@ def _format(column: _Column, since: GainSince | None) -> GainCell:
     if column.is_times:
         show, show_range = differences.format_times, differences.format_times_range
     comparisons = count_family(change.reason)
-    interval = drop_equal_ends(show_range(change.interval)) if change.interval else ""
     return GainCell(
         text=show(change.ratio),
-        interval=describe_interval(interval, comparisons),
+        interval=describe_interval(show_range(change.interval) if change.interval else "", comparisons),
         verdict=change.verdict.short,
         comparisons=comparisons,
         established=change.verdict.is_established,
@@ -146,14 +182,12 @@ def _list_facts(gain: StepGain) -> Iterator[Fact]:
     """Yield what changed, quality, findings, and what had been advised, of a step against the one before it."""
     listed = differences.list_setup_changes(gain.changes)
     yield Fact(name="Changed", text=say("gains.changed", changes=listed, recorded=gain.params_recorded))
-    if gain.quality:
-        yield _describe_quality(gain.quality)
-    fates = summarize_by_kind(gain.findings)
-    if fates:
-        said = []
-        for fate, name in _FATES.items():
-            titles = dict.fromkeys(_name_finding(*key) for key, each in fates.items() if each is fate)
-            said += [f"{name}: {'; '.join(titles)}."] if titles else []
+    yield from _list_quality(gain.quality)
+    fates, said = summarize_by_kind(gain.findings), []
+    for fate, name in _FATES.items():
+        titles = dict.fromkeys(_name_finding(*key) for key, each in fates.items() if each is fate)
+        said += [f"{name}: {'; '.join(titles)}."] if titles else []
+    if said:
         yield Fact(name="Findings", text=" ".join(said))
     advised = [
         say(
@@ -174,13 +208,9 @@ def _list_facts(gain: StepGain) -> Iterator[Fact]:
 
 
 def _describe_advice(change: AdvisedChange) -> dict[str, str]:
-    title, finding = STEPS[change.name].title, _name_finding(change.kind, change.cause)
-    return {
-        "title": title,
-        "noun": display.lower_first(title),
-        "step": display.clean(change.advised_in),
-        "finding": finding,
-    }
+    title, step = STEPS[change.name].title, display.clean(change.advised_in)
+    finding = _name_finding(change.kind, change.cause)
+    return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
 
 
 def _name_finding(kind: str, cause: str | None) -> str:
@@ -189,8 +219,7 @@ def _name_finding(kind: str, cause: str | None) -> str:
 
 def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
     """Yield quality and what had been advised, of all steps together."""
-    if gains[-1].quality_since_first:
-        yield _describe_quality(gains[-1].quality_since_first)
+    yield from _list_quality(gains[-1].quality_since_first)
     if any(gain.params_recorded for gain in gains[1:]):
         names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)
         n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
@@ -198,19 +227,20 @@ def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
         yield Fact(name="Advised", text=text)
 
 
-def _describe_quality(changes: Sequence[QualityChange]) -> Fact:
+def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:
     parts = []
     for change in changes:
         values = f"{quality.name_metric(change.name)} {' → '.join(quality.format_pair(change))}"
         known = change.before.runs and change.after.runs
         parts.append(f"{values}{quality.name_work(change)}{f', {change.verdict.short}' if known else ''}")
-    return Fact(name="Quality", text="; ".join(parts))
+    if parts:
+        yield Fact(name="Quality", text="; ".join(parts))
 
 
 def _describe_outcome(gain: StepGain) -> str:
     """Return what a step was worth: of the whole job, and where that is not established what else is."""
     since = gain.since_before
-    job = since and since.gpu_time
+    job = since.gpu_time if since else None
     if since is None or (job is None and since.training is None):
         return WORDS["gains.no_outcome"]
     is_open = job is None or not job.verdict.is_established
@@ -224,3 +254,110 @@ def _describe_outcome(gain: StepGain) -> str:
         outcomes.append(f"energy {differences.format_percent_change(since.energy.ratio)}, {since.energy.verdict.short}")
     fell = [quality.name_metric(change.name) for change in gain.quality if change.fell]
     return "; ".join([*outcomes, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
+
+
+def _describe_potential(comparison: Comparison) -> str:
+    """Return how many times as fast the last step could be at most, and what it would have to lose for that."""
+    last = comparison.steps[-1].analyses
+    found = estimate_potential(comparison.remaining, last)
+    step, pauses = display.clean(found.step), gpu_time.excessive_short_pauses(last)
+    if found.lost_ratio is None:
+        return say("potential.unseen", step=step)
+    if found.unmeasured:
+        kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
+        return say("potential.unmeasured", step=step, kinds=kinds)
+    lost = found.lost_ratio + found.unseen_ratio
+    if (lost < NOTABLE_RATIO and pauses is not None) or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
+        return say("potential.pauses", step=step, pauses=describe_short_pauses(pauses or found.pauses_ratio))
+    if lost + found.pauses_ratio < NOTABLE_RATIO:
+        return say("potential.little", step=step)
+    if found.at_most is None:
+        return say("potential.all", step=step, unseen=found.unseen_ratio >= NOTABLE_RATIO)
+
+    def show(ratio: float) -> str:
+        return display.percent(ratio) if ratio >= NOTABLE_RATIO else ""
+
+    named = [loss for loss in found.losses if loss.lost_ratio >= NOTABLE_RATIO][:_LOSSES]
+    parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {show(loss.lost_ratio)}" for loss in named]
+    parts += [say("potential.waits", share=show(found.pauses_ratio))]
+    parts += [say("potential.rest", share=show(found.unseen_ratio))]
+    startup = sum(loss.lost_ratio for loss in found.losses if loss.name == "startup")
+    return say(
+        "potential.most",
+        times=differences.format_times(found.at_most),
+        step=step,
+        losses=display.join_words(list(filter(None, parts))),
+        startup=startup >= _STARTUP_SHARE and observed_seconds(last) < _LONG_SECONDS,
+    )
+
+
+# --- what is still lost
+
+
+def list_remaining(
+    comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: Sequence[FindingCard]
+) -> Iterator[Fact]:
+    """Yield what the last step of a chain or the best group still loses, and the finding that costs most there.
+
+    Nothing where it is too short to tell.
+    """
+    step, first = select_focus(comparison, study), None if study else comparison.steps[0]
+    left = measure_remaining_loss(step.label, step.analyses)
+    if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not left.held_gpu_seconds:
+        return
+    yield Fact(name="Still lost", text=_describe_loss(first, step, left))
+    largest = left.largest
+    if largest is None:
+        yield Fact(name="Largest left", text="No finding says what it costs.")
+        return
+    run = [run for run in inputs if run.step == display.clean(step.label)][-1]
+    known = [card for card in cards if card.is_open and set(card.fingerprints) & set(largest.fingerprints)]
+    worst = max(known, key=lambda card: card.lost_seconds or 0.0, default=None)
+    several = left.runs > 1
+    text = say(
+        "left.largest",
+        id=worst.id if worst and not several else "",
+        title=_name_finding(largest.kind, largest.cause),
+        devices=run.devices(largest.devices) if largest.devices else "",
+        cost=gpu_time.format_held(largest.lost_gpu_seconds * left.runs, left.runs),
+        share=display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds),
+        several=several,
+        found=largest.runs if largest.runs < left.runs else 0,
+        runs=left.runs,
+        worst=worst.id if worst and worst.lost_ratio else "",
+        most=display.percent(worst.lost_ratio) if worst and worst.lost_ratio else "",
+    )
+    yield Fact(name="Largest left", text=text)
+
+
+def _describe_loss(first: Step | None, last: Step, left: RemainingLoss) -> str:
+    lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
+    ratio = sum(lost.values()) / seconds if seconds else 0.0
+    was = measure_remaining_loss(first.label, first.analyses) if first else None
+    base = _base_seconds(was) if was else 0.0
+    pauses = gpu_time.excessive_short_pauses(last.analyses)
+    key = "lost"
+    if left.unseen_gpu_seconds >= (1 - NEGLIGIBLE_RATIO) * left.held_gpu_seconds:
+        key, seconds = "unknown", left.held_gpu_seconds
+    elif ratio < NOTABLE_RATIO and pauses is not None:
+        key = "pauses"
+    elif ratio < NEGLIGIBLE_RATIO:
+        key = "little"
+    return say(
+        f"left.{key}",
+        step=display.clean(last.label),
+        held=gpu_time.format_held(seconds * left.runs, left.runs),
+        observed=0 < seconds < left.held_gpu_seconds,
+        first=display.clean(first.label) if first else "",
+        was=display.percent(sum(dict(was.lost_gpu_seconds).values()) / base) if was and base else "",
+        pauses=phrases.capitalize(describe_short_pauses(pauses)) if pauses is not None else "",
+        least=gpu_time.is_lower_bound(last.analyses),
+        share=display.percent(ratio),
+        classes=list_losses(lost, seconds, last.analyses) if key == "lost" else "",
+    )
+
+
+def _base_seconds(left: RemainingLoss) -> float:
+    """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
+    few = left.unseen_gpu_seconds > MOST_UNSEEN_RATIO * left.held_gpu_seconds
+    return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

@@ -17,10 +17,10 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
 from gpureport.report.wording import differences, display
-from gpureport.report.wording.terms import name_one
-from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.display import drop_equal_ends
+from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.reasons import count_family, describe_interval
+from gpureport.report.wording.terms import name_one
 from gpureport.report.wording.words import say
 
 _MOST = 0.5
@@ -100,8 +100,8 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
     is_pair = len(steps) == 2  # noqa: PLR2004 - of two steps the last one made the change
     for base, step in pairwise(steps):
         link = comparison.judged(base.label, step.label)
-        of_same_kind = link is not None and link.verdict is delta.verdict and link.difference and delta.difference
-        if is_pair or (of_same_kind and link.difference / delta.difference > _MOST):
+        part = link.difference if link and link.verdict is delta.verdict else None
+        if is_pair or (part and delta.difference and part / delta.difference > _MOST):
             what, names = _describe_step_change(base, step), {"step": display.clean(step.label)}
             named = say("headline.than" if is_pair else "headline.most_in", **names, base=display.clean(base.label))
             return [say("headline.cause", what=what, chain=not is_pair) if what else named, named, ""]

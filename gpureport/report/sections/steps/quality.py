@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from gpureport.comparison.chain import Comparison, StepPair
+from gpureport.comparison.chain import Comparison
 from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.verdict import Verdict
-from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, Table
 from gpureport.report.wording import display
+from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
-from gpureport.report.wording.words import WORDS, say
+from gpureport.report.wording.words import say
 
 _WHOLE = 100
 """Work from which it is written without decimals."""
@@ -37,24 +38,21 @@ def format_values(values: Sequence[float | None]) -> list[str]:
     return texts
 
 
-def _or_diverged(figures: Sequence[QualityFigure], values: Sequence[float | None]) -> list[str]:
+def format_finals(figures: Sequence[QualityFigure], values: Sequence[float | None]) -> list[str]:
+    """Return values that stand together, or that the runs behind them diverged."""
     shown = zip(figures, format_values(values), strict=True)
     return ["not a number" if figure.final is None and figure.diverged else text for figure, text in shown]
 
 
-def format_pair(change: QualityChange) -> tuple[str, str]:
+def format_pair(change: QualityChange) -> list[str]:
     """Return the values of both steps at equal work, otherwise at the end."""
-    before, after = _or_diverged((change.before, change.after), change.values)
-    return before, after
+    return format_finals((change.before, change.after), change.values)
 
 
-def _format_difference(change: QualityChange) -> str:
-    return "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
-
-
-def _format_interval(change: QualityChange) -> str:
-    ends = [display.signed(end) for end in change.interval or ()]
-    return " to ".join(ends) if len(set(ends)) > 1 else ""
+def _format_difference(change: QualityChange) -> tuple[str, str]:
+    """Return how far both steps are apart, and the interval of that; empty where not known."""
+    size = "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
+    return size, format_interval(change.interval, display.signed) if change.interval else ""
 
 
 def choose_metric(comparison: Comparison) -> str | None:
@@ -66,72 +64,46 @@ def choose_metric(comparison: Comparison) -> str | None:
 
 def add_quality_column(table: Table, comparison: Comparison) -> Table:
     """Return a table of steps with the metric that counts most at the end of each, after the first figure."""
-    name, goals = choose_metric(comparison), comparison.goals
+    name, goals, steps = choose_metric(comparison), comparison.goals, comparison.steps
     if name is None:
         return table
-    figures = [measure_step_quality(step, name, goals) for step in comparison.steps]
-    found = (compare_quality(*pair, goals) for pair in pairwise(comparison.steps))
-    changes = [None, *(next((each for each in one if each.name == name), None) for one in found)]
-    texts = _or_diverged(figures, [figure.final for figure in figures])
-    cells = [
-        Cell(
-            text=text,
-            small=_describe_change(change) if change else "",
-            value=figure.final,
-            flagged=change is not None and change.verdict is Verdict.WORSE,
+    figures = [measure_step_quality(step, name, goals) for step in steps]
+    texts = format_finals(figures, [figure.final for figure in figures])
+    rows = []
+    for base, step, row, figure, text in zip((None, *steps), steps, table.rows, figures, texts, strict=False):
+        found = compare_quality(base, step, goals) if base else ()
+        change = next((each for each in found if each.name == name), None)
+        said = (
+            []
+            if change is None or change.verdict is Verdict.NOT_ENOUGH_DATA
+            else [f"{_format_difference(change)[0]}{name_work(change)}", change.verdict.value]
         )
-        for figure, text, change in zip(figures, texts, changes, strict=True)
-    ]
-    return replace(
-        table,
-        columns=(*table.columns[:2], f"{name_metric(name)} at the end", *table.columns[2:]),
-        numeric=(True, *table.numeric),
-        rows=tuple(
-            replace(row, cells=(*row.cells[:1], cell, *row.cells[1:]))
-            for row, cell in zip(table.rows, cells, strict=True)
-        ),
-    )
+        is_worse = change is not None and change.verdict is Verdict.WORSE
+        cell = Cell(text=text, small=", ".join(filter(None, said)), value=figure.final, flagged=is_worse)
+        rows.append(replace(row, cells=(*row.cells[:1], cell, *row.cells[1:])))
+    columns = (*table.columns[:2], f"{name_metric(name)} at the end", *table.columns[2:])
+    return replace(table, columns=columns, numeric=(True, *table.numeric), rows=tuple(rows))
 
 
-def _describe_change(change: QualityChange) -> str:
-    if change.verdict is Verdict.NOT_ENOUGH_DATA:
-        return ""
-    return ", ".join(filter(None, (f"{_format_difference(change)}{name_work(change)}", change.verdict.value)))
+def list_difference_rows(changes: Sequence[QualityChange]) -> Iterator[list[str]]:
+    """Yield the rows of metrics in a table of differences: both values, how far apart, and the interval of that."""
+    for change in changes:
+        yield [_head(change), *format_pair(change), *_format_difference(change)]
 
 
-def add_difference_rows(table: Table, changes: Sequence[QualityChange]) -> Table:
-    """Return the table of differences with a row for each metric."""
-    texts = [(*format_pair(each), _format_difference(each), _format_interval(each)) for each in changes]
-    return _extend(table, changes, [[Cell(text=text) for text in row] for row in texts])
-
-
-def add_verdict_rows(table: Table, link: StepPair) -> Table:
-    """Return the table of verdicts on a step with a row for each metric, since the first step too where it says so."""
-    since = {change.name: change for change in link.quality_since_first}
-    several = len(table.columns) > 5  # noqa: PLR2004 - without the columns since the first step
-    rows = [
-        [
-            *(Cell(text=text) for text in format_pair(change)),
-            *_judge(change),
-            *(_judge(since.get(change.name)) if several else ()),
-        ]
-        for change in link.quality
-    ]
-    return _extend(table, link.quality, rows)
-
-
-def _judge(change: QualityChange | None) -> tuple[Cell, Cell]:
-    if change is None:
-        return Cell(text=""), Cell(text="")
-    moved = Cell(text=_format_difference(change), small=_format_interval(change), value=change.difference)
-    return moved, Cell(text=change.verdict.value, flagged=change.verdict is Verdict.WORSE)
-
-
-def _extend(table: Table, changes: Sequence[QualityChange], cells: Sequence[Sequence[Cell]]) -> Table:
-    rows = (Row(head=Cell(text=_head(each)), cells=tuple(row)) for each, row in zip(changes, cells, strict=True))
-    return replace(
-        table, rows=(*table.rows, *rows), notes=(*table.notes, *([WORDS["quality.note"]] if changes else []))
-    )
+def list_verdict_rows(
+    changes: Sequence[QualityChange], first: Sequence[QualityChange] | None
+) -> Iterator[list[Cell | str]]:
+    """Yield the rows of metrics in a table of verdicts; against the first step too, unless that is None."""
+    since = {change.name: change for change in first or ()}
+    for change in changes:
+        row: list[Cell | str] = [_head(change), *format_pair(change)]
+        for one in (change, *(() if first is None else (since.get(change.name),))):
+            size, interval = _format_difference(one) if one else ("", "")
+            row.append(Cell(text=size, small=interval, value=one.difference if one else None))
+            verdict = one.verdict if one else None
+            row.append(Cell(text=verdict.value if verdict else "", flagged=verdict is Verdict.WORSE))
+        yield row
 
 
 def _head(change: QualityChange) -> str:

@@ -1,34 +1,49 @@
-"""Groups beside each other: the best of them, what each setting did, and the figures at the head."""
+"""Groups beside each other, the best of them and what each setting did; and what all steps together say."""
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
+from gpureport.comparison.across import HEADROOM, largest_batch, memory_fits, scaling
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.effects import FigureEffects, SettingEffect
-from gpureport.comparison.factors import Factor
+from gpureport.comparison.factors import (
+    MOST_FACTORS,
+    Factor,
+    describe_factors,
+    is_repetition_param,
+    parse_factors,
+)
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.study import BestGroup, Study
+from gpureport.comparison.folders import step_folders
+from gpureport.comparison.study import BestGroup, Study, select_focus
+from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import Tile, VerdictCode
-from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
-from gpureport.report.sections.steps.charts import name_value
-from gpureport.report.sections.steps.figures import Figures
+from gpureport.report.model.shapes import Fact, ReportSection, Table
+from gpureport.report.sections.steps.figures import Figures, build_table
 from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
-from gpureport.report.wording import display
+from gpureport.report.sections.steps.tables import name_value
+from gpureport.report.sections.steps.tiles import build_step_tiles
+from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
+from gpureport.report.wording.display import drop_equal_ends, format_interval
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.display import drop_equal_ends
-from gpureport.report.wording.words import WORDS, say
+from gpureport.report.wording.reasons import describe_memory_reason
+from gpureport.report.wording.words import WORDS, name_some, say
 
 _METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}
 """What a group is best by in `words.toml`, otherwise speed."""
-_CODES = {
-    Verdict.BETTER: VerdictCode.BEST_GROUP,
-    Verdict.UNCONFIRMED: VerdictCode.BEST_GROUP_UNCONFIRMED,
-    Verdict.NOT_ENOUGH_DATA: VerdictCode.BEST_GROUP_NOT_KNOWN,
+_KINDS = {
+    Verdict.BETTER: ("better", VerdictCode.BEST_GROUP),
+    Verdict.UNCONFIRMED: ("unconfirmed", VerdictCode.BEST_GROUP_UNCONFIRMED),
+    Verdict.NOT_ENOUGH_DATA: ("no_data", VerdictCode.BEST_GROUP_NOT_KNOWN),
 }
-_NAME, _NAMED = 60, 6
-"""Most characters of a group in the shortest headline, and most settings that are named."""
+_UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
+"""How sure a best group is, in `words.toml` and as the code of the headline."""
+_NAME, _NAMED, _MODELS = 60, 6, 4
+"""Most characters of a group in the shortest headline, and most settings and kinds of GPU that are named."""
 _SAME = 1e-9
 """Logarithm below which two figures say the same."""
 
@@ -38,7 +53,7 @@ def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCo
     best = study.best_by_cost or study.best_by_speed
     if best is None:
         return "", None, ()
-    code = _CODES.get(best.verdict, VerdictCode.NO_CLEAR_BEST_GROUP)
+    _, code = _KINDS.get(best.verdict, _UNCLEAR)
     code = VerdictCode.BEST_GROUP_LOWER_QUALITY if best.lower_quality else code
     details = tuple(f"{fact.name}: {fact.text}" for fact in _list_best(study))
     return choose_headline(list(_list_headlines(best, study, comparison))), code, details
@@ -58,19 +73,15 @@ def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> It
     worst = max(others, key=lambda value: abs(value - best.value), default=best.next_value)
     sizes = {"worst": display.percent(abs(best.value / worst - 1)), "next": display.percent(abs(best.change))}
     fields = {"first": _word(best, "first"), "ahead": _word(best, "ahead"), **sizes}
-    for name in names if best.lower_quality else ():
-        other, own = format_pair(best.lower_quality[0])
-        metric = name_metric(best.lower_quality[0].name)
-        yield say("best.quality", name=name, metric=metric, own=own, other=other, **fields)
-        yield say("best.quality_short", name=name, **fields)
-    better = ("best.ahead_of_worst", "best.ahead_of_next")
-    keys = {
-        Verdict.UNCONFIRMED: ("best.unconfirmed",),
-        Verdict.NOT_ENOUGH_DATA: ("best.no_data",),
-        Verdict.BETTER: better,
-    }
+    for change in best.lower_quality[:1]:
+        other, own = format_pair(change)
+        for name in names:
+            yield say("best.quality", name=name, metric=name_metric(change.name), own=own, other=other, **fields)
+            yield say("best.quality_short", name=name, **fields)
+    kind, _ = _KINDS.get(best.verdict, _UNCLEAR)
     for name in names:
-        yield from (say(key, name=name, **fields) for key in keys.get(best.verdict, ("best.unclear",)))
+        for key in ("ahead_of_worst", "ahead_of_next") if kind == "better" else (kind,):
+            yield say(f"best.{key}", name=name, **fields)
     yield say("best.name", name=display.shorten_middle(label, _NAME))
 
 
@@ -81,11 +92,10 @@ def _word(best: BestGroup, what: str) -> str:
 def build_study_sections(study: Study, comparison: Comparison) -> Iterator[ReportSection]:
     """Yield the best groups, then a table of effects for each figure that says something of its own."""
     facts = list(_list_best(study))
-    for names, key in ((study.varied.names, "study.each_run"), (study.varied.repetitions, "study.repetitions")):
+    for names, key in ((study.varied.names, "each_run"), (study.varied.repetitions, "repetitions")):
         if names:
-            facts.append(Fact(name="Left out", text=say(key, names=_name_settings(names))))
-    if facts:
-        yield ReportSection(heading="Best setting", facts=tuple(facts))
+            facts.append(Fact(name="Left out", text=say(f"study.{key}", names=_name_settings(names))))
+    yield ReportSection(heading="Best setting", facts=tuple(facts))
     rate = next((each for each in study.effects if each.metric == WORK_RATE), None)
     for each in study.effects:
         if each.metric not in {COST_PER_WORK, PER_WORK} or rate is None or not _is_inverse(each, rate):
@@ -94,10 +104,7 @@ def build_study_sections(study: Study, comparison: Comparison) -> Iterator[Repor
 
 
 def _name_settings(factors: Sequence[Factor]) -> str:
-    """Return the names of settings, of many the first few and how many more there are."""
-    names = [display.clean(factor.name) for factor in factors]
-    more = len(names) - _NAMED
-    return display.join_words([*names[:_NAMED], f"{more} more"] if more > 1 else names)
+    return name_some([display.clean(factor.name) for factor in factors], _NAMED)
 
 
 def _list_best(study: Study) -> Iterator[Fact]:
@@ -105,10 +112,11 @@ def _list_best(study: Study) -> Iterator[Fact]:
     bests = [best for best in (study.best_by_cost, study.best_by_speed) if best]
     for best in bests:
         yield Fact(name=_word(best, "best_by"), text=_describe_best(best))
-    if study.best_by_cost and study.best_by_cost.metric == PER_WORK and "gpu" in {factor.kind for factor in study.by}:
-        yield Fact(name="Not known", text=WORDS["study.no_prices"])
     if not bests:
         yield Fact(name="Not known", text=WORDS["study.no_best"])
+    is_of_gpus = any(factor.kind == "gpu" for factor in study.by)
+    if study.best_by_cost and study.best_by_cost.metric == PER_WORK and is_of_gpus:
+        yield Fact(name="Not known", text=WORDS["study.no_prices"])
     if study.mixed_in:
         yield Fact(name="Also varied", text=say("study.mixed_in", names=_name_settings(study.mixed_in)))
 
@@ -127,22 +135,31 @@ def _describe_best(best: BestGroup) -> str:
         ahead=_word(best, "ahead"),
         next=display.clean(best.next),
     )
-    known = {Verdict.BETTER: "better", Verdict.UNCONFIRMED: "unconfirmed", Verdict.NOT_ENOUGH_DATA: "no_data"}
-    rivals = [display.clean(rival) for rival in best.rivals if rival not in best.unconfirmed]
+    rivals = _join(rival for rival in best.rivals if rival not in best.unconfirmed)
     said = say(
-        f"study.{known.get(best.verdict, 'unclear')}",
+        f"study.{_KINDS.get(best.verdict, _UNCLEAR)[0]}",
         label=display.clean(best.label),
         margin=margin,
         tested=best.tested if best.tested > 1 else 0,
-        rivals=display.join_words(rivals),
-        worse=display.join_words([display.clean(label) for label in best.unconfirmed]) if rivals else "",
+        rivals=rivals,
+        worse=_join(best.unconfirmed) if rivals else "",
     )
     for change in best.lower_quality:
         other, own = format_pair(change)
-        step, unsure = display.clean(change.base), change.verdict is Verdict.UNCONFIRMED
-        fields = {"metric": name_metric(change.name), "own": own, "other": other, "at": name_work(change)}
-        said += say("study.quality", **fields, step=step, unsure=unsure)
-    return said + say("study.unknown", names=display.join_words([display.clean(label) for label in best.unknown]))
+        said += say(
+            "study.quality",
+            metric=name_metric(change.name),
+            own=own,
+            other=other,
+            at=name_work(change),
+            step=display.clean(change.base),
+            unsure=change.verdict is Verdict.UNCONFIRMED,
+        )
+    return said + say("study.unknown", names=_join(best.unknown))
+
+
+def _join(labels: Iterable[str]) -> str:
+    return display.join_words([display.clean(label) for label in labels])
 
 
 def _is_inverse(one: FigureEffects, other: FigureEffects) -> bool:
@@ -171,12 +188,8 @@ def _build_effects_table(effects: FigureEffects) -> Table:
         depends=effects.additive is False,
         unknown=effects.additive is None and len(effects.settings) > 1 and effects.degrees > 0,
     )
-    return Table(
-        columns=("Setting", "Runs", "Change", "95% interval", "Verdict"),
-        numeric=(True, True, True, False),
-        rows=tuple(Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts)) for head, *texts in rows),
-        notes=tuple(notes.split("\n")),
-    )
+    columns = ("Setting", "Runs", "Change", "95% interval", "Verdict")
+    return build_table(columns, rows, *notes.split("\n"))
 
 
 def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str, ...]]:
@@ -190,11 +203,9 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
         change, ends, verdict = "", "", level.verdict.value if level.verdict else ""
         if level.change is not None:
             change = format_percent_change(1 + level.change) if relative else display.percentage_points(level.change)
-        if level.interval is not None and relative:
-            ends = format_percent_range((1 + level.interval[0], 1 + level.interval[1]))
-        elif level.interval is not None:
-            low, high = map(display.percentage_points, level.interval)
-            ends = f"{low.partition(display.GAP)[0]} to {high}"
+        if level.interval is not None:
+            ratios = [1 + end for end in level.interval]
+            ends = format_percent_range(ratios) if relative else differences.format_points(level.interval)
         if level.verdict is Verdict.UNCONFIRMED and max(level.runs, first.runs) > 1:
             # several runs without a repetition to tell their scatter are not one run each
             verdict = level.verdict.short
@@ -202,25 +213,98 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
         yield head, str(level.runs), change, drop_equal_ends(ends), verdict
 
 
-def choose_best(comparison: Comparison, study: Study) -> Comparison:
-    """Return the comparison with the best group alone, or the last one where none is best."""
-    step = next((step for step in comparison.steps if step.label == study.best_label), comparison.steps[-1])
-    return replace(comparison, steps=(step,), deltas=())
-
-
-def build_study_tiles(comparison: Comparison, study: Study, of_best: Sequence[Tile]) -> tuple[Tile, ...]:
-    """Return four figures: which groups are the best, then more of the best one.
-
-    Args:
-        comparison: the groups as steps.
-        study: what is said of them together.
-        of_best: figures of the best group.
-    """
-    tiles = []
+def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
+    """Return four figures: which groups are the best, then more of the best one."""
+    found = []
     for best in filter(None, (study.best_by_cost, study.best_by_speed)):
         shown = Figures(comparison).format(best.metric)
         context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
-        tiles.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
-    label = display.clean(choose_best(comparison, study).steps[0].label)
-    rest = (replace(tile, context=f"{label}: {display.lower_first(tile.context)}") for tile in of_best[len(tiles) :])
-    return (*tiles, *rest)
+        found.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
+    step = next((step for step in comparison.steps if step.label == study.best_label), comparison.steps[-1])
+    for tile in build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]:
+        found.append(replace(tile, context=f"{display.clean(step.label)}: {display.lower_first(tile.context)}"))
+    return tuple(found)
+
+
+# --- all steps together
+
+
+def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
+    """Yield the time to the target, how work scales with GPUs, the largest batch, and which GPUs would hold a step."""
+    steps, figures = comparison.steps, Figures(comparison)
+    times = [found for step in steps if (found := measure_time_to_target(step, comparison.goals))]
+    if times:
+        said = "; ".join(_describe_time(each, figures.currency) for each in times)
+        yield Fact(name=f"Time to {name_metric(times[0].name)}={times[0].target:g}", text=f"{said}.")
+    for each in scaling(steps):
+        sides = {"step": display.clean(each.step), "base": display.clean(each.base)}
+        ends = format_interval(each.interval, display.percent) if each.interval else ""
+        share, (few, many) = display.percent(each.efficiency), each.gpus
+        yield Fact(name="Scaling", text=say("across.scaling", share=share, few=few, many=many, ends=ends, **sides))
+    if batch := largest_batch(steps):
+        text = say(
+            "across.batch",
+            sizes=display.join_words([display.integer(size) for size in batch.sizes]),
+            why=describe_memory_reason(batch.reason) if batch.max_batch is None else "",
+            each=display.memory(batch.bytes_each),
+            most=display.integer(batch.max_batch or 0),
+            free=display.percent(HEADROOM.value),
+        )
+        yield Fact(name="Batch size", text=text)
+    (fit,) = memory_fits([select_focus(comparison, study)])
+    if fit.peak_bytes is not None:
+        models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fit.kinds if kind.fits]
+        text = say(
+            "across.kinds",
+            step=display.clean(fit.step),
+            known=bool(fit.kinds),
+            peak=display.memory(fit.peak_bytes),
+            models=name_some(models, _MODELS, "with more memory"),
+            free=display.percent(fit.headroom),
+            why=describe_memory_reason(fit.reason),
+            unknown=len(fit.unknown),
+        )
+        yield Fact(name="GPU kinds", text=text)
+
+
+def _describe_time(found: TimeToTarget, currency: str) -> str:
+    """Return when a step reached the target and what that took, or why it has no time, by how many of its runs."""
+    step, runs = display.clean(found.step), len(found.runs)
+    if found.seconds is None:
+        missing = [run.missing for run in found.runs]
+        counts = {reason.value: missing.count(reason) for reason in MissingTarget if reason in missing}
+        parts = [f"{why}{f' in {count} of {runs} runs' if runs > 1 else ''}" for why, count in counts.items()]
+        return f"{step}: {display.join_words(parts)}"
+    spent = [] if found.gpu_seconds is None else [display.gpu_time(found.gpu_seconds)]
+    spent += [] if found.cost is None else [display.money(found.cost, display.clean(currency))]
+    spent += [f"mean of {runs} runs"] if runs > 1 else []
+    return f"{step}: {display.duration(found.seconds)} ({', '.join(spent)})"
+
+
+def suggest_repetitions(comparison: Comparison) -> str:
+    """Return how to give single runs as repetitions of a step; empty where labels say it, or nothing suggests it.
+
+    Folders or params do where they make several groups, with two runs or more in each on average.
+    """
+    runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
+    is_compared = len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
+    if not is_compared or any(run.step is not None for run in runs):
+        return ""
+    folders = set(step_folders(runs))
+    if None not in folders and 1 < len(folders) <= len(runs) // 2:
+        return say("across.folders", n=len(folders))
+    settings = [{key: value for key, value in run.params if not is_repetition_param(key)} for run in runs]
+    groups = [dict(group) for group in dict.fromkeys(tuple(sorted(each.items())) for each in settings)]
+    option = next(_list_options(groups), "") if 1 < len(groups) <= len(runs) // 2 else ""
+    names = display.clean(describe_factors(parse_factors(option))) if option else ""
+    return say("across.params", names=names, option=shlex.quote(option)) if option else ""
+
+
+def _list_options(groups: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Yield values of `--by` that tell the groups apart, those with the fewest params first."""
+    common = sorted(set.intersection(*map(set, groups)))
+    varying = [key for key in common if len({group[key] for group in groups}) > 1]
+    for count in range(1, MOST_FACTORS + 1):
+        for keys in combinations(varying, count):
+            if len({tuple(group[key] for key in keys) for group in groups}) == len(groups):
+                yield ",".join(f"param:{key}" for key in keys)

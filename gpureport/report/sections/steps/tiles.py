@@ -1,19 +1,23 @@
 """The four figures of steps, from the first to the last: throughput, cost or GPU time, energy, peak memory."""
 
+from collections.abc import Callable
+
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.run import UTILISATION
-from gpureport.report.model.head import Tile
+from gpureport.report.model.head import Change, Tile
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import money_sentences
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
-from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
+from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, list_analyses
 from gpureport.report.wording import differences, display, work_scale
 from gpureport.report.wording.differences import build_change, build_plain_change
-from gpureport.report.wording.terms import name_figure
 from gpureport.report.wording.scales import split_common_unit
+from gpureport.report.wording.terms import name_figure
 from gpureport.report.wording.words import say
+
+_Ends = tuple[float | None, float | None]
 
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
@@ -23,27 +27,33 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     energy = _build_tile(figures, ENERGY_PER_WORK if last.value(ENERGY_PER_WORK) is not None else ENERGY, "GPUs only")
     if last.value(PER_WORK) is None:
         return _build_use_tile(figures), _build_time_tile(comparison), energy, memory
-    if last.value(COST_PER_WORK) is not None:
-        return _build_throughput_tile(figures), _build_cost_tile(figures), energy, memory
-    return _build_throughput_tile(figures), _build_tile(figures, PER_WORK, "No price given"), energy, memory
+    is_priced = last.value(COST_PER_WORK) is not None
+    spent = _build_cost_tile(figures) if is_priced else _build_tile(figures, PER_WORK, "No price given")
+    return _build_throughput_tile(figures), spent, energy, memory
+
+
+def _set_tile(  # noqa: PLR0913 - the parts of a tile
+    label: str, ends: _Ends, show: Callable[[float], str], change: Change | None, context: str, *, unit: str = ""
+) -> Tile:
+    before, after = ends
+    return Tile(
+        label=label,
+        before="" if before is None else show(before),
+        value=display.NOT_RECORDED if after is None else show(after),
+        unit="" if after is None else unit,
+        change=change,
+        context=context,
+    )
 
 
 def _build_tile(figures: Figures, metric: str, context: str, scale: tuple[str, float] | None = None) -> Tile:
     """Return a tile of a figure in a unit that has a size, otherwise in that of all steps."""
-    before, after = figures.ends(metric)
+    ends = figures.ends(metric)
     if metric == ENERGY:
-        scale = work_scale.choose_energy_unit((before, after))
-    label, (unit, size) = name_figure(metric), scale or ("", 1.0)
-    if scale is None:
-        label, unit, size = figures.unit(metric)
-    return Tile(
-        label=label,
-        before="" if before is None else display.number(before / size),
-        value=display.NOT_RECORDED if after is None else display.number(after / size),
-        unit="" if after is None else unit,
-        change=build_change(figures.delta(metric)) or build_plain_change(before, after),
-        context=context,
-    )
+        scale = work_scale.choose_energy_unit(ends)
+    label, unit, size = (name_figure(metric), *scale) if scale else figures.unit(metric)
+    change = build_change(figures.delta(metric)) or build_plain_change(*ends)
+    return _set_tile(label, ends, lambda value: display.number(value / size), change, context, unit=unit)
 
 
 def _build_throughput_tile(figures: Figures) -> Tile:
@@ -57,21 +67,15 @@ def _build_throughput_tile(figures: Figures) -> Tile:
 
 
 def _build_cost_tile(figures: Figures) -> Tile:
-    before, after = figures.ends(COST_PER_WORK)
-    label, show = figures.column(COST_PER_WORK)
+    ends, (label, show) = figures.ends(COST_PER_WORK), figures.column(COST_PER_WORK)
     context = say(
         "tile.price",
-        price=spending.common_price(figures.analyses),
+        price=spending.common_price(list_analyses(figures.comparison.steps)),
         training=money_sentences.format_training_cost(figures.comparison),
         nameless=not figures.currency,
     )
-    return Tile(
-        label=label,
-        before="" if before is None else show(before),
-        value="" if after is None else show(after),
-        change=build_change(figures.delta(COST_PER_WORK)) or build_plain_change(before, after),
-        context=context,
-    )
+    change = build_change(figures.delta(COST_PER_WORK)) or build_plain_change(*ends)
+    return _set_tile(label, ends, show, change, context)
 
 
 def _build_use_tile(figures: Figures) -> Tile:
@@ -79,29 +83,21 @@ def _build_use_tile(figures: Figures) -> Tile:
     if delta is not None and delta.difference is not None:
         # the figures of the time that the change is of
         ends = delta.before, delta.after
-    before, after = (display.or_not_recorded(value, display.percent_formatter(ends)) for value in ends)
-    return Tile(
-        label=name_figure(UTILISATION),
-        before="" if ends[0] is None else before,
-        value=after,
-        change=build_change(delta),
-        context=say("tile.no_work", settled=delta is not None and delta.window == "steady"),
-    )
+    context = say("tile.no_work", settled=delta is not None and delta.window == "steady")
+    return _set_tile(name_figure(UTILISATION), ends, display.percent_formatter(ends), build_change(delta), context)
 
 
 def _build_time_tile(comparison: Comparison) -> Tile:
     """Return GPU time of a run; runs of several steps may differ in their work."""
     first, last = comparison.steps[0], comparison.steps[-1]
-    held = [gpu_time.job_gpu_seconds(step.analyses) / len(step.analyses) for step in (first, last)]
-    (before, after), unit = [display.gpu_time(seconds) if seconds else "" for seconds in held], ""
-    if after:
-        (before, after), unit = split_common_unit((before, after))
-    several = first is not last
+    before, after = (gpu_time.job_gpu_seconds(step.analyses) / len(step.analyses) or None for step in (first, last))
+    ends = None if first is last else before, after
+    texts, unit = split_common_unit(["" if seconds is None else display.gpu_time(seconds) for seconds in ends])
     return Tile(
         label=name_figure(GPU_SECONDS),
-        before=before if several else "",
-        value=after or display.NOT_RECORDED,
+        before=texts[0],
+        value=texts[1] or display.NOT_RECORDED,
         unit=unit,
-        change=build_plain_change(*held) if held[1] and several else None,
+        change=build_plain_change(*ends),
         context="Runs may differ in work",
     )
