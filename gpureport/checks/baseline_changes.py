@@ -18,8 +18,8 @@ from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict, measure_run_interval
-from gpureport.report.wording.differences import setup_wording
-from gpureport.report.wording.differences.comparison_reasons import describe_reason, describe_unknown_change
+from gpureport.report.wording import differences
+from gpureport.report.wording.reasons import describe_reason, describe_unknown_change
 
 _NEAR = 0.1
 """Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
@@ -152,7 +152,7 @@ def _describe_setup(found: BaselineComparison) -> Why:
     changes = list_changes_of_job(compare_setups(found.base, found.step))
     if not changes:
         return NO_REASON
-    return Why("other_setup", f"changed since the baseline: {setup_wording.list_setup_changes(changes)}")
+    return Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changes)}")
 
 
 def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:

@@ -11,8 +11,8 @@ from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER
-from gpureport.report.wording.differences.relative_changes import format_percent_change
+from gpureport.report.wording.differences import format_percent_change
+from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER
 
 FAILED, NOT_ASSESSED, PASSED = "FAILED", "NOT ASSESSED", "PASSED"
 """How a gate ended."""

@@ -14,7 +14,7 @@ from gpureport.nightly.changes.latest_night import LatestNight
 from gpureport.nightly.changes.trend import FigureChange, ParamChange, Point
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.relative_changes import format_percent_change, format_percent_range
+from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.display import drop_equal_ends, format_interval
 from gpureport.report.wording.terms import name_for_one
 

@@ -14,7 +14,7 @@ from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
-from gpureport.report.sections.merging import joined_tables, shared_checklists, shared_facts
+from gpureport.report.sections import merging
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
 _PILLS = {
@@ -80,10 +80,10 @@ def render(
     pages.filters |= {
         "term": term_tooltips.term_filter(report.method.definitions),
         "meaning": term_tooltips.meaning_filter(defined),
-        "together": joined_tables.join_single_row_tables,
-        "shared": shared_checklists.merge_checklists,
-        "merged": shared_facts.merge_facts,
-        "notes": shared_facts.merge_notes,
+        "together": merging.join_single_row_tables,
+        "shared": merging.merge_checklists,
+        "merged": merging.merge_facts,
+        "notes": merging.merge_notes,
     }
     style = pages.get_template(STYLE).render()
     samples = embedded_series.embed_series(report.timeline, detail=detail)

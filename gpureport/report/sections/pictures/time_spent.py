@@ -21,8 +21,7 @@ from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegme
 from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.changes import build_change
-from gpureport.report.wording.differences.difference_wording import WHOLE_RUN_UTILISATION
+from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_change
 from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 from gpureport.report.wording.work_scale import name_work
 
