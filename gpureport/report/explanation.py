@@ -11,7 +11,7 @@ from typing import Any
 
 from gpureport import recording_advice
 from gpureport.analysis.account.selection import kinds_by_name
-from gpureport.analysis.advice.choose import STEPS, Step
+from gpureport.analysis.advice.choose import STEPS, USUAL_CHECK, Step
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
@@ -33,6 +33,8 @@ _SLIP = 0.85
 """Likeness to a figure from which a word is taken for a slip: other names are more often meant."""
 _SHORTEST = 3
 """Letters from which on a word is looked for in others."""
+_FIRST = 3
+"""Steps of a cause on the first page."""
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
@@ -57,7 +59,7 @@ _UNITS = {
     "J": "joules",
     "": "none",
 }
-_LIMIT_UNITS = {"Cel": "°C", "By": "bytes"}
+_LIMIT_UNITS = {"Cel": "°C", "By": "bytes", "By/s": "bytes/s"}
 _SCOPES = {
     Scope.GPU: ("one GPU", "nvidia-smi field"),
     Scope.HOST: ("the machine the GPUs sit in", "host command"),
@@ -123,22 +125,23 @@ def _explain_kinds(name: str, rules: Sequence[Rule], *, brief: bool) -> Explanat
     if not kinds:
         return None
     rule = next(rule for rule in rules if kinds[0] in rule.kinds)
-    conditions = [display.clean_sentence(text) for text in rule.condition]
+    conditions = [f"{kind}: {rule.conditions[kind]}" if len(kinds) > 1 else rule.conditions[kind] for kind in kinds]
     means = _section("Means", *(kind.meaning for kind in rule.descriptions if kind.name in kinds))
     needs = _section("Needs", facts=_needs(rule))
-    steps = list(dict.fromkeys(step for kind in kinds for steps in KINDS[kind].steps.values() for step in steps))
     if brief:
-        limits = display.plural(len(rule.limits), "limit")
+        do = _section("Do", facts=_steps_by_cause(kinds, _FIRST))
         words = (
-            f"gpureport explain {name} --detail full: the condition in full, {limits} and what "
-            f"{'each step' if len(steps) > 1 else 'the step'} needs and risks."
+            f"gpureport explain {name} --detail full: the condition in full, "
+            f"{display.plural(len(rule.limits), 'limit')}, and every step with what it needs and risks."
         )
-        do = _section("Do", f"{_number_steps(steps)}.")
-        sections = [means, _section("Found when", conditions[0]), needs, do, _section("", words)]
+        sections = [means, _section("Found when", *conditions), needs, do, _section("", words)]
     else:
-        found = _section("Found when", *conditions, *_list_related_kinds(kinds, rule))
+        more = map(display.clean_sentence, rule.more)
+        found = _section("Found when", *conditions, *more, *_list_related_kinds(kinds, rule))
+        chosen = _section("Steps, the most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
+        steps = dict.fromkeys(step for kind in kinds for steps in KINDS[kind].steps.values() for step in steps)
         each = [_section(STEPS[step].title, facts=_step_facts(STEPS[step])) for step in steps]
-        sections = [means, found, *_limits(rule), needs, _chosen_steps(kinds), *each]
+        sections = [means, found, *_limits(rule), needs, chosen, *each]
     titles = "; ".join(map(terms.kind_title, kinds))
     return Explanation(title=f"{name}: {titles}", sections=tuple(sections))
 
@@ -153,8 +156,8 @@ def _list_related_kinds(kinds: Sequence[str], rule: Rule) -> Iterator[str]:
 
 def _limits(rule: Rule) -> Iterator[Section]:
     if rule.limits:
-        which = "one" if len(rule.settings) == len(rule.limits) else " or ".join(rule.settings)
-        where = f"To change {which}, name it in gpureport.toml under [rules.{rule.name}], in base units."
+        which = ["any"] if len(rule.settings) == len(rule.limits) else list(rule.settings)
+        where = f"Set {display.join_words(which)} in gpureport.toml under [rules.{rule.name}], in base units."
         facts = (
             (name, f"{_amount(limit)}; {limit.provenance.value}: {display.clean_sentence(limit.source)}")
             for name, limit in rule.limits.items()
@@ -166,7 +169,7 @@ def _amount(limit: Threshold) -> str:
     """Return a limit as it is set, all its digits included, and a ratio in per cent too."""
     if limit.unit == "1":
         return f"{limit.value:g} ({100 * limit.value:g}%)"
-    return f"{limit.value:g}{display.GAP}{_LIMIT_UNITS.get(limit.unit, limit.unit)}"
+    return f"{limit.value:.15g}{display.GAP}{_LIMIT_UNITS.get(limit.unit, limit.unit)}"
 
 
 def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -183,26 +186,30 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "Recorded by", "gpureport record"
 
 
-def _chosen_steps(kinds: Sequence[str]) -> Section:
-    """Return which steps some kinds have, in order and by cause where that decides."""
-    chosen = [(kind, cause, steps) for kind in kinds for cause, steps in KINDS[kind].steps.items()]
-    facts = []
-    for kind, cause, steps in chosen:
-        where = f"cause {cause}" if cause else "any other cause" if len(KINDS[kind].steps) > 1 else ""
-        when = ", ".join(filter(None, [kind if len(kinds) > 1 else "", where]))
-        facts.append((when, _number_steps(steps)))
-    note = "A step is left out of a report where the recording rules out what it needs."
-    return _section("Steps, the most promising first", note, facts=facts)
+def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+    """Yield the first steps of a kind, each with the causes that have them."""
+    causes: dict[tuple[str, ...], list[str]] = {}
+    for cause, steps in KINDS[kind].steps.items():
+        causes.setdefault(steps[:most], []).append(cause or "other")
+    yield from ((causes, steps) for steps, causes in causes.items())
 
 
-def _number_steps(names: Sequence[str]) -> str:
-    return "; ".join(f"{place}. {STEPS[name].title}" for place, name in enumerate(names, 1))
+def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the steps of some kinds, in order, at most so many for each cause."""
+    for kind in kinds:
+        for causes, steps in list_steps_by_cause(kind, most):
+            words = [kind] if len(kinds) > 1 else []
+            words += [", ".join(causes)] if len(KINDS[kind].steps) > 1 else []
+            numbered = "; ".join(f"{place}. {STEPS[name].title}" for place, name in enumerate(steps, 1))
+            yield ", ".join(words), numbered or "nothing"
 
 
 def _step_facts(step: Step) -> Iterator[tuple[str, str]]:
-    yield from (("Do", step.do), ("When", step.when), ("Only if", display.join_words(list(step.needs))))
-    yield "For", name_frameworks(step) if step.frameworks else ""
-    yield from (("Risk", step.risk), ("Check", step.check), ("Source", step.source))
+    needs = display.join_words(list(step.needs))
+    yield from (("Do", step.do), ("When", "" if step.when.lower() == f"{needs}.".lower() else step.when))
+    yield from (("Only if", needs), ("For", name_frameworks(step) if step.frameworks else ""))
+    yield from (("Risk", step.risk), ("Check", "" if step.check == USUAL_CHECK else step.check))
+    yield "Source", step.source
 
 
 def name_frameworks(step: Step) -> str:

@@ -24,10 +24,10 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
 
 
 def _kinds(rules: Sequence[Rule]) -> Iterator[Fact]:
-    """Yield what each kind means, in the first sentences of the rule that finds it."""
+    """Yield when each kind is found, in short."""
     for rule in rules:
-        for kind in rule.kinds:
-            yield Fact(name=terms.kind_title(kind), text=display.clean_sentence(rule.condition[0]))
+        for kind, condition in rule.conditions.items():
+            yield Fact(name=terms.kind_title(kind), text=display.clean_sentence(condition))
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
