@@ -49,7 +49,7 @@ SERIES = {
     "mem_prealloc": (_MEMORY, _UTILISATION),
     "mem_leak": (_MEMORY, _UTILISATION),
     "clocks_locked": (_CLOCK, _UTILISATION),
-    "ecc_error": ("ecc_uncorrected_volatile_total", _UTILISATION),
+    "ecc_error": ("gpu_ecc_uncorrected_total", _UTILISATION),
     "gpu_lost": (_UTILISATION, _POWER),
     "monitoring_ended": (_UTILISATION, _CPU),
     "pcie_degraded": ("pcie_link_generation", _UTILISATION),

@@ -15,6 +15,7 @@ from gpureport.report.explanation import list_steps_by_cause
 
 _UNITS = {"Cel": (1, "°C"), "By": (2**-20, "MiB"), "By/s": (1e-6, "MB/s"), "Hz": (1e-6, "MHz")}
 _STEPS_NAMED = 3
+_STEPS_OF_A_CAUSE = 2
 _HEAD = f"""# Kinds of findings
 
 What gpureport looks for, and what to do about it. `gpureport explain KIND --detail full` says more: all that a kind
@@ -62,9 +63,13 @@ def _describe_kind(rule: Rule, kind: KindDescription) -> Iterator[str]:
     yield f"## {name}\n\n**{kind.title}.** {kind.meaning}\n\n{picture}\n"
     more = rule.more if name == first else (f"Details and limits: [{first}](#{first}).",)
     items = [text for text in more if text.startswith("- ")]
-    yield " ".join([f"**Found when.** {rule.conditions[name]}", *(text for text in more if text not in items)])
-    yield "\n".join(["", *items, ""]) if items else ""
-    chosen = [(causes, ", ".join(map(_link_step, steps))) for causes, steps in list_steps_by_cause(name, _STEPS_NAMED)]
+    yield " ".join([f"**Found when.** {rule.conditions[name]}", *(text for text in more if text not in items)]) + "\n"
+    if items:
+        yield "\n".join(items) + "\n"
+    if rule.requires and name == first:
+        yield f"Needs {'; '.join(' or '.join(f'`{metric}`' for metric in group) for group in rule.requires)}.\n"
+    most = _STEPS_OF_A_CAUSE if len(kind.steps) > 1 else _STEPS_NAMED
+    chosen = [(causes, ", ".join(map(_link_step, steps))) for causes, steps in list_steps_by_cause(name, most)]
     if len(chosen) == 1:
         yield f"**Do.** {chosen[0][1]}\n"
     else:
@@ -81,9 +86,6 @@ def _link_step(name: str) -> str:
 
 
 def _fold_limits(rule: Rule) -> Iterator[str]:
-    needs = ", and ".join(" or ".join(f"`{name}`" for name in group) for group in rule.requires)
-    if needs:
-        yield f"Needs {needs}.\n"
     if not rule.limits:
         return
     shared = [name for name, limit in rule.limits.items() if SHARED_LIMITS.get(name) == limit]
