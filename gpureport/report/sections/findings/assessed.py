@@ -35,10 +35,9 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
     partly = set().union(*(kinds for each in steps.values() for kinds in each)) - missing
     counts = {"found": len(found), "clear": len({*asked} - missing - found), "not assessed": len(missing)}
+    checks, named = sum(counts.values()), ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     where = "in some runs" if len(runs) > 1 else "on some GPUs"
-    named = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     named += f" ({len(partly)} {'more' if missing else 'not assessed'} {where})" if partly else ""
-    checks = sum(counts.values())
     sentence = f"{display.plural(checks, 'check')}: {named}."
     lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
     commands = recording_advice.list_raw_commands(name for entry in lacking for name in entry.metrics)
@@ -66,11 +65,11 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     )
     for (_, places), held in alike.items():
         entries = [entry for _, same in held for _, entry in same]
-        needed = [entry.needed_seconds for entry in entries if entry.needed_seconds is not None]
+        needed = sorted(entry.needed_seconds for entry in entries if entry.needed_seconds is not None)
         need = "" if entries[0].recording == RECORD else entries[0].recording
         if needed:
-            more = f"; for all of them, at least {phrases.duration(max(needed))}" if max(needed) > min(needed) else ""
-            need = f"{missing_metrics.name_length(min(needed))}{more}"
+            more = f"; for all of them, at least {phrases.duration(needed[-1])}" if needed[-1] > needed[0] else ""
+            need = f"{missing_metrics.name_length(needed[0])}{more}"
         yield NotJudgedLine(
             kinds=tuple(terms.kind_title(display.clean(kind)) for kind, _ in held),
             where="" if {*places} == {run.label for run in runs} else _join_places(places, runs),
@@ -149,9 +148,9 @@ def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], 
 
 def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLine]:
     """Yield lines that say the same of many groups as one, kind by kind."""
-    kinds = list(dict.fromkeys(line.kind for line in lines))
-    ordered = sorted(lines, key=lambda line: kinds.index(line.kind))
-    for line, names in group_holders((replace(line, group=""), line.group) for line in ordered).items():
+    of_kinds = group_holders((line.kind, line) for line in lines)
+    alike = group_holders((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
+    for line, names in alike.items():
         named = "; ".join(names) if len(names) <= _NAMED_GROUPS else f"{len(names)} of {groups} groups of GPUs"
         yield replace(line, group="" if len(names) == groups else named)
 
