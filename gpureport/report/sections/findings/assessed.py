@@ -58,9 +58,12 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
 def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     """Yield a line for each thing that is missing: the checks that need it in the same places."""
     cases = [(run, entry) for run in runs for entry in run.analysis.not_judged]
-    by_kind = group_holders(((entry.kind, _find_remedy(entry)), (run, entry)) for run, entry in cases)
+    # a run is named where there are several, a device where not all are meant
+    named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
+    placed = zip(named, (entry for _, entry in cases), strict=True)
+    by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
     alike = group_holders(
-        ((remedy, tuple(dict.fromkeys(_name_place(*case, runs) for case in same))), (kind, same))
+        ((remedy, tuple(dict.fromkeys(place for place, _ in same))), (kind, same))
         for (kind, remedy), same in by_kind.items()
     )
     for (_, places), held in alike.items():
@@ -72,7 +75,7 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
             need = f"{missing_metrics.name_length(needed[0])}{more}"
         yield NotJudgedLine(
             kinds=tuple(terms.kind_title(display.clean(kind)) for kind, _ in held),
-            where="" if {*places} == {run.label for run in runs} else _join_places(places, runs),
+            where="" if {*places} == {(run.label, "") for run in runs} else _join_places(places, runs),
             reason="; ".join(_list_reasons(entries)),
             recording=display.clean(need),
         )
@@ -102,15 +105,10 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
         yield display.lower_first(text) if names else text
 
 
-def _name_place(run: ReportRun, entry: NotJudged, runs: Sequence[ReportRun]) -> str:
-    """Return the run, where there are several, and the device."""
-    return ": ".join([run.label] * (len(runs) > 1) + ([run.device(entry.device)] if entry.device else []))
-
-
-def _join_places(places: Sequence[str], runs: Sequence[ReportRun]) -> str:
-    """Return each place, or in how many of several runs where they are too many to name."""
-    named = [place for place in places if place]
-    count, more = len({place.partition(": ")[0] for place in named}), len(named) - _FEW
+def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
+    """Return each run and device, or in how many of several runs where they are too many to name."""
+    named = [": ".join(filter(None, place)) for place in places if any(place)]
+    count, more = len({label for label, _ in places}), len(named) - _FEW
     if len(runs) > 1 and count > _FEW:
         return f"{count} of {len(runs)} runs"
     return f"{', '.join(named[:_FEW])}{f' and {more} more' if more > 0 else ''}"
