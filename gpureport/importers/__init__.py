@@ -51,7 +51,7 @@ IMPORTERS: "Registry[Importer]" = Registry(
     "tools.mapped:Mapped",
 )
 """Importers of logs that make a run, in the order in which they are asked."""
-HOST_IMPORTERS: "Registry[Importer]" = Registry("host:HOST")
+HOST_IMPORTERS: "Registry[Importer]" = Registry("host=host_forms:HOST")
 """Importers of files that lie beside a log and are joined to it by time."""
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
 """Importers of what a training loop wrote of its metrics."""

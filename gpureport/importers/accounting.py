@@ -55,7 +55,6 @@ class Table(LocalStore):
     """A table whose rows are its runs; those without GPU figures hold no hardware series."""
 
     def __init__(self, where: str) -> None:
-        """Read the table, packed or not."""
         super().__init__(take_stream(where) or Path(where), where)
         file = RawFile(self.path)
         if not self.path.is_file() or file.size > MOST_RECORD_BYTES:

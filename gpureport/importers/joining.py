@@ -207,7 +207,6 @@ def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -
 
 
 def _recorded_on(log: surveys.Log) -> str:
-    """Return the machine a log was recorded on, where its recording says so."""
     path = Path(log.given.locator)
     run = read_run_file(path.parent) if name_log(path) else None
     return run.host if run else ""

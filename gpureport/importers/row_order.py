@@ -1,5 +1,6 @@
 """Where rows belong in a log whose stamps run backwards: copies are dropped, clock steps made good."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from zlib import crc32
 from zoneinfo import ZoneInfo
@@ -11,7 +12,7 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.account import format_count
 from gpureport.importers.clock import fold_sizes, to_utc
-from gpureport.importers.columns import Rows, Texts
+from gpureport.importers.columns import Texts, Values
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """Neither a time server nor the end of summer time sets a clock back further, and none does more often."""
@@ -29,15 +30,9 @@ Step = tuple[int, int, int, str]
 
 
 class Order(NamedTuple):
-    """The rows of a log in the order of its lines.
+    """The rows of a log by their rising `lines`: times, in UTC where the zone is known, and copies of earlier ones.
 
-    Attributes:
-        lines: line of each, rising.
-        times: its time, in UTC where the zone is known.
-        copies: rows that repeat earlier ones.
-        steps: backward steps of each device, by its place.
-        notes: what a reader must know.
-        shuffled: whether stamps run backwards too often for one writer.
+    `steps` are backward steps of each device, by its place; `shuffled`: stamps run backwards too often for one writer.
     """
 
     lines: npt.NDArray[Any]
@@ -52,10 +47,10 @@ class Order(NamedTuple):
         return np.minimum(np.searchsorted(self.lines, lines), len(self.lines) - 1)
 
 
-def hash_rows(rows: Rows) -> npt.NDArray[np.uint32]:
+def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
     """Return a number per row for all its values, in any order of columns."""
-    hashes = np.zeros(len(rows), dtype=np.uint64)
-    for name, values in rows.data.items():
+    hashes = np.zeros(length, dtype=np.uint64)
+    for name, values in columns.items():
         salt = np.uint64(crc32(name.encode()) | 1)
         if isinstance(values, Texts):
             known = np.array([*(crc32(str(text).encode()) for text in values.texts), 0], dtype=np.uint64)
@@ -66,7 +61,7 @@ def hash_rows(rows: Rows) -> npt.NDArray[np.uint32]:
         # each column is mixed by itself, so that column order does not matter
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
-    return (hashes >> np.uint64(32)).astype(np.uint32)
+    return hashes
 
 
 def put_in_order(
@@ -79,14 +74,8 @@ def put_in_order(
     """Return where rows belong: copies are left out, rows after a clock was set back move on.
 
     A step back by a few intervals is a late row, and many steps, or steps over hours, are several recordings: such rows
-    keep their stamps and are sorted by time.
-
-    Args:
-        lines: line of each row, rising.
-        stamps: stamps as written, in microseconds.
-        devices: place of the device of each.
-        hashes: what each row holds, as a number.
-        zone: zone of the stamps, None where it is unknown or they are UTC.
+    keep their stamps and are sorted by time. Rows come by rising lines, with their stamps as written, the place of
+    their device, and a number for their content; `zone` is None where it is unknown or they are UTC.
     """
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
     steps, shuffled, notes = dict[int, list[Step]](), 0, list[str]()

@@ -7,7 +7,6 @@ summary.proto, tensor.proto). Images, histograms and texts are skipped.
 
 import struct
 from collections.abc import Iterator
-from functools import cache
 
 from gpureport.importers.account import Account
 from gpureport.importers.protobuf import read_message
@@ -70,18 +69,15 @@ def _read_event(message: bytes) -> dict[str, float | str]:
     return {**scalars, "wall_time": f"{time:.6f}", "step": event[_STEP][-1] if event[_STEP] else 0} if scalars else {}
 
 
-@cache
-def _crc_table() -> list[int]:
-    table = list(range(256))
-    for _ in range(8):
-        table = [(each >> 1) ^ (0x82F63B78 if each & 1 else 0) for each in table]
-    return table
+_CRC = list(range(256))
+for _ in range(8):
+    _CRC = [(each >> 1) ^ (0x82F63B78 if each & 1 else 0) for each in _CRC]
 
 
 def _mask(data: bytes) -> int:
     """Return the checksum of bytes as in records: a rotated and shifted CRC-32C."""
-    table, crc = _crc_table(), 0xFFFFFFFF
+    crc = 0xFFFFFFFF
     for each in data:
-        crc = table[(crc ^ each) & 255] ^ (crc >> 8)
+        crc = _CRC[(crc ^ each) & 255] ^ (crc >> 8)
     crc ^= 0xFFFFFFFF
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF

@@ -100,14 +100,10 @@ class TrainingLog:
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     def read(self, file: "RawFile", options: "ReadOptions", started: int, name: str) -> Training:
-        """Read a training log.
+        """Read a training log; raise `SourceError` when it holds no point.
 
-        Args:
-            file: the log.
-            options: the zone of stamps.
-            started: when the run began, in microseconds, for a log of elapsed times.
-            name: what a person called it; TensorBoard's export names its metric nowhere else.
-        Raise `SourceError` when it holds no point.
+        Elapsed times count from when the run `started`, in microseconds; `name` is what a person called the log, as
+        TensorBoard's export names its metric nowhere else.
         """
         account, known, of_epochs = Account(), dict[str, int](), False
         counts: list[array[int]] = [array(kind) for kind in "qbqqi"]
@@ -179,7 +175,6 @@ def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
 
 
 def _normalise(name: str) -> str:
-    """Return a heading as it is compared."""
     return name.strip('"').removeprefix("\ufeff").strip().strip("_").lower().replace(" ", "_").replace("-", "_")
 
 
@@ -218,7 +213,6 @@ def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[printed
 
 
 def _parse_object(text: str) -> object:
-    """Return what JSON says, None where it is none."""
     return next(iter(tools.parse_documents(text) or ()), None)
 
 

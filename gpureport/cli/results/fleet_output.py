@@ -69,8 +69,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
     if form == "json":
         click.echo(fleet_json.render(report), nl=False)
     elif not outputs:
-        width, colour = report_output.measure_output()
-        click.echo(terminal_page.render(page, width=width, colour=colour, full=full), nl=False)
+        click.echo(terminal_page.render(page, report_output.measure_page(), full=full), nl=False)
     files = ", ".join(str(path) for path in outputs if str(path) != "-")
     if files:
         print_note(f"{page.verdict.sentence} → {files}".replace("\N{NO-BREAK SPACE}", " "))

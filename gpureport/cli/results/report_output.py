@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from gpureport.findings import Check
     from gpureport.places import Place
     from gpureport.report.formats.branding import Brand
+    from gpureport.report.model.blocks import Block
     from gpureport.report.model.report_content import Report
-    from gpureport.report.model.shapes import Explanation
+    from gpureport.report.wording.terminal_lines import Page
 
 _WIDEST = 120
 _OPENED = (".html", ".pdf")
@@ -78,22 +79,25 @@ def print_report(content: "Report", *, full: bool = False) -> None:
     """Print one screen of the report or (`full`) all: as wide as the terminal, plain when piped."""
     from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
 
-    width, colour = measure_output()
-    click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
+    click.echo(text.render(content, measure_page(), full=full), nl=False)
 
 
-def print_explanation(content: "Explanation") -> None:
+def print_explanation(content: "Sequence[Block]") -> None:
     """Print an explanation for people."""
     from gpureport.report import explanation  # noqa: PLC0415 - loads the report
 
-    width, colour = measure_output()
-    click.echo(explanation.render(content, width=width, colour=colour), nl=False)
+    click.echo(explanation.render(content, measure_page()), nl=False)
 
 
-def measure_output() -> tuple[int, bool]:
-    """Return how wide standard output is, and whether it takes colour."""
-    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    return width, sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def measure_page() -> "Page":
+    """Return how wide standard output is, and which characters and colours it takes."""
+    from gpureport.report.wording.terminal_lines import Page  # noqa: PLC0415 - loads the report
+
+    return Page(
+        width=min(shutil.get_terminal_size((80, 24)).columns, _WIDEST),
+        ascii=not (sys.stdout.encoding or "utf").lower().startswith("utf"),
+        colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
+    )
 
 
 def check_outputs(

@@ -84,10 +84,6 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
     return sorted(found)
 
 
-def _is_run(folder: Path) -> bool:
-    return _RUN_ID.fullmatch(folder.name) is not None and (folder / _META).is_file()
-
-
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
     """Yield the folders of experiments, which are numbers, with their names; deleted ones last.
 
@@ -98,7 +94,8 @@ def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
             said: dict[str, str] = {}
             with suppress(SourceError):
                 said = _read_meta(path, root)
-            if said.get("experiment_id") == path.name or any(map(_is_run, _list_folder(path))):
+            runs = (each for each in _list_folder(path) if _RUN_ID.fullmatch(each.name) and (each / _META).is_file())
+            if said.get("experiment_id") == path.name or any(runs):
                 yield path, said.get("name") or path.name
 
 

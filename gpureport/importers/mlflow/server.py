@@ -69,7 +69,7 @@ class Server:
         self._retries = int(_read_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", 1.0))
         self._headers = _build_headers(unquote(parts.username or ""), unquote(parts.password or ""))
         self._idle: list[Connection] = []
-        weakref.finalize(self, _close, self._idle)
+        weakref.finalize(self, lambda idle: [each.close() for each in idle], self._idle)
 
     def request(self, method: str, path: str, content: bytes | None = None) -> bytes:
         """Return a server's answer; ask again where it is overloaded."""
@@ -153,7 +153,6 @@ class Server:
             raise self._not_mlflow(f"an answer lacks what it must hold: {error!r}") from error
 
     def _list(self, part: str, path: str, asked: dict[str, Any], *, post: bool = True) -> Iterator[Any]:
-        """Yield what is on the pages of a list."""
         for _ in range(MOST_PAGES):
             page = self.ask(path, asked, post=post)
             yield from page.get(part, ())
@@ -244,11 +243,6 @@ class Server:
         self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
 
 
-def _close(connections: list[Connection]) -> None:
-    for each in connections:
-        each.close()
-
-
 def _read_number(name: str, otherwise: float) -> float:
     text = os.environ.get(name) or str(otherwise)
     with suppress(ValueError):
@@ -310,7 +304,6 @@ class SignedServer(Server):
     """A server to which requests go as MLflow's client sends them."""
 
     def __init__(self, uri: str) -> None:
-        """Take the URI of a store."""
         super().__init__(uri if uri.startswith("http") else "https://databricks")
         self.uri, self.where = uri, self.where if uri.startswith("http") else uri
 

@@ -115,7 +115,6 @@ class LocalStore:
     grouped: tuple[str, ...] = ()
 
     def __init__(self, path: Path, where: str) -> None:
-        """Take a file or folder, and what a person called it."""
         self.path = path
         self.where = where
 
@@ -217,7 +216,6 @@ class Database(LocalStore):
     kind = "sqlite database"
 
     def __init__(self, path: Path, where: str) -> None:
-        """Take a file, and look up the revision of its schema."""
         super().__init__(path, where)
         with open_database(path) as connection, suppress(sqlite3.OperationalError):
             for (revision,) in connection.execute("select version_num from alembic_version"):

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpureport.data_quality import Rejected
-from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.protocol.column_map import check_keys, get_typed, read_column
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.column_map import read_column
 from gpureport.importers.tracker_series import Series, make_series
 from gpureport.parsing import UNITS
+from gpureport.settings.settings_file import Settings
 from gpureport.settings.toml_files import read_toml
 
 Scalar = str | int | float | bool
@@ -167,20 +168,16 @@ def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameM
 
 
 def read_name_map(path: Path | None) -> NameMap:
-    """Read the table `neptune` of a TOML file; an empty map without a file or table.
-
-    Raises:
-        SettingsError: when the file cannot be read, or says what cannot be.
-    """
+    """Read the table `neptune` of a TOML file, an empty map without one; raise a `SettingsError` for a wrong one."""
     if path is None:
         return NameMap()
-    where, content = str(path), read_toml(path, "see docs/how-to/neptune.md").content
-    table = get_typed(where, content, "neptune", dict)
-    check_keys(where, "[neptune]", table, "namespaces series")
-    named, series = table.get("namespaces", []), get_typed(where, table, "series", dict)
+    file = Settings(file=str(path), content=read_toml(path, "see docs/how-to/neptune.md").content)
+    whole, series = file.section("neptune"), file.section("neptune.series")
+    whole.only({"namespaces", "series"})
+    named = whole.values.get("namespaces", [])
     if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
         hint = 'such as namespaces = ["hw/training"]'
-        raise SettingsError(where, "namespaces is not a list of paths", hint, code="not_a_list")
-    read = [read_column(where, name, said, by_row=False) for name, said in series.items()]
-    meanings = {each.heading: Meaning(each.metric, UNITS[each.unit].to_base(1.0), each.gpu) for each in read}
+        raise whole.wrong("namespaces", "namespaces is not a list of paths", hint, code="not_a_list")
+    found = [read_column(series, name, by_row=False) for name in series.values]
+    meanings = {each.heading: Meaning(each.metric, UNITS[each.unit].to_base(1.0), each.gpu) for each in found}
     return NameMap(namespaces=tuple(each.strip("/") for each in named), series=meanings)

@@ -166,5 +166,4 @@ def _prove(heading: str) -> tuple[headings.ColumnName | None, int]:
 
 
 def _quote(text: str) -> str:
-    """Return a text as TOML writes it, which is as JSON does."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

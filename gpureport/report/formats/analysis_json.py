@@ -1,25 +1,32 @@
-"""The JSON of `gpureport analyze` (schema `gpureport.analysis/1`), and what it shares with that of a comparison.
+"""The JSON of `gpureport analyze` (schema `gpureport.analysis/1`), and how results become JSON in every document.
 
 It grows, it never renames. Numbers are in base units, times ISO 8601: with an offset where the zone of the log is
 known, without one where it is not.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.results import Analysis, ClockEventTotal, Cost, CounterReading, DeviceStatistics, MetricSummary
-from gpureport.comparison.across import AcrossFinding, BatchSize, MemoryFit, Scaling, across_findings
+from gpureport.analysis.results import Analysis, Cost, CounterReading, DeviceStatistics
+from gpureport.comparison.across import BatchDoubt, PeakDoubt, across_findings
+from gpureport.comparison.evidence import Reason
+from gpureport.comparison.quality_at_work import NoWork
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import LogGap
 from gpureport.findings import AdvisedStep, Evidence, Finding, Interval
 from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code
 from gpureport.recording import Run, Stage
-from gpureport.report.wording.differences.comparison_reasons import describe_memory_reason
+from gpureport.report.wording.reasons import (
+    describe_memory_reason,
+    describe_no_work,
+    describe_reason,
+)
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,7 +44,6 @@ _FINDING = (
     "root samples ruled_out evidence summary recommendation steps fingerprint"
 )
 _ANSWER = "kind group devices outcome findings reason reason_code recording"
-_LEDGER = "device reason effect busy_seconds counted clock_hertz reference_clock_hertz reference lost_ratio"
 _COST = (
     "currency date price total idle gpus energy_joules energy_counted carbon_intensity_grams_per_kwh carbon_source "
     "carbon_grams"
@@ -45,6 +51,22 @@ _COST = (
 _ACROSS = "kind severity confidence steps summary recommendation fingerprint evidence"
 
 Content = dict[str, Any]
+Made = Mapping[type, Callable[[Any], Content]]
+"""What JSON has of a result of each type beside its fields, or in their place."""
+
+_REASONS: Mapping[type, Callable[[Any], str]] = {
+    Reason: describe_reason,
+    NoWork: describe_no_work,
+    BatchDoubt: describe_memory_reason,
+    PeakDoubt: describe_memory_reason,
+}
+_MADE: Made = {
+    AdvisedStep: lambda step: {"suggestion": step.suggestion or None},
+    Evidence: lambda said: {
+        "threshold": said.threshold and said.threshold.value,
+        "provenance": said.threshold and {"kind": said.threshold.provenance, "source": said.threshold.source},
+    },
+}
 
 
 def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
@@ -53,14 +75,35 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
     return dump({"schema": SCHEMA, "runs": runs, "across_runs": across_runs(steps), "advice": advice(analyses)})
 
 
-def dump(content: Content) -> str:
-    """Return a document as JSON text; a result is an object of its fields."""
-    return json.dumps(content, indent=1, allow_nan=False, default=list_fields) + "\n"
+def dump(content: Content, made: Made | None = None) -> str:
+    """Return a document as JSON text: a result is an object of its fields, and of what is `made` for its type."""
+    more = {**_MADE, **(made or {})}
+
+    def encode(value: Any) -> Content:
+        return list_fields(value) | more.get(type(value), lambda _: {})(value)
+
+    return json.dumps(content, indent=1, allow_nan=False, default=encode) + "\n"
 
 
-def list_fields(value: Any) -> Content:
-    """Return the fields of a result, unchanged."""
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+def list_fields(value: Any, without: str = "") -> Content:
+    """Return the fields of a result that its repr shows: beside a verdict its code, a reason in words with its code.
+
+    A figure, or an interval, is null where nothing bounds it.
+    """
+    names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
+    said = {name: _bound(getattr(value, name)) for name in names}
+    if "verdict" in said:
+        said["verdict_code"] = said["verdict"].code if said["verdict"] else ""
+    reason = said.get("reason", "")
+    if reason is None or type(reason) in _REASONS:
+        words = "" if reason is None else _REASONS[type(reason)](reason)
+        said |= {"reason": words, "reason_code": getattr(reason, "kind", reason) or ""}
+    return said
+
+
+def _bound(value: Any) -> Any:
+    ends = value if isinstance(value, tuple) else (value,)
+    return None if any(isinstance(end, float) and not isfinite(end) for end in ends) else value
 
 
 def take(value: object, keys: str, **made: Any) -> Content:
@@ -73,6 +116,14 @@ def iso_time(microseconds: int, timezone: str | None) -> str:
     time = _EPOCH + timedelta(microseconds=microseconds)
     shown = time.astimezone(ZoneInfo(timezone)) if timezone else time.replace(tzinfo=None)
     return shown.isoformat(timespec="milliseconds")
+
+
+def _span(span: Interval | Stage | LogGap, zone: str | None) -> Content:
+    return {"start": iso_time(span.start, zone), "end": iso_time(span.end, zone)}
+
+
+def _intervals(spans: Sequence[Interval], zone: str | None) -> list[list[str]]:
+    return [list(_span(span, zone).values()) for span in spans]
 
 
 def _analysis(analysis: Analysis) -> Content:
@@ -97,7 +148,11 @@ def _analysis(analysis: Analysis) -> Content:
         "job_statistics": {name: _statistics(each) for name, each in statistics.items() if name in whole},
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
         "gpu_time": {each.device: dict(each.seconds) for each in analysis.gpu_time},
-        "throttle_ledger": [_ledger_entry(each) for each in analysis.throttle_ledger],
+        "throttle_ledger": [
+            list_fields(each, "reference_hertz")
+            | {"counted": _counter(each.counted, "seconds"), "reference_clock_hertz": each.reference_hertz}
+            for each in analysis.throttle_ledger
+        ],
         "gpu_time_causes": {
             each.device: {
                 name: {part.cause: part.seconds for part in each.parts if part.name == name}
@@ -112,14 +167,6 @@ def _analysis(analysis: Analysis) -> Content:
         "answers": [take(answer, _ANSWER) for answer in analysis.answers],
         "checklist": [take(entry, "item state reason reason_code recording") for entry in analysis.checklist],
     } | ({} if analysis.cost is None else {"cost": _cost(analysis.cost)})
-
-
-def _span(span: Interval | Stage | LogGap, zone: str | None) -> Content:
-    return {"start": iso_time(span.start, zone), "end": iso_time(span.end, zone)}
-
-
-def _intervals(spans: Sequence[Interval], zone: str | None) -> list[list[str]]:
-    return [list(_span(span, zone).values()) for span in spans]
 
 
 def _run(run: Run) -> Content:
@@ -158,7 +205,10 @@ def _quality(analysis: Analysis, zone: str | None) -> Content:
 
 
 def _statistics(statistics: DeviceStatistics) -> Content:
-    metrics = {summary.metric: _summary(summary) for summary in statistics.metrics}
+    metrics = {summary.metric: list_fields(summary, "metric below") for summary in statistics.metrics}
+    for summary in statistics.metrics:
+        if summary.below:
+            metrics[summary.metric]["below"] = {f"{limit:g}": share for limit, share in summary.below}
     return metrics | take(
         statistics,
         "observed_seconds" if statistics.device == "host" else _STATISTICS,
@@ -167,11 +217,6 @@ def _statistics(statistics: DeviceStatistics) -> Content:
         power_doubt=statistics.power_doubt or None,
         energy_counter=_counter(statistics.energy_counter, "joules"),
     )
-
-
-def _summary(summary: MetricSummary) -> Content:
-    entry = {name: value for name, value in list_fields(summary).items() if name not in {"metric", "below"}}
-    return entry | ({"below": {f"{limit:g}": share for limit, share in summary.below}} if summary.below else {})
 
 
 def _counter(reading: CounterReading | None, unit: str) -> Content | None:
@@ -185,11 +230,6 @@ def _counter(reading: CounterReading | None, unit: str) -> Content | None:
         "restarts": reading.restarts,
         "impossible": reading.impossible,
     }
-
-
-def _ledger_entry(entry: ClockEventTotal) -> Content:
-    counted = _counter(entry.counted, "seconds")
-    return take(entry, _LEDGER, counted=counted, reference_clock_hertz=entry.reference_hertz)
 
 
 def _finding(finding: Finding, analysis: Analysis) -> Content:
@@ -207,8 +247,6 @@ def _finding(finding: Finding, analysis: Analysis) -> Content:
         end=spans[-1][1] if spans else None,
         intervals=spans,
         cost=analysis.cost and analysis.cost.cost_of(finding),
-        evidence=[evidence(each) for each in finding.evidence],
-        steps=advised_steps(finding.steps),
     )
 
 
@@ -228,37 +266,14 @@ def _cost(cost: Cost) -> Content:
     )
 
 
-def evidence(value: Evidence) -> Content:
-    """Return one measured value with its limit, the same in every document."""
-    limit = value.threshold
-    return take(value, "metric statistic observed unit relation") | {
-        "threshold": limit and limit.value,
-        "provenance": limit and {"kind": limit.provenance, "source": limit.source},
-    }
-
-
 def advice(analyses: Sequence[Analysis]) -> Content:
     """Return the steps that any finding names, once each."""
     named = {step.name for analysis in analyses for finding in analysis.findings for step in finding.steps}
     return {name: take(step, "title do when risk check source") for name, step in STEPS.items() if name in named}
 
 
-def advised_steps(steps: Sequence[AdvisedStep]) -> list[Content]:
-    """Return the steps of a finding: their names, what is not known of each, and how far to go with it."""
-    return [{"name": step.name, "unknown": step.unknown, "suggestion": step.suggestion or None} for step in steps]
-
-
 def across_runs(steps: Sequence[Step]) -> list[Content]:
     """Return findings over several runs: what findings of one run say, the steps they rest on, and their figures."""
-    return [_across_finding(found) for found in across_findings(steps)]
-
-
-def _across_finding(found: AcrossFinding) -> Content:
-    said = [evidence(each) for each in found.finding.evidence]
-    figures = list_fields(found.content) if isinstance(found.content, Scaling) else with_memory_reason(found.content)
-    return take(found.finding, _ACROSS, steps=found.steps, evidence=said) | figures
-
-
-def with_memory_reason(found: BatchSize | MemoryFit) -> Content:
-    """Return figures of memory, with the reason behind them as a sentence and as a code."""
-    return list_fields(found) | {"reason": describe_memory_reason(found.reason), "reason_code": found.reason or ""}
+    return [
+        take(found.finding, _ACROSS, steps=found.steps) | list_fields(found.content) for found in across_findings(steps)
+    ]

@@ -6,27 +6,27 @@ from dataclasses import replace
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
-from gpureport.comparison.chain import Comparison, compare
+from gpureport.comparison.chain import Comparison, compare, pair_steps
 from gpureport.comparison.factors import Factor, describe_factors
 from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check
 from gpureport.recording import Recording
-from gpureport.report.model.head import Tile
-from gpureport.report.model.pictures import SignalHistory
+from gpureport.report.model.comparison_parts import ComparisonPart
+from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import class_history, gpu_time, report_run
-from gpureport.report.runs.report_run import build_subtitle, name_chain
+from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
 from gpureport.report.sections import data_quality, fold_lines, method
-from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
 from gpureport.report.sections.findings import actions, assessed, cards
-from gpureport.report.sections.findings.found import Found, find_worst
+from gpureport.report.sections.findings.found import find_worst
 from gpureport.report.sections.gpus import gpu_table, spending, timeline
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.head.tiles import head_tiles, step_tiles
+from gpureport.report.sections.head.tiles import head_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
-from gpureport.report.sections.study import study_tiles
+from gpureport.report.sections.steps import gains, pairs, tables
+from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 
 _TITLE, _CHAIN = 120, 80
@@ -68,7 +68,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     study = build_study(comparison, by) if by and several else None
     told = cards.build_rows(inputs, found, is_chain=study is None)
     bars = gpu_time.build_time_bars(inputs)
-    repetitions = repetition_hint.describe_repetitions(comparison)
+    repetitions = groups.suggest_repetitions(comparison)
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     is_hinted = bool(repetitions) and repetitions in result.details
@@ -83,9 +83,11 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
-        tiles=_build_tiles(comparison, findings, study, worst, history),
-        steps=step_table.build_step_table(comparison) if several else None,
-        comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
+        tiles=groups.build_study_tiles(comparison, study)
+        if study
+        else head_tiles.build_tiles(comparison, findings, worst, history),
+        steps=tables.build_step_table(comparison) if several else None,
+        comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
@@ -110,15 +112,19 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     return replace(report, folds=fold_lines.build_fold_lines(report))
 
 
-def _build_tiles(
-    comparison: Comparison,
-    findings: Findings,
-    study: Study | None,
-    worst: Found | None,
-    history: SignalHistory | None,
-) -> tuple[Tile, ...]:
-    """Return the figures at the head: of the last step, of groups those of the best first."""
-    if study is None:
-        return head_tiles.build_tiles(comparison, findings, worst, history)
-    of_best = step_tiles.build_step_tiles(study_tiles.choose_best(comparison, study))
-    return study_tiles.build_study_tiles(comparison, study, of_best)
+def _build_comparison_part(
+    comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
+) -> ComparisonPart:
+    """Return what a report says of its steps beside their table, or of its groups."""
+    links, charts = pair_steps(comparison), tables.build_charts(comparison, study)
+    return ComparisonPart(
+        grouped=display.clean(describe_factors(study.by)) if study else "",
+        charts=charts,
+        legend=tables.describe_marks(charts),
+        study=tuple(groups.build_study_sections(study, comparison)) if study else (),
+        estimates=tables.build_summary_table(comparison),
+        links=tuple(pairs.build_step_pairs(comparison, links, inputs)),
+        remaining=tuple(gains.list_remaining(comparison, inputs, study, cards)),
+        across=tuple(groups.list_across(comparison, study)),
+        gains=None if study else gains.build_gain_table(comparison, links),
+    )

@@ -24,7 +24,7 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
         "Content schema": SCHEMA,
         "NVIDIA driver": ", ".join(sorted(drivers)) or display.NOT_RECORDED,
     }
-    kinds = [(terms.kind_title(kind), rule.condition[0]) for rule in rules for kind in rule.kinds]
+    kinds = [(terms.kind_title(kind), text) for rule in rules for kind, text in rule.conditions.items()]
     thresholds = tuple(_list_limits(rules))
     inputs = tuple(_list_inputs(runs))
     return Method(

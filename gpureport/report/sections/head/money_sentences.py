@@ -6,8 +6,8 @@ from gpureport.comparison.chain import Comparison, find_work_contradiction
 from gpureport.comparison.figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Verdict
-from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.wording import display
 
 _STATE_WORK = "--work 9600:images, for each source where they differ"
@@ -29,7 +29,7 @@ def describe_saving(comparison: Comparison) -> str:
         return ""
     currency, scale = (
         spending.currency([*first.analyses, *last.analyses]),
-        figure_formats.choose_cost_scale(comparison),
+        Figures(comparison).cost,
     )
 
     def show(size: float) -> str:
@@ -80,7 +80,7 @@ def describe_start_up_cost(comparison: Comparison) -> str:
     last, cost = comparison.steps[-1], format_training_cost(comparison)
     if not cost:
         return ""
-    share, per = _measure_outside_training(last) or 0.0, figure_formats.choose_cost_scale(comparison).per
+    share, per = _measure_outside_training(last) or 0.0, Figures(comparison).cost.per
     return (
         f"The cost includes start-up and end, {display.percent(share)} of a run in {display.clean(last.label)}: at the "
         f"training rate alone it is {cost} {per}, and longer runs come closer to that."
@@ -93,7 +93,7 @@ def format_training_cost(comparison: Comparison) -> str:
     cost, share = last.value(COST_PER_WORK), _measure_outside_training(last)
     if not cost or share is None or share < _NOTABLE:
         return ""
-    factor = figure_formats.choose_cost_scale(comparison).factor
+    factor = Figures(comparison).cost.factor
     return display.money(cost * (1 - share) * factor, spending.currency(last.analyses))
 
 

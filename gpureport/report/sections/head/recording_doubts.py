@@ -20,8 +20,8 @@ from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.differences.comparison_reasons import describe_state
 from gpureport.report.wording.numbered_labels import clean_name, group_holders, list_labels
+from gpureport.report.wording.reasons import describe_state
 from gpureport.report.wording.work_scale import name_work
 
 _LARGE_STEP = 60.0

@@ -16,11 +16,9 @@ from gpureport.findings import Check, CheckOutcome, Confidence
 from gpureport.report.model.head import Action, Verdict, VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import quality_rows, step_table
 from gpureport.report.sections.findings.found import Found, find_worst
 from gpureport.report.sections.findings.words import tell_headline
-from gpureport.report.sections.head import change_notes, money_sentences, recording_doubts
-from gpureport.report.sections.head.headlines import step_headline
+from gpureport.report.sections.head import money_sentences, recording_doubts
 from gpureport.report.sections.head.loss_sentence import (
     Findings,
     describe_computing,
@@ -32,9 +30,11 @@ from gpureport.report.sections.head.loss_sentence import (
     name_loss,
     often_low_sentence,
 )
-from gpureport.report.sections.study.study_headline import code_study, describe_study
+from gpureport.report.sections.steps import headline, tables
+from gpureport.report.sections.steps.quality import warn_of_falls
+from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, numbered_labels
-from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER, describe_reason
+from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
 _LEAD, _DOUBTS = 3, 2
 """Most sentences of a lead, and doubts in it; the other doubts are notes."""
@@ -198,9 +198,9 @@ def _describe_comparison(
 ) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
     """Return headline, code and lead on several steps or groups; an empty headline where nothing can be compared."""
     if study is not None:
-        sentence, details = describe_study(study, comparison)
+        sentence, code, details = describe_study(study, comparison)
         if sentence:
-            return sentence, code_study(study), details
+            return sentence, code, details
     short = {
         step.label: seconds
         for step in comparison.steps
@@ -212,23 +212,17 @@ def _describe_comparison(
         near = {label for label, each in short.items() if round(each) >= SHORTEST_REPETITION_SECONDS}
         names = [f"{display.clean(each)} ({lengths[each]})" if each in near else display.clean(each) for each in short]
         why = f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(names)}."
-        fallen = step_headline.describe_quality_alone(comparison)
+        fallen = headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
         return "Too short to compare: record every step for longer.", VerdictCode.STEPS_TOO_SHORT, (why,)
     details = tuple(filter(None, _write_step_lead(comparison, repetitions)))
-    return step_headline.describe_steps(comparison), step_headline.code_steps(comparison), details
+    return *headline.describe_steps(comparison), details
 
 
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained."""
-    warning = quality_rows.warn_of_quality(comparison)
-    if warning and (
-        quality_rows.has_several_falls(comparison)
-        or quality_rows.is_fall_unconfirmed(comparison)
-        or not quality_rows.describe_quality_fall(comparison)
-    ):
-        yield f"{display.raise_first(warning)}."
+    yield warn_of_falls(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
     money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
@@ -239,7 +233,7 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     else:
         if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
             yield display.clean_sentence(describe_reason(delta.reason))
-        sure = step_headline.describe_certainty(comparison)
+        sure = headline.describe_certainty(comparison)
         said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
         yield from (f"{said}." if said else "", money)
     yield _describe_training(comparison)
@@ -297,9 +291,9 @@ def _write_notes(  # noqa: PLR0913 - what notes depend on, each by name
     last, several = comparison.steps[-1], len(comparison.steps) > 1
     final, runs = last.analyses, [analysis.run for step in comparison.steps for analysis in step.analyses]
     if several and not study:
-        yield from change_notes.list_other_changes(comparison)
-    yield step_table.describe_left_out_runs(comparison)
-    yield step_table.describe_allowance(comparison)
+        yield from headline.list_other_changes(comparison)
+    yield tables.describe_left_out_runs(comparison)
+    yield tables.describe_allowance(comparison)
     if several:
         yield money_sentences.describe_start_up_cost(comparison)
         yield recording_doubts.describe_recording_order(comparison.steps)

@@ -13,8 +13,8 @@ from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.findings.words import find_words, tell
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
-from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
 from gpureport.report.sections.pictures.signals import CLOCK, POWER, format_number
+from gpureport.report.sections.steps.tiles import build_step_tiles
 from gpureport.report.wording import display, terms
 
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")

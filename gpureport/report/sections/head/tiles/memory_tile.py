@@ -5,7 +5,7 @@ from gpureport.comparison.comparable import SAME_MEMORY
 from gpureport.comparison.steps import Step
 from gpureport.report.model.head import Tile
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.changes import build_plain_change
+from gpureport.report.wording.differences import build_plain_change
 from gpureport.report.wording.scales import split_common_unit
 
 _METRIC, _LABEL, _GIB = "gpu_memory_used_bytes", "Peak memory", f"{display.GAP}GiB"
