@@ -35,10 +35,9 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
     partly = set().union(*(kinds for each in steps.values() for kinds in each)) - missing
     counts = {"found": len(found), "clear": len({*asked} - missing - found), "not assessed": len(missing)}
+    checks, named = sum(counts.values()), ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     where = "in some runs" if len(runs) > 1 else "on some GPUs"
-    named = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     named += f" ({len(partly)} {'more' if missing else 'not assessed'} {where})" if partly else ""
-    checks = sum(counts.values())
     sentence = f"{display.plural(checks, 'check')}: {named}."
     lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
     commands = recording_advice.list_raw_commands(name for entry in lacking for name in entry.metrics)
@@ -59,21 +58,24 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
 def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     """Yield a line for each thing that is missing: the checks that need it in the same places."""
     cases = [(run, entry) for run in runs for entry in run.analysis.not_judged]
-    by_kind = group_holders(((entry.kind, _find_remedy(entry)), (run, entry)) for run, entry in cases)
+    # a run is named where there are several, a device where not all are meant
+    named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
+    placed = zip(named, (entry for _, entry in cases), strict=True)
+    by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
     alike = group_holders(
-        ((remedy, tuple(dict.fromkeys(_name_place(*case, runs) for case in same))), (kind, same))
+        ((remedy, tuple(dict.fromkeys(place for place, _ in same))), (kind, same))
         for (kind, remedy), same in by_kind.items()
     )
     for (_, places), held in alike.items():
         entries = [entry for _, same in held for _, entry in same]
-        needed = [entry.needed_seconds for entry in entries if entry.needed_seconds is not None]
+        needed = sorted(entry.needed_seconds for entry in entries if entry.needed_seconds is not None)
         need = "" if entries[0].recording == RECORD else entries[0].recording
         if needed:
-            more = f"; for all of them, at least {phrases.duration(max(needed))}" if max(needed) > min(needed) else ""
-            need = f"{missing_metrics.name_length(min(needed))}{more}"
+            more = f"; for all of them, at least {phrases.duration(needed[-1])}" if needed[-1] > needed[0] else ""
+            need = f"{missing_metrics.name_length(needed[0])}{more}"
         yield NotJudgedLine(
             kinds=tuple(terms.kind_title(display.clean(kind)) for kind, _ in held),
-            where="" if {*places} == {run.label for run in runs} else _join_places(places, runs),
+            where="" if {*places} == {(run.label, "") for run in runs} else _join_places(places, runs),
             reason="; ".join(_list_reasons(entries)),
             recording=display.clean(need),
         )
@@ -103,15 +105,10 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
         yield display.lower_first(text) if names else text
 
 
-def _name_place(run: ReportRun, entry: NotJudged, runs: Sequence[ReportRun]) -> str:
-    """Return the run, where there are several, and the device."""
-    return ": ".join([run.label] * (len(runs) > 1) + ([run.device(entry.device)] if entry.device else []))
-
-
-def _join_places(places: Sequence[str], runs: Sequence[ReportRun]) -> str:
-    """Return each place, or in how many of several runs where they are too many to name."""
-    named = [place for place in places if place]
-    count, more = len({place.partition(": ")[0] for place in named}), len(named) - _FEW
+def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
+    """Return each run and device, or in how many of several runs where they are too many to name."""
+    named = [": ".join(filter(None, place)) for place in places if any(place)]
+    count, more = len({label for label, _ in places}), len(named) - _FEW
     if len(runs) > 1 and count > _FEW:
         return f"{count} of {len(runs)} runs"
     return f"{', '.join(named[:_FEW])}{f' and {more} more' if more > 0 else ''}"
@@ -149,9 +146,9 @@ def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], 
 
 def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLine]:
     """Yield lines that say the same of many groups as one, kind by kind."""
-    kinds = list(dict.fromkeys(line.kind for line in lines))
-    ordered = sorted(lines, key=lambda line: kinds.index(line.kind))
-    for line, names in group_holders((replace(line, group=""), line.group) for line in ordered).items():
+    of_kinds = group_holders((line.kind, line) for line in lines)
+    alike = group_holders((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
+    for line, names in alike.items():
         named = "; ".join(names) if len(names) <= _NAMED_GROUPS else f"{len(names)} of {groups} groups of GPUs"
         yield replace(line, group="" if len(names) == groups else named)
 

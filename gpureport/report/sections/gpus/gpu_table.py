@@ -175,17 +175,16 @@ def _build_node_rows(
     """Yield a row for each node, each followed by the rows of its GPUs that differ."""
     places, listed = {gpu.id: place for place, gpu in enumerate(run.run.gpus)}, 0
     for node, gpus in group_by_node(run.run.gpus).items():
-        name = f"{display.clean(node)}, {len(gpus)} GPUs" if node else f"All {len(gpus)} GPUs"
-        cells = []
+        own, cells = [places[gpu.id] for gpu in gpus], []
         for column, each in zip(columns, values, strict=True):
-            known = [value for gpu in gpus if (value := each[places[gpu.id]]) is not None]
+            known = [value for place in own if (value := each[place]) is not None]
             value = column.summary(known) if known else None
             cells.append(Cell(text=display.or_not_recorded(value, column.shown), value=value))
+        name = f"{display.clean(node)}, {len(gpus)} GPUs" if node else f"All {len(gpus)} GPUs"
         yield Row(head=Cell(text=name), cells=tuple(cells))
-        for row in (rows[places[gpu.id]] for gpu in gpus):
-            if listed < _MOST_ROWS and any(cell.flagged for cell in row.cells):
-                listed += 1
-                yield row
+        apart = [rows[place] for place in own if any(cell.flagged for cell in rows[place].cells)][: _MOST_ROWS - listed]
+        listed += len(apart)
+        yield from apart
 
 
 def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
