@@ -40,15 +40,8 @@ _FIRST = 3
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
-_COMMANDS = {
-    "record": recording_advice.RECORD,
-    "gpus": recording_advice.GPU_COMMAND,
-    "pcie": recording_advice.DMON_COMMAND,
-    "host": recording_advice.HOST_COMMAND,
-    "process": recording_advice.PROCESS_COMMAND,
-    "counters": ",".join(recording_advice.COUNTER_FIELDS),
-    "gpm": recording_advice.GPM_COMMAND,
-    "dcgm": recording_advice.DCGM_COMMAND,
+_COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items() if isinstance(text, str)} | {
+    "counters": ",".join(recording_advice.COUNTER_FIELDS)
 }
 
 
@@ -98,8 +91,8 @@ def _explain_recording() -> Iterator[Block]:
     said = _SAID["recording"]
     yield from _section(said["title"])
     for part in said["sections"]:
-        code = [line.format_map(_COMMANDS) for line in part.get("code", ())]
-        yield from _section(part["title"], *part.get("paragraphs", ()), facts=part.get("facts", {}).items(), code=code)
+        yield from _section(part["title"], code=[line.format_map(_COMMANDS) for line in part.get("code", ())])
+        yield from _section("", *part.get("paragraphs", ()), facts=part.get("facts", {}).items())
 
 
 def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:

@@ -33,6 +33,5 @@ def explain(*, name: str | None, detail: str, config: Path | None) -> None:
     from gpureport.report import explanation  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
-    report_output.print_explanation(
-        explanation.explain(name, apply_settings(RULES, read_settings(config)), brief=detail == "short")
-    )
+    blocks = explanation.explain(name, apply_settings(RULES, read_settings(config)), brief=detail == "short")
+    click.echo(explanation.render(blocks, report_output.measure_page()), nl=False)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gpureport.findings import Check
     from gpureport.places import Place
     from gpureport.report.formats.branding import Brand
-    from gpureport.report.model.blocks import Block
     from gpureport.report.model.report_content import Report
     from gpureport.report.wording.terminal_lines import Page
 
@@ -80,13 +79,6 @@ def print_report(content: "Report", *, full: bool = False) -> None:
     from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
 
     click.echo(text.render(content, measure_page(), full=full), nl=False)
-
-
-def print_explanation(content: "Sequence[Block]") -> None:
-    """Print an explanation for people."""
-    from gpureport.report import explanation  # noqa: PLC0415 - loads the report
-
-    click.echo(explanation.render(content, measure_page()), nl=False)
 
 
 def measure_page() -> "Page":

@@ -10,7 +10,7 @@ from gpureport.report.model.blocks import Block, Form
 from gpureport.report.wording import display
 
 _SPENT = "Where the GPU time went"
-_BARS = 4
+_BARS = 2
 _PARTS = 2
 """Bars of a screen, and its tables beside the worst runs."""
 

@@ -6,7 +6,7 @@ known, without one where it is not.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
@@ -30,24 +30,7 @@ from gpureport.report.wording.reasons import (
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_RUN = "id name step started ended timezone interval_seconds sources devices stages params tags work"
-_QUALITY = (
-    "lines rows_kept rejected headers noise events continued absent_cells gaps duplicates clock_steps log_events "
-    "synthetic_time imputed_points coverage_ratio notes note_codes unfinished pauses"
-)
-_STATISTICS = (
-    "idle_seconds gpu_memory_peak_bytes gpu_memory_headroom_ratio energy_joules energy_seconds energy_bridged_seconds "
-    "power_doubt energy_counter observed_seconds"
-)
-_FINDING = (
-    "kind gpu device devices gpus start end intervals severity confidence lost_gpu_seconds {cost} cause consequences "
-    "root samples ruled_out evidence summary recommendation steps fingerprint"
-)
 _ANSWER = "kind group devices outcome findings reason reason_code recording"
-_COST = (
-    "currency date price total idle gpus energy_joules energy_counted carbon_intensity_grams_per_kwh carbon_source "
-    "carbon_grams"
-)
 _ACROSS = "kind severity confidence steps summary recommendation fingerprint evidence"
 
 Content = dict[str, Any]
@@ -170,16 +153,15 @@ def _analysis(analysis: Analysis) -> Content:
 
 
 def _run(run: Run) -> Content:
-    return take(
-        run,
-        _RUN,
-        started=iso_time(run.started, run.timezone),
-        ended=iso_time(run.ended, run.timezone),
-        interval_seconds=run.interval,
-        stages=[{"name": stage.name, "node": stage.node, **_span(stage, run.timezone)} for stage in run.stages],
-        params=dict(run.params),
-        tags=dict(run.tags),
-    )
+    zone = run.timezone
+    return list_fields(run, "quality interval") | {
+        "started": iso_time(run.started, zone),
+        "ended": iso_time(run.ended, zone),
+        "interval_seconds": run.interval,
+        "stages": [{"name": stage.name, "node": stage.node, **_span(stage, zone)} for stage in run.stages],
+        "params": dict(run.params),
+        "tags": dict(run.tags),
+    }
 
 
 def _quality(analysis: Analysis, zone: str | None) -> Content:
@@ -187,21 +169,19 @@ def _quality(analysis: Analysis, zone: str | None) -> Content:
     absent: dict[str, dict[str, int]] = {}
     for cells in quality.absent_cells:
         absent.setdefault(cells.column, {})[cells.reason] = cells.cells
-    return take(
-        quality,
-        _QUALITY,
-        rejected=[asdict(each) | {"code": find_reject_code(each.reason)} for each in quality.rejected],
-        absent_cells=absent,
-        gaps=[{"device": gap.device, **_span(gap, zone)} for gap in quality.gaps],
-        clock_steps=[asdict(step) | {"at": iso_time(step.at, zone)} for step in quality.clock_steps],
-        log_events=[
-            asdict(event) | {"at": None if event.at is None else iso_time(event.at, zone)}
+    return list_fields(quality) | {
+        "rejected": [list_fields(each) | {"code": find_reject_code(each.reason)} for each in quality.rejected],
+        "absent_cells": absent,
+        "gaps": [{"device": gap.device, **_span(gap, zone)} for gap in quality.gaps],
+        "clock_steps": [list_fields(step) | {"at": iso_time(step.at, zone)} for step in quality.clock_steps],
+        "log_events": [
+            list_fields(event) | {"at": None if event.at is None else iso_time(event.at, zone)}
             for event in quality.log_events
         ],
-        coverage_ratio=analysis.coverage_ratio,
-        note_codes=list(map(find_note_code, quality.notes)),
-        pauses=analysis.pauses,
-    )
+        "coverage_ratio": analysis.coverage_ratio,
+        "note_codes": list(map(find_note_code, quality.notes)),
+        "pauses": analysis.pauses,
+    }
 
 
 def _statistics(statistics: DeviceStatistics) -> Content:
@@ -209,14 +189,15 @@ def _statistics(statistics: DeviceStatistics) -> Content:
     for summary in statistics.metrics:
         if summary.below:
             metrics[summary.metric]["below"] = {f"{limit:g}": share for limit, share in summary.below}
-    return metrics | take(
-        statistics,
-        "observed_seconds" if statistics.device == "host" else _STATISTICS,
-        gpu_memory_peak_bytes=statistics.memory_peak_bytes,
-        gpu_memory_headroom_ratio=statistics.memory_headroom_ratio,
-        power_doubt=statistics.power_doubt or None,
-        energy_counter=_counter(statistics.energy_counter, "joules"),
-    )
+    if statistics.device == "host":
+        return metrics | {"observed_seconds": statistics.observed_seconds}
+    made = {
+        "gpu_memory_peak_bytes": statistics.memory_peak_bytes,
+        "gpu_memory_headroom_ratio": statistics.memory_headroom_ratio,
+        "power_doubt": statistics.power_doubt or None,
+        "energy_counter": _counter(statistics.energy_counter, "joules"),
+    }
+    return metrics | list_fields(statistics, "device metrics memory_peak_bytes memory_headroom_ratio") | made
 
 
 def _counter(reading: CounterReading | None, unit: str) -> Content | None:
@@ -236,34 +217,31 @@ def _finding(finding: Finding, analysis: Analysis) -> Content:
     indices = {gpu.id: gpu.index for gpu in analysis.run.gpus}
     device = finding.devices[0] if len(finding.devices) == 1 else None
     spans = _intervals(finding.intervals, analysis.run.timezone)
-    period = {} if finding.period_seconds is None else {"period_seconds": finding.period_seconds}
-    return period | take(
-        finding,
-        _FINDING.format(cost="cost" if analysis.cost else ""),
-        gpu=None if device is None else indices.get(device),
-        device=device,
-        gpus=[index for name, index in indices.items() if name in finding.devices],
-        start=spans[0][0] if spans else None,
-        end=spans[-1][1] if spans else None,
-        intervals=spans,
-        cost=analysis.cost and analysis.cost.cost_of(finding),
-    )
+    made: Content = {
+        "gpu": None if device is None else indices.get(device),
+        "device": device,
+        "gpus": [index for name, index in indices.items() if name in finding.devices],
+        "start": spans[0][0] if spans else None,
+        "end": spans[-1][1] if spans else None,
+        "intervals": spans,
+    }
+    if analysis.cost:
+        made["cost"] = analysis.cost.cost_of(finding)
+    return list_fields(finding, "period_seconds" if finding.period_seconds is None else "") | made
 
 
 def _cost(cost: Cost) -> Content:
     """Return what a run cost; `price` is that of every GPU, None where they differ."""
     amounts = {gpu.amount for gpu in cost.gpus}
-    return take(
-        cost,
-        _COST,
-        currency=cost.currency or None,
-        date=cost.date or None,
-        price=amounts.pop() if len(amounts) == 1 else None,
-        gpus={gpu.device: {"price": gpu.amount, "source": gpu.source or None} for gpu in cost.gpus},
-        energy_counted=cost.counted,
-        carbon_intensity_grams_per_kwh=cost.carbon_intensity,
-        carbon_source=cost.carbon_source or None,
-    )
+    return list_fields(cost, "counted carbon_intensity") | {
+        "currency": cost.currency or None,
+        "date": cost.date or None,
+        "price": amounts.pop() if len(amounts) == 1 else None,
+        "gpus": {gpu.device: {"price": gpu.amount, "source": gpu.source or None} for gpu in cost.gpus},
+        "energy_counted": cost.counted,
+        "carbon_intensity_grams_per_kwh": cost.carbon_intensity,
+        "carbon_source": cost.carbon_source or None,
+    }
 
 
 def advice(analyses: Sequence[Analysis]) -> Content:

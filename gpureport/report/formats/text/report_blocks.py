@@ -176,12 +176,12 @@ def _gains(gains: GainTable) -> Iterator[Block]:
     yield Block(
         title="Table of gains", table=Table(columns=gains.columns, numeric=numeric, rows=rows, notes=gains.notes)
     )
+    yield Block(facts=_facts([("Potential", gains.potential)]))
     yield from (Block(title=row.head.text, style="heading", facts=row.facts) for row in gains.rows if row.facts)
-    yield Block(texts=[gains.potential])
 
 
 def _gain_cell(cell: GainCell) -> Cell:
-    return Cell(text=cell.text, small=join(cell.interval, cell.verdict, by=" "))
+    return Cell(text=join(cell.text, cell.verdict, by=" "), small=cell.interval)
 
 
 def _comparison(report: Report) -> Iterator[Block]:

@@ -201,10 +201,10 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
     """Yield a bar a line with its total and change, the legend, and what is not drawn.
 
-    Of more bars than fit, these are the first, of steps the last, and the worst.
+    Of more bars than fit, these are the first, the worst and the last.
     """
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
-    ends = {0, len(bars) - 1} if are_steps else {0}
+    ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
     shown = [bars[place] for place in sorted(wanted[:most])]
     label = min(max(display.terminal_width(bar.label) for bar in shown), _NAME)
