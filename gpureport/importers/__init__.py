@@ -56,7 +56,7 @@ HOST_IMPORTERS: "Registry[Importer]" = Registry("host=host_forms:HOST")
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
 """Importers of what a training loop wrote of its metrics."""
 TRACKERS: "Registry[Tracker]" = Registry(
-    "mlflow=mlflow.selection:MLFLOW", "neptune=neptune.runs:NEPTUNE", "trackio:TRACKIO", "accounting:ACCOUNTING"
+    "mlflow=mlflow.runs:MLFLOW", "neptune=neptune.runs:NEPTUNE", "trackio:TRACKIO", "accounting:ACCOUNTING"
 )
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)

@@ -53,7 +53,10 @@ _FEW = 2
 
 
 class Extraction:
-    """One log of GPUs, or of the machine, being read by a form."""
+    """One log of GPUs, or of the machine, being read by a form, which is called `name` where there are several.
+
+    `explain` says why no row is left, and what to do; a line longer than `longest` bytes is shortened.
+    """
 
     def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
@@ -65,11 +68,6 @@ class Extraction:
         explain: Callable[[Account], CodedProblem | None] | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
-        """Prepare to read, without reading yet.
-
-        The form is called `name` where there are several; `explain` says why no row is left, and what to do; a line
-        longer than `longest` bytes is shortened.
-        """
         self._file, self._options, self._form, self._explain = file, options, form, explain
         self._longest = longest
         self._account = Account(forms={name: 0} if name else {})

@@ -220,17 +220,11 @@ _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
 def parse_number(cell: object) -> float | None:
     """Return the finite number in a cell of text or JSON, else None."""
-    if isinstance(cell, str):
-        # float() keeps ASCII separators that strip() removes
-        cell = cell.strip()
-        return parse_finite(cell) if _NUMBER.fullmatch(cell) else None
-    return parse_finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
-
-
-def parse_finite(cell: float | str) -> float | None:
-    """Return a number as a finite float, None if it is too large."""
+    # float() keeps ASCII separators that strip() removes
+    cell = cell.strip() if isinstance(cell, str) else cell
+    is_text = isinstance(cell, str) and _NUMBER.fullmatch(cell)
     try:
-        value = float(cell)
+        value = float(cell) if is_text or type(cell) in {int, float} else math.nan  # type: ignore[arg-type]
     except OverflowError:
         return None
     return value if math.isfinite(value) else None

@@ -65,7 +65,8 @@ def find_runs(
 class Reading:
     """Reads one run from its logs; take the batches before the run.
 
-    Sources are hashed as they are read. Asking for the run's id earlier reads the rest of them.
+    Sources are hashed as they are read. Asking for the run's id earlier reads the rest of them. With `strict`, a line
+    that is not understood is an error.
     """
 
     def __init__(
@@ -77,10 +78,6 @@ class Reading:
         strict: bool = False,
         training: Sequence[TrainingFile] = (),
     ) -> None:
-        """Prepare to read one or several logs of one run, and files beside it.
-
-        With `strict`, a line that is not understood is an error.
-        """
         self._inputs = sorted(inputs, key=lambda each: each.companion_of is not None)
         self._files = [RawFile(each.path) for each in self._inputs]
         self._several, self._strict = sum(not each.beside for each in inputs) > 1, strict
@@ -134,12 +131,11 @@ class Reading:
         if self._several or (held is not None and held.held):
             yield from self._read_logs(range(len(self._inputs) if self._several else 1))
         else:
-            each, file = self._inputs[0], self._files[0]
-            with _errors_at(each.locator):
-                extraction = each.importer.extract(file, self._options)
+            with _errors_at(self.locator):
+                extraction = self._inputs[0].importer.extract(self._files[0], self._options)
                 yield from extraction.batches()
             self._outcomes = [extraction.outcome()]
-            self._refuse_rejected_lines(self._outcomes[0], each.locator)
+            self._refuse_rejected_lines(self._outcomes[0], self.locator)
         if not self._several and len(self._inputs) > 1:
             if self._outcomes[0].has_host:
                 what = "the GPU log holds series of the machine already"

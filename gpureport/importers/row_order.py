@@ -100,40 +100,33 @@ def put_in_order(
 def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | None) -> BoolArray:
     """Return which rows of a device repeat rows above a step back, as most of their stretch do.
 
-    After summer time ends, the same stamps recur rightly.
+    In a stretch that begins in the hour that summer time ends with, the same stamps recur rightly.
     """
-    stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0, dtype=np.int32)
-    behind = stamps[1:][stamps[1:] <= np.maximum.accumulate(stamps)[:-1]]
-    copies = np.zeros(len(stamps), dtype=np.bool_)
-    if not len(behind):
-        return copies
-    # no other rows can have the stamp of one that stands behind later ones
-    own = np.flatnonzero((stamps >= behind.min()) & (stamps <= behind.max()))
-    among = stretch[own]
+    stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        found: BoolArray = among[first[which]] < among
+        found: BoolArray = stretch[first[which]] < stretch
         return found
 
-    place = repeats(stamps[own])
-    again = place & repeats(hashes[own].astype(np.int64) ^ stamps[own] * 0x1E3779B97F4A7C15)
-    rows = np.bincount(stretch)
-    repeated, met = np.bincount(among, again, len(rows)), np.bincount(among, minlength=len(rows))
-    varied = {int(part) for part in np.unique(among) if len(np.unique(hashes[own[again & (among == part)]])) > _LATE}
+    place = repeats(stamps)
+    again = place & repeats(hashes.astype(np.int64) ^ stamps * 0x1E3779B97F4A7C15)
+    among, values = stretch[again], hashes[again].astype(np.int64)
+    _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ values, return_index=True)
+    rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
     # if a stretch goes on behind the copy, only values met before count, where they vary
-    share = repeated / np.where(np.isin(np.arange(len(rows)), [*varied]), np.maximum(met, 1), rows)
-    pace, cuts = measure_pace(stamps), own[again & (np.diff(among, prepend=-1) > 0)]
-    rightly = [stretch[cut] for cut in cuts.tolist() if cut and _is_fold(stamps, cut, pace, zone)]
+    varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
     # a copy of which the last cell was cut off is one nevertheless
-    copies[own] = place & (share[among] >= _COPIED) & ~np.isin(among, rightly)
-    return copies
+    copies: BoolArray = place & (repeated >= _COPIED * np.where(varied, met, rows))[stretch]
+    begins = stamps[np.diff(stretch, prepend=-1) > 0]
+    return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
 
 
 def _on_one_clock(lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None) -> tuple[IntArray, list[Step], int]:
     """Return a device's times, its clock's steps, and how often it is shuffled."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
-    pace, apart, falls = measure_pace(stamps), np.diff(lines), np.diff(stamps)
+    apart, falls = np.diff(lines), np.diff(stamps)
+    pace = int(np.median(falls[falls > 0])) if (falls > 0).any() else 0
     if 2 * (falls < 0).sum() > len(stamps):
         # the newest row stands first
         return times, [], 0
@@ -183,9 +176,3 @@ def _is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bo
     before, after = fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
     # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
     return bool(before > 0 and 0 < after < 2 * fall and fall <= after + pace)
-
-
-def measure_pace(stamps: IntArray) -> int:
-    """Return the median positive difference between stamps; 0 without any."""
-    steps = np.diff(stamps)
-    return int(np.median(steps[steps > 0])) if (steps > 0).any() else 0

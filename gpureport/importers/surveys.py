@@ -164,12 +164,6 @@ def any_overlap(spans: Sequence[Span]) -> bool:
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
-def format_span(span: Span) -> str:
-    """Return a source's first and last time, in its own zone or in UTC."""
-    start, end = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in span)
-    return f"{start} to {end}"
-
-
 def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
     """Raise an error where some sources are UTC and others name no zone; `tz` is for stamps without one."""
     first, base = inputs[0].locator, outcomes[0]
@@ -188,7 +182,8 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
     """Raise an error where a source shares no time with the GPU log it is joined to."""
     if shared_time(span, main) < 0:
-        what = f"it covers another time than the GPU log ({format_span(span)}; the GPU log: {format_span(main)})"
+        times = [f"{datetime.fromtimestamp(at // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}" for at in (*span, *main)]
+        what = "it covers another time than the GPU log ({} to {}; the GPU log: {} to {})".format(*times)
         raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 

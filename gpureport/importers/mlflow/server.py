@@ -26,8 +26,7 @@ import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
-from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import POINT, Contents, Points
+from gpureport.importers.mlflow.stores import POINT, Contents, Points, find_experiments, order_points, read_info
 from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
 from gpureport.parsing import parse_json
@@ -69,7 +68,7 @@ class Server:
         self._retries = int(_read_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", 1.0))
         self._headers = _build_headers(unquote(parts.username or ""), unquote(parts.password or ""))
         self._idle: list[Connection] = []
-        weakref.finalize(self, lambda idle: [each.close() for each in idle], self._idle)
+        weakref.finalize(self, _close, self._idle)
 
     def request(self, method: str, path: str, content: bytes | None = None) -> bytes:
         """Return a server's answer; ask again where it is overloaded."""
@@ -171,7 +170,7 @@ class Server:
         found: list[RunInfo] = []
         with self._expect_fields():
             names = {key: str(each.get("name")) for key, each in self._experiments.items()}
-            ids = stores.find_experiments(self.where, names, experiment)
+            ids = find_experiments(self.where, names, experiment)
             asked = {"filter": wanted or "", "run_view_type": "ACTIVE_ONLY" if wanted else "ALL", "max_results": _RUNS}
             try:
                 for start in range(0, len(ids), _TOGETHER):
@@ -192,7 +191,7 @@ class Server:
             "parent": tags.get("mlflow.parentRunId"),
             "deleted": experiment.get("lifecycle_stage") == "deleted",
         }
-        return stores.read_info(info | said, _pairs(data, "metrics"))
+        return read_info(info | said, _pairs(data, "metrics"))
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None without one."""
@@ -210,7 +209,7 @@ class Server:
             data = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
             keys = [key for key in _pairs(data, "metrics") if key.startswith(beginning)]
             points = dict(zip(keys, pool.map(partial(self._history, run.id), keys), strict=True))
-            return stores.order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
+            return order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
 
     def _history(self, run_id: str, key: str) -> Points:
         asked = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}
@@ -241,6 +240,11 @@ class Server:
     def remove_tag(self, run: RunInfo, key: str) -> None:
         """Remove a tag of a run."""
         self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
+
+
+def _close(connections: list[Connection]) -> None:
+    for each in connections:
+        each.close()
 
 
 def _read_number(name: str, otherwise: float) -> float:

@@ -17,7 +17,7 @@ from gpureport.recording import HOST, Device, Run, Work
 if TYPE_CHECKING:
     from gpureport.importers.extraction import Extraction
     from gpureport.importers.labels import LabelTable
-    from gpureport.importers.protocol.column_map import Mapping
+    from gpureport.importers.tools.mapped import Mapping
 
 HEAD_BYTES = 64 * 1024
 """How much of a source's text an importer sees to recognise it."""

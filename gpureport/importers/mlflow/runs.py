@@ -1,40 +1,49 @@
-"""One run of an MLflow store as `Tracked`: devices, training, labels, the account of its points, notes.
+"""MLflow as a tracker: which store a locator means, and a run of it as `Tracked`.
 
 MLflow's monitor reads a value, waits an interval that is stored nowhere, and logs the value with the time of logging.
 So a value was read when the one before it was logged, the first one when the run started.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 import numpy as np
+import pyarrow as pa
 
 from gpureport.columns import FloatArray, IntArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.account import list_first
 from gpureport.importers.columns import extra_name
-from gpureport.importers.mlflow.stores import HARDWARE_PREFIXES
-from gpureport.importers.neptune.hardware import Hardware, read_hardware
-from gpureport.importers.neptune.names import Meaning, NameMap, find_namespaces
+from gpureport.importers.mlflow import stores
+from gpureport.importers.neptune.hardware import Hardware, Meaning, NameMap, find_namespaces, read_hardware
+from gpureport.importers.protocol import tracker
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Series, build_device_table, build_tracked, list_absent, list_rejected
 from gpureport.limits import MOST_LABELS
 from gpureport.parsing import MOST
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import HOST, Device
+from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from gpureport.importers.mlflow.server import Server
 
-    from gpureport.importers.mlflow.selection import Store
-
+Store: TypeAlias = "stores.Database | stores.Folder | Server"
+PREFIX = "mlflow:"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|(databricks)$")
+_DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
+_SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
+_GIVE = "give mlflow.db, a mlruns folder or an http URL"
 ARTIFACT_FOLDER = "gpureport"
 """Folder of a run's artifacts in which logs are looked for and reports are put."""
 PUBLISHED_PREFIX = "gpureport."
@@ -72,6 +81,66 @@ _LATE, _NAMED = 1.5, 3
 """Between ticks more than this many medians apart, no monitor ran (pragmatic); names that a note lists at most."""
 
 
+def is_mlflow_source(source: str) -> bool:
+    """Return whether a source is a locator of MLflow, or a file or folder with its store."""
+    path = Path(source)
+    try:
+        of_path = stores.is_file_store(path) if path.is_dir() else path.is_file() and stores.holds_tables(path)
+    except OSError:
+        of_path = False
+    return source.startswith(PREFIX) or of_path
+
+
+def split_locator(source: str) -> tuple[str, str | None]:
+    """Return the store and the run (or None) that a locator names."""
+    return tracker.split_locator(source, PREFIX)
+
+
+def is_store_scheme(scheme: str) -> bool:
+    """Return whether URLs of a scheme name only MLflow stores; `file:` may name any folder."""
+    return scheme.partition("+")[0] in {"sqlite", *_DATABASE_SERVERS, *_SERVERS}
+
+
+def refuse_database_server(scheme: str, store: str) -> None:
+    """Refuse a database server as a store, by its URL's scheme, with or without a driver after `+`."""
+    if scheme.partition("+")[0] in _DATABASE_SERVERS:
+        what = "a database server is not opened directly: that could change its schema"
+        hint = "run `mlflow server --backend-store-uri ...`, give its http URL"
+        raise SourceError(re.sub(r"(?<=://)[^/@]*@", "", store), what, hint, code="database_server")
+
+
+def open_store(source: str) -> tuple[Store, str | None]:
+    """Open a locator's store, or the one MLflow would use here; return it and the named run."""
+    store, run = split_locator(source)
+    usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
+    store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
+    match = None if path_exists(store) else _SCHEME.match(store)
+    scheme = (match[1] or match[2]).lower() if match else ""
+    refuse_database_server(scheme, store)
+    if scheme in _SERVERS:
+        from gpureport.importers.mlflow.server import Server, SignedServer  # noqa: PLC0415 - loads http and ssl
+
+        signed = (
+            os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
+        )
+        return SignedServer(store) if signed or not scheme.startswith("http") else Server(store), run
+    # three slashes before a relative path of sqlite, four before an absolute one
+    paths = {
+        "": store,
+        "sqlite": unquote(store.partition(":")[2].removeprefix("///")),
+        "file": unquote(re.sub("^file:(//[^/]*)?", "", store, flags=re.IGNORECASE)),
+    }
+    if scheme not in paths:
+        raise SourceError(store, f"no store of MLflow begins with {scheme}:", _GIVE, code="unknown_scheme")
+    path = Path(paths[scheme]).expanduser()
+    if not path.exists():
+        raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
+    if path.is_dir() and not stores.is_file_store(path):
+        hint = next((f"give {each}" for each in sorted(path.iterdir()) if is_mlflow_source(str(each))), _GIVE)
+        raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
+    return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store), run
+
+
 class Name(NamedTuple):
     """A system metric's name: its node (None for the only one), GPU (None for the machine), and what it measures."""
 
@@ -106,7 +175,7 @@ class _Found(NamedTuple):
     """
 
     devices: list[Device]
-    tables: dict[str, "pa.Table"]
+    tables: dict[str, pa.Table]
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
     late: list[IntArray]
@@ -236,7 +305,7 @@ def _add_neptune(
     return {path for space in spaces for path in space.leaves}, rows
 
 
-def record_run(store: "Store", info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
+def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
     """Return a store's content of a run, with the logs among its artifacts."""
     locator = f"mlflow:{store.where}#{info.id}"
     held, params, tags, torn = store.read(info)
@@ -246,7 +315,7 @@ def record_run(store: "Store", info: RunInfo, selection: Selection, options: Rea
     # figures that were published on the run are no measurements of it
     points = {key: one for key, one in held.items() if len(one.times) and not key.startswith(PUBLISHED_PREFIX)}
     for key, one in points.items():
-        if key.startswith(HARDWARE_PREFIXES):
+        if key.startswith(stores.HARDWARE_PREFIXES):
             # no measurement reaches MOST
             one.values[~(np.abs(one.values) < MOST)] = np.nan
     found = _Found([], {}, Counter({TORN: torn}), Counter(), [], [])
@@ -339,3 +408,15 @@ def _describe_run(info: RunInfo, found: _Found, options: ReadOptions, zeros: int
             "samples were told apart by their steps and are all kept. If they ran on several machines, GPU 0 mixes "
             "those of all; give each a node id."
         )
+
+
+MLFLOW = Tracker(
+    kind="mlflow",
+    title="MLflow",
+    recognised_by="A database or file store of MLflow by its content, or a locator `mlflow:STORE`.",
+    claims=is_mlflow_source,
+    open=lambda source, _: open_store(source),
+    record=record_run,
+    keeps_files=stores.keeps_artifacts,
+    refuse_folder=partial(stores.refuse_artifacts, wanted="mlflow:STORE"),
+)
