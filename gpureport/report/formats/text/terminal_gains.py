@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 
-from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
+from gpureport.report.model.comparison_parts import GainCell, GainTable
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terminal_lines import Line, Page
@@ -17,28 +17,19 @@ _WORDS = 15
 def gain_lines(table: GainTable, page: Page) -> Iterator[Line]:
     """Yield the table with its notes, and what the last step could gain at most."""
     yield from page.heading(HEADING)
-    titles = table.columns[1:]
-    indent, width = _measure_columns(len(titles), page)
-    if titles:
-        yield from _column_lines([[title] for title in titles], indent, width, "soft")
+    titles = [[title] for title in table.columns[1:]]
+    is_roomy = 2 + len(titles) * (_WORDS + 2) <= page.width
+    indent, width = (2, _WORDS + 2) if is_roomy else (0, _WORDS + 1)
+    yield from _column_lines(titles, indent, width, "soft")
     for row in table.rows:
-        yield from _row_lines(row, indent, width, page)
+        yield from page.wrapped(f"{row.head.text} ({row.head.small})" if row.head.small else row.head.text)
+        yield from _column_lines([_cell_lines(cell, width - 1) for cell in row.cells], indent, width)
+        for fact in row.facts:
+            yield from page.wrapped(fact.text, 2, fact.name)
     if table.potential:
         yield from page.wrapped(table.potential, 0, "Potential")
     for note in table.notes:
         yield from page.wrapped(note, 2, style="soft")
-
-
-def _measure_columns(count: int, page: Page) -> tuple[int, int]:
-    """Return where figures begin, and the columns that each takes with the gap before the next: less where many are."""
-    return (2, _WORDS + 2) if 2 + count * (_WORDS + 2) <= page.width else (0, _WORDS + 1)
-
-
-def _row_lines(row: GainRow, indent: int, width: int, page: Page) -> Iterator[Line]:
-    yield from page.wrapped(f"{row.head.text} ({row.head.small})" if row.head.small else row.head.text)
-    yield from _column_lines([_cell_lines(cell, width - 1) for cell in row.cells], indent, width)
-    for fact in row.facts:
-        yield from page.wrapped(fact.text, 2, fact.name)
 
 
 def _cell_lines(cell: GainCell, width: int) -> list[str]:
