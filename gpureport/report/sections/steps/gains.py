@@ -63,23 +63,22 @@ _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
 
 
 class _Column(NamedTuple):
-    """A figure of the table: of a single step the metric, of a change what reads it, as a multiple or in per cent."""
+    """A figure of the table: its metric, what reads its change, a multiple or in per cent, and the words without it."""
 
     title: str
     metric: str
     read: Callable[[GainSince], RelativeChange | None]
     is_times: bool = False
+    absent: str = ""
 
 
 _COLUMNS = (
     _Column("Whole job", WORK_RATE, lambda since: since.whole_job, is_times=True),
-    _Column("Training alone", TRAINING_RATE, lambda since: since.training, is_times=True),
+    _Column("Training alone", TRAINING_RATE, lambda since: since.training, is_times=True, absent="no_training"),
     _Column("GPU time", PER_WORK, lambda since: since.gpu_time),
-    _Column("Cost", COST_PER_WORK, lambda since: since.cost),
-    _Column("Energy", ENERGY_PER_WORK, lambda since: since.energy),
+    _Column("Cost", COST_PER_WORK, lambda since: since.cost, absent="no_cost"),
+    _Column("Energy", ENERGY_PER_WORK, lambda since: since.energy, absent="no_energy"),
 )
-_ABSENT = {TRAINING_RATE: "no_training", COST_PER_WORK: "no_cost", ENERGY_PER_WORK: "no_energy"}
-"""What is said where no step has a figure."""
 _FATES = {
     ChangeKind.RESOLVED: "Gone",
     ChangeKind.NEW: "New",
@@ -158,7 +157,7 @@ def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_
     stopped = {run.run: run for delta in comparison.deltas for run in delta.left_out if run.stopped}
     if stopped:
         yield describe_left_out(list(stopped.values()))
-    yield from (WORDS[f"gains.{words}"] for metric, words in _ABSENT.items() if metric not in metrics)
+    yield from (WORDS[f"gains.{each.absent}"] for each in _COLUMNS if each.absent and each not in columns)
     if COST_PER_WORK in metrics and not figures.currency:
         yield WORDS["gains.no_currency"]
     changes = [change for gain in gains for each in columns if (change := _read(each, gain.since_before))]
@@ -244,16 +243,14 @@ def _describe_outcome(gain: StepGain) -> str:
     if since is None or (job is None and since.training is None):
         return WORDS["gains.no_outcome"]
     is_open = job is None or not job.verdict.is_established
-    outcomes = []
-    if job:
-        outcomes.append(f"GPU time {differences.format_percent_change(job.ratio)}, {job.verdict.short}")
+    outcomes = [("GPU time", differences.format_percent_change, job)] if job else []
     if since.training and (job is None or (is_open and since.training.verdict.is_established)):
-        times = differences.format_times(since.training.ratio)
-        outcomes.append(f"training alone {times} as fast, {since.training.verdict.short}")
+        outcomes.append(("training alone", lambda ratio: f"{differences.format_times(ratio)} as fast", since.training))
     if since.energy and job and is_open and since.energy.verdict.is_established:
-        outcomes.append(f"energy {differences.format_percent_change(since.energy.ratio)}, {since.energy.verdict.short}")
+        outcomes.append(("energy", differences.format_percent_change, since.energy))
+    texts = [f"{name} {show(change.ratio)}, {change.verdict.short}" for name, show, change in outcomes]
     fell = [quality.name_metric(change.name) for change in gain.quality if change.fell]
-    return "; ".join([*outcomes, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
+    return "; ".join([*texts, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
 
 
 def _describe_potential(comparison: Comparison) -> str:

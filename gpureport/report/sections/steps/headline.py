@@ -17,7 +17,6 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
 from gpureport.report.wording import differences, display
-from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.terms import name_one
@@ -134,7 +133,7 @@ def describe_certainty(comparison: Comparison) -> str:
     if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
         return ""
     (first, other), runs = delta.runs, ""
-    if max(delta.runs) > 1:
+    if max(first, other) > 1:
         is_even = first == other and all(len(step.runs) == first for step in comparison.steps)
         runs = f"{display.plural(first, 'run')} {'a step' if is_even else f'against {other}'}"
     if delta.metric != PER_WORK:
@@ -143,17 +142,16 @@ def describe_certainty(comparison: Comparison) -> str:
     low, high = (1 + end / delta.before for end in delta.interval)
     if not 0 < low <= high < _TENFOLD:
         return ""
-    if delta.verdict.is_established:
-        sizes = sorted(abs(ratio - 1) for ratio in (low, high))
-        least, most = (differences.format_percent_change(1 + size).lstrip("+") for size in sizes)
-        word = "less" if high <= 1 else "more"
-        # an interval that prints as the figure does says nothing more
-        least = least.removesuffix("%") if least != most else ""
-        return say("headline.range", least=least, most=most, word=word, runs=runs)
-    size = differences.format_percent_change((delta.after or 0.0) / delta.before)
-    ends = describe_interval(drop_equal_ends(differences.format_percent_range((low, high))), count_family(delta.reason))
-    brackets = ", ".join(filter(None, (ends and f"95% interval {ends}", runs)))
-    return f"{size}, {delta.verdict.value}{brackets and f' ({brackets})'}"
+    if not delta.verdict.is_established:
+        ends = describe_interval(differences.format_percent_range((low, high)), count_family(delta.reason))
+        size = differences.format_percent_change((delta.after or 0.0) / delta.before)
+        return say("headline.unsure", size=size, verdict=delta.verdict.value, ends=ends, runs=runs)
+    least, most = (
+        differences.format_percent_change(1 + size).lstrip("+") for size in sorted((abs(low - 1), abs(high - 1)))
+    )
+    # an interval that prints as the figure does says nothing more
+    least = least.removesuffix("%") if least != most else ""
+    return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
 
 
 def list_other_changes(comparison: Comparison) -> Iterator[str]:
@@ -161,21 +159,22 @@ def list_other_changes(comparison: Comparison) -> Iterator[str]:
     first, last, judged = comparison.steps[0], comparison.steps[-1], judge_ends(comparison)
     if judged is None or judged.difference is None:
         return
-    figures = Figures(comparison)
-    others = [delta for delta in comparison.between(first.label, last.label) if not _says_the_same(delta, judged)]
-    moves = [(delta, *_describe_move(figures, delta)) for delta in others]
+    shown, moves = Figures(comparison), []
+    for delta in comparison.between(first.label, last.label):
+        if not _says_the_same(delta, judged):
+            # the tile and the table beside it are of whole recordings
+            settled = " in steady state" if delta.window == "steady" else ""
+            figure = shown.format(delta.metric, [last])
+            before, after = figure.format_pair(delta.before, delta.after)
+            moved = f"still {after}" if before == after else f"{before} to {after}"
+            moves.append((delta, f"{figure.noun}{settled} {moved}", (before, after)))
     for verdict in (Verdict.WORSE, Verdict.BETTER):
-        if moved := [text for delta, text, _ in moves if delta.verdict is verdict]:
-            yield f"Also {verdict.value}: {'; '.join(moved)}."
-    sm_clock = {values for delta, _, values in moves if delta.metric == SM_CLOCK and delta.verdict is Verdict.DIFFERS}
-    rest = [
-        text
-        for delta, text, values in moves
-        if delta.verdict is Verdict.DIFFERS
-        and values[0] != values[1]
-        # the graphics clock moves as the SM clock beside it
-        and not (delta.metric == GRAPHICS_CLOCK and values in sm_clock)
-    ]
+        if texts := [text for delta, text, _ in moves if delta.verdict is verdict]:
+            yield f"Also {verdict.value}: {'; '.join(texts)}."
+    moves = [move for move in moves if move[0].verdict is Verdict.DIFFERS and move[2][0] != move[2][1]]
+    sm_clock = [values for delta, _, values in moves if delta.metric == SM_CLOCK]
+    # the graphics clock moves as the SM clock beside it
+    rest = [text for delta, text, values in moves if delta.metric != GRAPHICS_CLOCK or values not in sm_clock]
     if rest:
         yield f"Also changed: {'; '.join(rest)}."
 
@@ -186,12 +185,3 @@ def _says_the_same(other: Delta, judged: Delta) -> bool:
     if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
         return judged.metric == PER_WORK
     return other.metric in {judged.metric, *covered}
-
-
-def _describe_move(figures: Figures, delta: Delta) -> tuple[str, tuple[str, str]]:
-    """Return how a figure moved, and both values; the tile and the table beside it are of whole recordings."""
-    shown = figures.format(delta.metric, figures.comparison.steps[-1:])
-    before, after = shown.format_pair(delta.before, delta.after)
-    moved = f"still {after}" if before == after else f"{before} to {after}"
-    settled = " in steady state" if delta.window == "steady" else ""
-    return f"{shown.noun}{settled} {moved}", (before, after)
