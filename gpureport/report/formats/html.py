@@ -84,6 +84,7 @@ def render(
         "shared": merging.merge_checklists,
         "merged": merging.merge_facts,
         "notes": merging.merge_notes,
+        "answered": merging.merge_answers,
     }
     style = pages.get_template(STYLE).render()
     samples = embedded_series.embed_series(report.timeline, detail=detail)

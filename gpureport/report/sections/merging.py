@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from gpureport.findings import Outcome
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.report_content import (
+    AnswerLine,
     Answers,
     CheckLine,
     Checklist,
@@ -51,6 +52,15 @@ class SharedChecklist:
     runs: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedAnswer:
+    """What became of a kind, in how many runs, and the cards of all of them."""
+
+    line: AnswerLine
+    runs: str
+    cards: tuple[str, ...]
+
+
 def merge_facts(runs: Sequence[RunFacts | RunQuality]) -> tuple[SharedFact, ...]:
     """Return the statements of runs by their names, in the order in which they first stand."""
     holders = group_holders((fact, run.label) for run in runs for fact in run.facts)
@@ -75,6 +85,24 @@ def merge_checklists(runs: Sequence[Checklist]) -> tuple[SharedChecklist, ...]:
         SharedChecklist(labels=tuple(labels[::-1]), lines=lines, runs=numbered_labels.list_labels(labels[::-1]))
         for lines, labels in holders.items()
     )
+
+
+def merge_answers(runs: Sequence[Answers]) -> Iterator[tuple[AnswerLine, list[SharedAnswer]]]:
+    """Yield each kind of each group of devices with its answers, and the runs that each holds for."""
+    lines = group_holders(((line.title, line.group), (line, run.label)) for run in runs for line in run.lines)
+    for held in lines.values():
+        answers = group_holders((replace(line, cards=()), (line, label)) for line, label in held)
+        yield (
+            held[0][0],
+            [
+                SharedAnswer(
+                    line=line,
+                    runs="" if len(each) == len(held) else f"{len(each)} of {display.plural(len(held), 'run')}",
+                    cards=tuple(dict.fromkeys(card for one, _ in each for card in one.cards)),
+                )
+                for line, each in answers.items()
+            ],
+        )
 
 
 def join_single_row_tables(runs: Sequence[LabelledTable]) -> tuple[LabelledTable, ...]:
