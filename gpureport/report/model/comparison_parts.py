@@ -95,7 +95,8 @@ class GainCell:
     Attributes:
         text: the figure.
         interval: its 95% interval, with `one of 5 comparisons` where `comparisons` says so; empty without one.
-        verdict: in short; empty of a figure that is no change.
+        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed`; empty of a figure that is no
+            change.
         comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone
             would show a change; None where it is not why.
         established: whether it got better or worse by the verdict, so that it may have a colour.
