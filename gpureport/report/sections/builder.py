@@ -15,7 +15,7 @@ from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
-from gpureport.report.runs import class_history, gpu_time, report_run
+from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
 from gpureport.report.sections import data_quality, fold_lines, method
 from gpureport.report.sections.findings import actions, assessed, cards
@@ -75,7 +75,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     worst = find_worst(inputs)
     shown = worst.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
-    histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
+    histories = {place: over_time.trace_classes(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
     if several:
         figures = groups.build_study_tiles(comparison, study) if study else tiles.build_step_tiles(comparison)
