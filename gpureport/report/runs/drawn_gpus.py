@@ -1,10 +1,18 @@
-"""Which GPUs of a run are drawn one by one: all of few, of many the troubled ones and a typical one of each node."""
+"""Which GPUs of a run are drawn: all of few, of many the troubled and a typical one of each node; and their limits."""
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
+import numpy as np
+
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.statistics import memory_reserved
+from gpureport.analysis.signals.clock_signals import gather_signals
 from gpureport.findings import Severity
 from gpureport.recording import Device
+from gpureport.report.model.time_charts import MetricLimit
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.wording import display
 
 FEW_GPUS = 16
 """Most GPUs of which each is drawn and has a row of its own: a page of more is longer than anybody reads."""
@@ -59,3 +67,18 @@ def _list_typical(run: ReportRun) -> Iterator[str]:
     use = {device: summary.mean for device, summary in found.items() if summary is not None}
     for gpus in group_by_node(run.run.gpus).values():
         yield sorted(gpus, key=lambda gpu: use.get(gpu.id, -1.0))[(len(gpus) - 1) // 2].id
+
+
+def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
+    """Return the limits that are known of a GPU; of memory what a job can get of it."""
+    signals, reserved = gather_signals(series), memory_reserved(series)
+    known = signals.power_limit[~np.isnan(signals.power_limit)]
+    hottest, most = signals.temperature_limit, float(np.median(known)) if len(known) else float("nan")
+    usable = float(series.device.memory_total_bytes or "nan") - reserved
+    memory = f"{display.memory(usable)} {'usable' if reserved else 'installed'}" if isfinite(usable) else ""
+    limits = (
+        ("gpu_temperature_celsius", hottest, f"limit {hottest:,.0f}{display.GAP}°C"),
+        ("gpu_power_watts", most, f"limit {most:,.0f}{display.GAP}W"),
+        ("gpu_memory_used_bytes", usable, memory),
+    )
+    return tuple(MetricLimit(metric=name, value=value, text=text) for name, value, text in limits if isfinite(value))

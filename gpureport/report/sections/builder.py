@@ -15,17 +15,16 @@ from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
-from gpureport.report.runs import class_history, gpu_time, report_run
+from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
 from gpureport.report.sections import data_quality, fold_lines, method
 from gpureport.report.sections.findings import actions, assessed, cards
 from gpureport.report.sections.findings.found import find_worst
 from gpureport.report.sections.gpus import gpu_table, spending, timeline
-from gpureport.report.sections.head import verdict
+from gpureport.report.sections.head import run_tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.head.tiles import head_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
-from gpureport.report.sections.steps import gains, pairs, tables
+from gpureport.report.sections.steps import gains, pairs, tables, tiles
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 
@@ -76,16 +75,18 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     worst = find_worst(inputs)
     shown = worst.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
-    histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
+    histories = {place: over_time.trace_classes(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
+    if several:
+        figures = groups.build_study_tiles(comparison, study) if study else tiles.build_step_tiles(comparison)
+    else:
+        figures = run_tiles.build_tiles(comparison, findings, worst, history)
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else named,
         subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
-        tiles=groups.build_study_tiles(comparison, study)
-        if study
-        else head_tiles.build_tiles(comparison, findings, worst, history),
+        tiles=figures,
         steps=tables.build_step_table(comparison) if several else None,
         comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,

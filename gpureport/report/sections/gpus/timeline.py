@@ -11,10 +11,8 @@ from gpureport.recording import Device
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
 from gpureport.report.runs import log_events
-from gpureport.report.runs.bucket_means import SHORTEST, accumulate
-from gpureport.report.runs.class_history import ClassHistory
-from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice
-from gpureport.report.runs.gpu_limits import find_limits
+from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice, find_limits
+from gpureport.report.runs.over_time import SHORTEST, ClassHistory, accumulate
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 

@@ -12,7 +12,7 @@ from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import SignalHistory, SignalLine, SignalPanel
-from gpureport.report.runs.bucket_means import accumulate
+from gpureport.report.runs.over_time import accumulate
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.signals import (
     CLOCK,

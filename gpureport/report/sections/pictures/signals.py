@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.report.runs.gpu_limits import find_limits
+from gpureport.report.runs.drawn_gpus import find_limits
 from gpureport.report.wording import display
 
 

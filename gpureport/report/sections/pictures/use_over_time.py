@@ -12,8 +12,7 @@ from gpureport.comparison.figures import count_jobs
 from gpureport.comparison.steps import Step
 from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import UseOverTime, UseRow
-from gpureport.report.runs.bucket_means import CumulativeSums, accumulate
-from gpureport.report.runs.class_history import ClassHistory
+from gpureport.report.runs.over_time import ClassHistory, CumulativeSums, accumulate
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.time_spent import choose_steps
 from gpureport.report.wording import display

@@ -9,7 +9,7 @@ from gpureport.report.model.head import Change, Tile
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import money_sentences
-from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
+from gpureport.report.sections.head.run_tiles import build_memory_tile
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, list_analyses
 from gpureport.report.wording import differences, display, work_scale
 from gpureport.report.wording.differences import build_change, build_plain_change

@@ -1,4 +1,4 @@
-"""The classes of GPU time over time: for each GPU of a run, stretches whose sums are the GPU time of the run."""
+"""A run over time in buckets: means of what was sampled, and stretches of classes whose sums are its GPU time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +16,44 @@ _BUCKETS, _FEW_BUCKETS = 120, 60
 _FEW_GPUS = 16
 """Most GPUs that have all buckets."""
 
-_SHORTEST = 1e-6
+_ROUNDING = 1e-6
 """Length in seconds below which a stretch is the rounding of a computation."""
+SHORTEST = 1e-3
+"""Share of a bucket below which values do not cover it; the same in seconds is the shortest axis."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CumulativeSums:
+    """Seconds that values stand for, and their sum weighted with them, up to each bound of their stretches."""
+
+    bounds: FloatArray
+    seconds: FloatArray
+    total: FloatArray
+
+    def means(self, edges: FloatArray) -> FloatArray:
+        """Return the mean of each bucket, weighted with the time each value stands for; NaN where none lies in it.
+
+        The rising edges of the buckets cut through values where they must, so that shares stay true and the sampling
+        does not beat against the buckets.
+        """
+        if not len(self.bounds):
+            return np.full(len(edges) - 1, np.nan)
+        covered = np.diff(np.interp(edges, self.bounds, self.seconds))
+        total = np.diff(np.interp(edges, self.bounds, self.total))
+        empty = covered <= SHORTEST * np.diff(edges)
+        means: FloatArray = np.where(empty, np.nan, total / np.where(empty, 1.0, covered))
+        return means
+
+
+def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> CumulativeSums:
+    """Return values added up over time, each over its stretch; these are in order and apart. NaN is no value."""
+    known = ~np.isnan(values)
+    bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
+    seconds = bounds[1::2] - bounds[::2]
+    sums = np.zeros((2, 2 * len(seconds)))
+    sums[:, 1::2] = np.cumsum([seconds, seconds * values[known]], axis=1)
+    sums[:, 2::2] = sums[:, 1:-1:2]
+    return CumulativeSums(bounds=bounds, seconds=sums[0], total=sums[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +104,7 @@ def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> I
         at = bucket * bucket_seconds
         for name in GPU_TIME_CLASSES if bucket % 2 == 0 else GPU_TIME_CLASSES[::-1]:
             length = float(amounts[name][bucket])
-            if length < _SHORTEST:
+            if length < _ROUNDING:
                 continue
             if name != key:
                 if key:

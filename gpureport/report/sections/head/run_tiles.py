@@ -1,10 +1,11 @@
-"""The four figures at the head of a report: of steps from the first to the last, of one run its worst fact first."""
+"""The four figures at the head of a report on one run, its worst fact first; and the peak memory, of steps too."""
 
 from collections.abc import Iterator
 
 from gpureport.analysis import phrases
 from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.comparable import SAME_MEMORY
 from gpureport.comparison.steps import Step
 from gpureport.report.model.head import Change, Tile
 from gpureport.report.model.pictures import SignalHistory
@@ -12,10 +13,10 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.findings.words import find_words, tell
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
-from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
 from gpureport.report.sections.pictures.signals import CLOCK, POWER, format_number
-from gpureport.report.sections.steps.tiles import build_step_tiles
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.differences import build_plain_change
+from gpureport.report.wording.scales import split_common_unit
 
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "cannot be told"
@@ -24,6 +25,7 @@ _NAMED = 3
 _HIGH_LOSS = 0.1
 """Share of GPU time from which a loss has a tile even where no finding explains it."""
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
+_MEMORY, _PEAK, _GIB = "gpu_memory_used_bytes", "Peak memory", f"{display.GAP}GiB"
 
 
 def build_tiles(
@@ -36,8 +38,6 @@ def build_tiles(
 
     `history` is the picture of the GPU that the worst findings are about.
     """
-    if len(comparison.steps) > 1:
-        return build_step_tiles(comparison)
     step = comparison.steps[-1]
     computing, lost = _build_use_tiles(step, findings)
     hottest, memory, energy = _build_hottest_tile(step), build_memory_tile(comparison), _build_energy_tile(step)
@@ -177,3 +177,43 @@ def _build_energy_tile(step: Step) -> Tile:
     elif not any(each.metric("gpu_power_instant_watts") for each in known):
         value, why = display.NOT_RECORDED, "Power was not recorded"
     return Tile(label="Energy", value=value, context=why)
+
+
+def build_memory_tile(comparison: Comparison) -> Tile:
+    """Return the highest memory use of one GPU; its change is neither better nor worse."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    peak = last.value(_MEMORY)
+    before = None if first is last else first.value(_MEMORY)
+    if peak is None:
+        return Tile(label=_PEAK, value=display.NOT_RECORDED, context="Memory was not recorded")
+    (shown, value), unit = split_common_unit(["" if each is None else display.memory(each) for each in (before, peak)])
+    change, context = build_plain_change(before, peak), _describe_installed(last, peak)
+    return Tile(label=_PEAK, before=shown, value=value, unit=unit, change=change, context=context)
+
+
+def _describe_installed(step: Step, peak: float) -> str:
+    """Return how much memory a GPU has, and how much of it was never used: of what a job can get where that is less.
+
+    A total that a tracker's share of memory tells differs from GPU to GPU by a little: these are of one size.
+    """
+    totals, reserved, is_shared = list[int | None](), set[float](), False
+    for analysis in step.analyses:
+        found = {each.device: each.metric("gpu_memory_reserved_bytes") for each in analysis.statistics}
+        for gpu in analysis.run.gpus:
+            logged, total = found.get(gpu.id), gpu.memory_total_bytes
+            kept = logged.max if logged and gpu.memory_reserved_bytes is None else gpu.memory_reserved_bytes
+            totals.append(total)
+            reserved.add(kept if kept and total and kept < total else 0.0)
+            is_shared |= bool(gpu.mig)
+    known = [total for total in totals if total]
+    if not known or len(known) < len(totals):
+        return "Installed memory not recorded"
+    total, kept = min(known), reserved.pop() if len(reserved) == 1 else 0.0
+    if max(known) > SAME_MEMORY * total:
+        return "GPUs of several sizes"
+    if is_shared:
+        return f"Of {display.memory(total)}, in MIG instances"
+    if kept:
+        left, installed = (display.memory(each).removesuffix(_GIB) for each in (max(0.0, total - kept - peak), total))
+        return f"{left} of {display.memory(total - kept)} usable left; {installed} installed"
+    return f"Of {display.memory(total)} installed: {display.percent(max(0.0, 1 - peak / total))} free"
