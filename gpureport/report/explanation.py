@@ -11,7 +11,7 @@ from typing import Any
 
 from gpureport import recording_advice
 from gpureport.analysis.account.selection import kinds_by_name
-from gpureport.analysis.advice.choose import STEPS, Step
+from gpureport.analysis.advice.choose import STEPS, USUAL_CHECK, Step
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
@@ -35,6 +35,8 @@ _SLIP = 0.85
 """Likeness to a figure from which a word is taken for a slip: other names are more often meant."""
 _SHORTEST = 3
 """Letters from which on a word is looked for in others."""
+_FIRST = 3
+"""Steps of a cause on the first page."""
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
@@ -96,48 +98,40 @@ def _explain_recording() -> Iterator[Block]:
 def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:
     """Yield what a kind or a family of kinds means; briefly what fits on a screen of it."""
     rule = next(rule for rule in rules if kinds[0] in rule.kinds)
-    conditions = [display.clean_sentence(text) for text in rule.condition]
-    chosen = [(kind, cause, steps) for kind in kinds for cause, steps in KINDS[kind].steps.items()]
-    names = list(dict.fromkeys(step for _, _, steps in chosen for step in steps))
+    conditions = [f"{kind}: {rule.conditions[kind]}" if len(kinds) > 1 else rule.conditions[kind] for kind in kinds]
     yield from _section(f"{name}: {'; '.join(map(terms.kind_title, kinds))}")
     yield from _section("Means", *(kind.meaning for kind in rule.descriptions if kind.name in kinds))
     if brief:
-        yield from _section("Found when", conditions[0])
+        yield from _section("Found when", *conditions)
         yield from _section("Needs", facts=_needs(rule))
-        yield from _section("Do", f"{_number_steps(names)}.")
+        yield from _section("Do", facts=_steps_by_cause(kinds, _FIRST))
         limits = display.plural(len(rule.limits), "limit")
-        each = "each step" if len(names) > 1 else "the step"
-        rest = f"the condition in full, {limits} and what {each} needs and risks."
+        rest = f"the condition in full, {limits}, and every step with what it needs and risks."
         yield Block(texts=[f"gpureport explain {name} --detail full: {rest}"])
         return
     others = [kind for kind in rule.kinds if kind not in kinds]
     beside = f"Assessed together with {display.join_words(others)}." if others else ""
     after = f"Assessed after {display.join_words(rule.after)}, whose findings it takes into account."
-    yield from _section("Found when", *conditions, beside, after if rule.after else "")
+    more = map(display.clean_sentence, rule.more)
+    yield from _section("Found when", *conditions, *more, beside, after if rule.after else "")
     if rule.limits:
-        which = "one" if len(rule.settings) == len(rule.limits) else " or ".join(rule.settings)
-        where = f"To change {which}, name it in gpureport.toml under [rules.{rule.name}], in base units."
+        which = ["any"] if len(rule.settings) == len(rule.limits) else list(rule.settings)
+        where = f"Set {display.join_words(which)} in gpureport.toml under [rules.{rule.name}], in base units."
         yield from _section(
             "Thresholds", where, facts=((key, _describe_limit(rule.limits[key])) for key in rule.limits)
         )
     yield from _section("Needs", facts=_needs(rule))
-    facts = []
-    for kind, cause, steps in chosen:
-        where = f"cause {cause}" if cause else "any other cause" if len(KINDS[kind].steps) > 1 else ""
-        facts.append((", ".join(filter(None, (kind if len(kinds) > 1 else "", where))), _number_steps(steps)))
-    note = "A step is left out of a report where the recording rules out what it needs."
-    yield from _section("Steps, the most promising first", note, facts=facts)
-    for step in (STEPS[each] for each in names):
-        said = {"Do": step.do, "When": step.when, "Only if": display.join_words(list(step.needs))}
-        said |= {"For": name_frameworks(step) if step.frameworks else "", "Risk": step.risk}
-        yield from _section(step.title, facts=(said | {"Check": step.check, "Source": step.source}).items())
+    yield from _section("Steps, the most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
+    for step in dict.fromkeys(each for kind in kinds for steps in KINDS[kind].steps.values() for each in steps):
+        yield from _section(STEPS[step].title, facts=_step_facts(STEPS[step]))
 
 
 def _describe_limit(limit: Threshold) -> str:
     """Return a limit as it is set, all its digits included, and a ratio in per cent too, with its source."""
-    unit = {"Cel": "°C", "By": "bytes"}.get(limit.unit, limit.unit)
+    unit = {"Cel": "°C", "By": "bytes", "By/s": "bytes/s"}.get(limit.unit, limit.unit)
     amount = f"({100 * limit.value:g}%)" if limit.unit == "1" else unit
-    return f"{limit.value:g}{display.GAP}{amount}; {limit.provenance.value}: {display.clean_sentence(limit.source)}"
+    value = f"{limit.value:.15g}{' ' if limit.unit == '1' else display.GAP}{amount}"
+    return f"{value}; {limit.provenance.value}: {display.clean_sentence(limit.source)}"
 
 
 def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -154,8 +148,30 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "Recorded by", "gpureport record"
 
 
-def _number_steps(names: Sequence[str]) -> str:
-    return "; ".join(f"{place}. {STEPS[name].title}" for place, name in enumerate(names, 1))
+def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+    """Yield the first steps of a kind, each with the causes that have them."""
+    causes: dict[tuple[str, ...], list[str]] = {}
+    for cause, steps in KINDS[kind].steps.items():
+        causes.setdefault(steps[:most], []).append(cause or "other")
+    yield from ((causes, steps) for steps, causes in causes.items())
+
+
+def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the steps of some kinds, in order, at most so many for each cause."""
+    for kind in kinds:
+        for causes, steps in list_steps_by_cause(kind, most):
+            words = [kind] if len(kinds) > 1 else []
+            words += [", ".join(causes)] if len(KINDS[kind].steps) > 1 else []
+            numbered = "; ".join(f"{place}. {STEPS[name].title}" for place, name in enumerate(steps, 1))
+            yield ", ".join(words), numbered or "nothing"
+
+
+def _step_facts(step: Step) -> Iterator[tuple[str, str]]:
+    needs = display.join_words(list(step.needs))
+    yield from (("Do", step.do), ("When", "" if step.when.lower() == f"{needs}.".lower() else step.when))
+    yield from (("Only if", needs), ("For", name_frameworks(step) if step.frameworks else ""))
+    yield from (("Risk", step.risk), ("Check", "" if step.check == USUAL_CHECK else step.check))
+    yield "Source", step.source
 
 
 def name_frameworks(step: Step) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gpureport.findings import Check
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.places import Place
+    from gpureport.recording import Run
 
 _SITE = OutputType(
     is_folder=True,
@@ -52,6 +53,7 @@ _SITE = OutputType(
 )
 @gate_options
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night in which a change for the worse shows.")
+@click.option("--fail-on-standing-change", is_flag=True, help="Exit with 1 as long as a change for the worse holds.")
 @analysis_options
 @source_options
 def nightly(  # noqa: PLR0913 - click hands over one argument an option
@@ -63,6 +65,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     all_reports: bool,
     gate: GateOptions,
     fail_on_change: bool,
+    fail_on_standing_change: bool,
     analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
@@ -75,7 +78,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured against
     --baseline.
     """
-    from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - as above
 
     if options.anonymise:
         raise SettingsError(
@@ -85,7 +89,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
             code="names_are_kept",
         )
     if not source:
-        _refuse_gate_without_source(gate, fail_on_change=fail_on_change)
+        _refuse_gate_without_source(gate, fail_on_change=fail_on_change or fail_on_standing_change)
     date, now = night_date.parse_night(night), night_date.now()
     if isinstance(site, RemotePath):
         site.check_bucket()
@@ -98,13 +102,15 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     fresh = analyses.analyze_runs([recording for _, recording in tonight.runs], analysis, fewest_runs=0)
     tonight.leave_out(fresh.faults)
     parts = [*measure_runs(tonight, fresh, options.tracker.throughput), *tonight.parts]
+    accepted = [run for each in list_baselines(store) for run in each.runs]
     verdict = record = None
     baseline = gates.read_baseline(rules.baseline if source and fresh.runs else None, options, is_recorded=True)
     against = gates.compare_with_baseline(baseline, fresh, analysis, options, is_recorded=True)
     if source:
         draft = _night(date, label, parts, now)
         verdict = gates.judge_runs(rules, fresh, tonight.missing, against, options.tracker.throughput)
-        change_checks = _check_changes(earlier, draft) if fail_on_change else ()
+        asked = [standing for standing in (False, True) if (fail_on_change, fail_on_standing_change)[standing]]
+        change_checks = [check for each in asked for check in _check_changes(earlier, draft, accepted, standing=each)]
         verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
         record = _with_checks(draft, verdict)
         history.append(record)
@@ -120,7 +126,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
         throughput=options.tracker.throughput,
         every=all_reports,
     )
-    headline, state = _write_pages(site, nights, reports, record)
+    headline, state = _write_pages(site, nights, reports, record, accepted)
     _print_night(headline, state, verdict)
     print_note(f"wrote {site / 'index.html'}")
     if count := len(reports.postponed):
@@ -151,21 +157,27 @@ def _refuse_gate_without_source(gate: GateOptions, *, fail_on_change: bool) -> N
             raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log", code="needs_source")
 
 
-def _check_changes(earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord") -> "tuple[Check, ...]":
-    """Return a check for each job of tonight: whether this night first shows that it got worse."""
+def _check_changes(
+    earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord", accepted: "Sequence[Run]", *, standing: bool
+) -> "tuple[Check, ...]":
+    """Return a check for each job of tonight: whether this night, or an earlier one, shows that it got worse."""
     from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
     from gpureport.nightly.site.change_check import check_for_worse_change  # noqa: PLC0415 - as above
 
     nights = keep_latest_records([*earlier, draft])
-    found = summarize_latest_night(nights, build_trends(nights))
+    found = summarize_latest_night(nights, build_trends(nights), accepted)
     groups = {(run.step, run.model) for run in draft.measured_runs}
-    return tuple(check_for_worse_change(found, draft.date, groups))
+    return tuple(check_for_worse_change(found, draft.date, groups, standing=standing))
 
 
 def _write_pages(
-    site: "Place", records: "Sequence[NightlyRecord]", reports: NightReports, record: "NightlyRecord | None"
+    site: "Place",
+    records: "Sequence[NightlyRecord]",
+    reports: NightReports,
+    record: "NightlyRecord | None",
+    accepted: "Sequence[Run]",
 ) -> tuple[str, list[str]]:
     """Write the site; return the headline of this call, else of the newest night, and what to know with it."""
     from gpureport.nightly.changes.latest_night import (  # noqa: PLC0415 - loads numpy
@@ -180,8 +192,8 @@ def _write_pages(
     nights = keep_latest_records(records)
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
-        write_site(site, nights, courses, reports.render_night)
-    found = summarize_record(record, nights) if record else summarize_latest_night(nights, courses)
+        write_site(site, nights, courses, reports.render_night, accepted)
+    found = summarize_record(record, nights, accepted) if record else summarize_latest_night(nights, courses, accepted)
     return describe_headline(found), describe_latest_night(found)
 
 

@@ -112,7 +112,7 @@ class PlacementOptions:
 
         mapping = None
         if self.map and not tracked:
-            from gpureport.importers.protocol.column_map import read_column_map  # noqa: PLC0415 - as above
+            from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - as above
 
             mapping = read_column_map(self.map)
         return ReadOptions(

@@ -25,7 +25,7 @@ def compare_with_baseline(
 ) -> "Iterator[EarlierComparison]":
     """Yield the comparison of each step with a named baseline, or why there is none."""
     from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
-    from gpureport.report.sections.comparison.earlier_comparison import compare_with_earlier  # noqa: PLC0415 - as above
+    from gpureport.report.sections.steps.pairs import compare_with_earlier  # noqa: PLC0415 - as above
 
     if name is None:
         return
@@ -48,7 +48,7 @@ def compare_with_last_week(
 ) -> "Iterator[EarlierComparison]":
     """Yield the comparison of each job with its runs of last week, if any."""
     from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
-    from gpureport.report.sections.comparison.earlier_comparison import compare_with_earlier  # noqa: PLC0415 - as above
+    from gpureport.report.sections.steps.pairs import compare_with_earlier  # noqa: PLC0415 - as above
 
     earlier = [each for each in nights if 0 < _days_between(each, night) <= WEEK]
     groups = list(dict.fromkeys((run.step, run.model) for run in night.measured_runs))

@@ -53,7 +53,7 @@ def select_recordings(recording: "Recording", job: int | None) -> "Iterator[Reco
 def _windows(recording: "Recording", job: int) -> "list[Window]":
     """Return when the jobs are that are wanted."""
     from gpureport.analysis.job.jobs import find_jobs  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.report.sections.head.job_sentences import job_list  # noqa: PLC0415 - as above
+    from gpureport.report.sections.head.recording_doubts import job_list  # noqa: PLC0415 - as above
 
     run = recording.run
     found = find_jobs(recording)

@@ -32,7 +32,7 @@ from gpureport.comparison.verdict import Delta
 from gpureport.report.formats import analysis_json
 from gpureport.report.formats.analysis_json import Content, Made, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
-from gpureport.report.wording.differences.comparison_reasons import (
+from gpureport.report.wording.reasons import (
     describe_check,
     describe_reason,
     describe_unknown_change,

@@ -24,11 +24,7 @@ _SHORTEST = 1e-6
 class ClassHistory:
     """The seconds of each class in equal buckets of a run, by GPU; none where GPU time was not divided.
 
-    Those of a GPU are found when it is asked for, since most of many GPUs never are.
-
-    Attributes:
-        bucket_seconds: length of a bucket.
-        trace: what finds them for some GPUs, by device id; it leaves out GPUs whose time was not divided.
+    `trace` finds those of a GPU when it is asked for, since most of many GPUs never are.
     """
 
     bucket_seconds: float
@@ -55,12 +51,7 @@ class ClassHistory:
 
 
 def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory:
-    """Return the classes of every GPU of a run over time, in buckets no shorter than a sample.
-
-    Args:
-        run: the run.
-        rules: those of its analysis.
-    """
+    """Return the classes of every GPU of a run over time by the rules of its analysis, in buckets."""
     most = _BUCKETS if len(run.run.gpus) <= _FEW_GPUS else _FEW_BUCKETS
     count = min(most, max(int(run.seconds / (run.run.interval or 1.0)), 1))
 

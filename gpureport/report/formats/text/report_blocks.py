@@ -5,21 +5,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gpureport.report.model.blocks import Block, Form, Series
+from gpureport.report.model.comparison_parts import GainCell, GainTable
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow
-from gpureport.report.model.gain_table import GainCell, GainTable
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
 from gpureport.report.model.report_content import Answers, Judgement, Report
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.model.time_charts import TimeBar, Timeline
-from gpureport.report.sections.merging.joined_tables import join_single_row_tables
-from gpureport.report.sections.merging.plain_sections import (
+from gpureport.report.sections.merging import (
+    join_single_row_tables,
     list_comparison_sections,
-    list_pair_sections,
     list_plain_sections,
+    merge_checklists,
 )
-from gpureport.report.sections.merging.shared_checklists import merge_checklists
 from gpureport.report.wording import display
 
 _DOUBTS = 5
@@ -194,8 +193,6 @@ def _comparison(report: Report) -> Iterator[Block]:
     doubts = list(dict.fromkeys(doubt for pair in part.links for doubt in pair.doubts))[:_DOUBTS]
     yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in doubts])
     yield from map(_section, list_comparison_sections(part))
-    for pair in part.links:
-        yield from map(_section, list_pair_sections(pair))
 
 
 def _section(section: ReportSection, forms: Form = Form.FULL) -> Block:

@@ -1,4 +1,1 @@
-"""Headlines, a maker for each kind of result.
-
-`finding_headlines` chooses the worst finding. A new headline is a module here.
-"""
+"""The headline of steps."""

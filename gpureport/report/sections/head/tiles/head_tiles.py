@@ -1,28 +1,28 @@
 """The four figures at the head of a report: of steps from the first to the last, of one run its worst fact first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from gpureport.analysis import phrases
-from gpureport.analysis.results import Analysis
 from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.steps import Step
-from gpureport.report.model.head import Tile
+from gpureport.report.model.head import Change, Tile
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
+from gpureport.report.sections.findings.words import find_words, tell
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
-from gpureport.report.sections.head.tiles.finding_tiles import list_finding_tiles
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
-from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
+from gpureport.report.sections.pictures.signals import CLOCK, POWER, format_number
+from gpureport.report.sections.steps.tiles import build_step_tiles
 from gpureport.report.wording import display, terms
 
-_CANNOT, _NO_POWER = "cannot be told", "Power was not recorded"
+_USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
+_CANNOT = "cannot be told"
 _NAMED = 3
 """Most classes of lost time that are named."""
 _HIGH_LOSS = 0.1
 """Share of GPU time from which a loss has a tile even where no finding explains it."""
-_TEMPERATURE = "gpu_temperature_celsius"
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 
 
@@ -32,18 +32,14 @@ def build_tiles(
     worst: Found | None = None,
     history: SignalHistory | None = None,
 ) -> tuple[Tile, ...]:
-    """Return four figures; three of a recording without a GPU.
+    """Return four figures, of a recording without a GPU three: first of `worst`, which the headline tells of.
 
-    Args:
-        comparison: the steps; one for a single run.
-        findings: those of the last step.
-        worst: the findings that the headline tells of; None where all is well.
-        history: the picture of the GPU that they are about; None where there is none.
+    `history` is the picture of the GPU that the worst findings are about.
     """
     if len(comparison.steps) > 1:
         return build_step_tiles(comparison)
     step = comparison.steps[-1]
-    computing, lost = _build_computing_tile(step, findings), _build_lost_tile(step, findings)
+    computing, lost = _build_use_tiles(step, findings)
     hottest, memory, energy = _build_hottest_tile(step), build_memory_tile(comparison), _build_energy_tile(step)
     if memory.value == display.NOT_RECORDED:
         # nothing is said twice
@@ -51,9 +47,8 @@ def build_tiles(
     if not any(analysis.run.gpus for analysis in step.analyses):
         return computing, hottest, memory
     # shares of a recording too short to assess are no key figures
-    if findings.too_short:
-        worst = None
-    told = list(list_finding_tiles(worst, history)) if worst is not None else []
+    worst = None if findings.too_short else worst
+    told = list(_list_finding_tiles(worst, history)) if worst is not None else []
     kind = worst.finding.kind if worst is not None else ""
     if kind == "thermal_throttle":
         told = [hottest, *told]
@@ -66,6 +61,35 @@ def build_tiles(
     if worst is not None or (held and sum(wasted.values()) / held >= _HIGH_LOSS):
         return computing, lost, hottest, memory
     return computing, hottest, energy, memory
+
+
+def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator[Tile]:
+    """Yield the worst fact of a finding and its effect, where evidence or pictures hold them; at most two."""
+    for words in find_words(found, "tiles", []):
+        label, value, unit, context = (tell(found, text, now=True) for text in (_USE if words == "@use" else words))
+        if unit[:1] == "~":
+            value, _, own = value.rpartition(display.GAP)
+            unit = own + unit[1:]
+        # the name of the GPUs has a capital, as it begins a line
+        unit, context = (display.raise_first(text) if text == found.gpus else text for text in (unit, context))
+        if value:
+            yield Tile(label=label, value=value, unit=unit, context=context)
+    kind, panels = found.finding.kind, {panel.quantity: panel for panel in (history.panels if history else ())}
+    clock, power = panels.get(CLOCK.label), panels.get(POWER.label)
+    usual, meanwhile = (clock.usual or 0.0, clock.meanwhile) if clock else (0.0, None)
+    gpu, fall = history.gpu if history else "", tell(found, "{fall}")
+    if kind in {"thermal_throttle", "hw_throttle"} and fall and meanwhile is not None and meanwhile < usual:
+        yield Tile(
+            label=f"Clock of {gpu} while {'hot' if kind == 'thermal_throttle' else 'slowed'}",
+            before=format_number(CLOCK, usual),
+            value=format_number(CLOCK, meanwhile),
+            unit=CLOCK.unit,
+            change=Change(text=f"\N{MINUS SIGN}{fall}", arrow="down"),
+            context=tell(found, "For {length}", now=True),
+        )
+    if kind == "hollow_util" and power and power.meanwhile is not None:
+        value, limit = format_number(POWER, power.meanwhile), display.raise_first(power.limit_text)
+        yield Tile(label=f"Power of {gpu} meanwhile", value=value, unit=POWER.unit, context=limit)
 
 
 def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
@@ -85,87 +109,71 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     return "", ""
 
 
-def _build_computing_tile(step: Step, findings: Findings) -> Tile:
-    label, (absent, why) = "GPU time computing", _explain_absence(step, findings)
-    if absent:
-        return Tile(label=label, value=absent, context=why)
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    seconds = gpu_time.seconds_by_class(time for analysis in step.analyses for time in analysis.gpu_time)
-    lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values())
-    whole = gpu_time.format_held(held, len(step.analyses))
-    share = display.percent(lost / held)
-    if gains.measure_excessive_short_pauses(seconds) is not None:
-        share = f"at least {share}" if lost / held >= gains.NOTABLE_RATIO else "not known"
-    computing, unseen = seconds.get("computing", 0.0), gpu_time.unobserved_ratio(step.analyses)
-    base = f"Of {whole}"
-    if 1 > unseen > gains.UNSEEN_RATIO:
-        base = f"{display.percent(computing / held / (1 - unseen))} of the time recorded"
-    return Tile(label=label, value=display.percent(computing / held), context=f"{base}; lost {share}")
-
-
-def _build_lost_tile(step: Step, findings: Findings) -> Tile:
-    label, (absent, why) = "GPU time lost", _explain_absence(step, findings)
-    if absent:
-        return Tile(label=label, value=absent, context=why)
-    held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
-    pauses = gpu_time.excessive_short_pauses(step.analyses)
-    if pauses is not None and sum(lost.values()) / held < gains.NOTABLE_RATIO:
-        return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
-    if not lost and gpu_time.is_lower_bound(step.analyses):
-        return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
-    unseen = gpu_time.unobserved_ratio(step.analyses)
-    is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
-    base = held * (1 - unseen) if is_partly_seen else held
-    named = [name for name in lost if lost[name] / base >= gains.NEGLIGIBLE_RATIO][:_NAMED]
-    texts = {name: display.lower_first(terms.CLASSES[name]) for name in named if name != "throttled"}
-    parts = [
-        f"{texts.get(name) or name_loss(name, step.analyses)} {display.percent(lost[name] / base)}" for name in named
-    ]
-    return Tile(
-        label=label,
-        value=display.percent(sum(lost.values()) / base),
-        unit=f"of {gpu_time.format_held(base, len(step.analyses))}{' observed' if is_partly_seen else ''}",
-        context=phrases.capitalize(", ".join(parts)) or "Nothing lost",
+def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
+    """Return how much GPU time was computing, and how much was lost to what."""
+    labels, (absent, why), analyses = (
+        ("GPU time computing", "GPU time lost"),
+        _explain_absence(step, findings),
+        step.analyses,
     )
+    if absent:
+        first, second = (Tile(label=label, value=absent, context=why) for label in labels)
+        return first, second
+    held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
+    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    by_class, pauses = gpu_time.lost_seconds_by_class(analyses), gpu_time.excessive_short_pauses(analyses)
+    computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
+    share = display.percent(lost)
+    if pauses is not None:
+        share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
+    base = f"Of {gpu_time.format_held(held, len(analyses))}"
+    if 1 > unseen > gains.UNSEEN_RATIO:
+        base = f"{display.percent(computing / (1 - unseen))} of the time recorded"
+    first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
+    value, unit = "not known", ""
+    if pauses is not None and lost < gains.NOTABLE_RATIO:
+        context = f"Short pauses took {display.percent(pauses)}"
+    elif not by_class and gpu_time.is_lower_bound(analyses):
+        context = "Some was lost to slowed clocks"
+    else:
+        is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
+        seen = held * (1 - unseen) if is_partly_seen else held
+        parts = []
+        for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
+            loss = name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
+            parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
+        value, context = display.percent(sum(by_class.values()) / seen), display.raise_first(", ".join(parts))
+        unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
+    return first, Tile(label=labels[1], value=value, unit=unit, context=context or "Nothing lost")
 
 
 def _build_hottest_tile(step: Step) -> Tile:
-    label, found = "Hottest GPU", _list_peaks(step.analyses)
-    if not found:
-        return Tile(label=label, value=display.NOT_RECORDED, context="Temperature was not recorded")
-    device, celsius = max(found, key=lambda each: each[1])
-    others = sorted(each for gpu, each in found if gpu != device)
-    name = phrases.gpu_name(device)
-    if not others:
-        return Tile(label=label, value=display.temperature(celsius), context=name)
-    low, high = display.temperature(others[0]), display.temperature(others[-1])
-    span = low if low == high else f"{low.removesuffix(f'{display.GAP}°C')} to {high}"
-    return Tile(label=label, value=display.temperature(celsius), unit=name, context=f"Others {span}")
-
-
-def _list_peaks(analyses: Sequence[Analysis]) -> list[tuple[str, float]]:
-    peaks: dict[str, float] = {}
-    for each in (each for analysis in analyses for each in analysis.statistics):
-        if (summary := each.metric(_TEMPERATURE)) is not None:
+    label, peaks = "Hottest GPU", dict[str, float]()
+    for each in (each for analysis in step.analyses for each in analysis.statistics):
+        if (summary := each.metric("gpu_temperature_celsius")) is not None:
             peaks[each.device] = max(peaks.get(each.device, summary.max), summary.max)
-    return list(peaks.items())
+    if not peaks:
+        return Tile(label=label, value=display.NOT_RECORDED, context="Temperature was not recorded")
+    device = max(peaks, key=lambda each: peaks[each])
+    name, value = phrases.gpu_name(device), display.temperature(peaks.pop(device))
+    if not peaks:
+        return Tile(label=label, value=value, context=name)
+    low, high = (display.temperature(pick(peaks.values())) for pick in (min, max))
+    span = low if low == high else f"{low.removesuffix(f'{display.GAP}°C')} to {high}"
+    return Tile(label=label, value=value, unit=name, context=f"Others {span}")
 
 
 def _build_energy_tile(step: Step) -> Tile:
     joules = step.value("energy_joules")
-    if joules is None:
-        why = _explain_no_energy(step.analyses)
-        return Tile(label="Energy", value=_CANNOT if why else display.NOT_RECORDED, context=why or _NO_POWER)
-    value, _, unit = display.energy(joules).partition(display.GAP)
-    return Tile(label="Energy", value=value, unit=unit, context="GPUs only")
-
-
-def _explain_no_energy(analyses: Sequence[Analysis]) -> str:
-    """Return why power that was recorded gives no energy; empty where none was recorded."""
-    known = [each for analysis in analyses for each in analysis.statistics]
-    reasons = {
-        "Power cannot be right: left out": any(each.power_doubt for each in known),
-        "Too few samples of power": any(each.metric("gpu_power_watts") for each in known),
-        "Only instant power was recorded": any(each.metric("gpu_power_instant_watts") for each in known),
-    }
-    return next((why for why, holds in reasons.items() if holds), "")
+    if joules is not None:
+        value, _, unit = display.energy(joules).partition(display.GAP)
+        return Tile(label="Energy", value=value, unit=unit, context="GPUs only")
+    known = [each for analysis in step.analyses for each in analysis.statistics]
+    value, why = _CANNOT, "Only instant power was recorded"
+    if any(each.power_doubt for each in known):
+        why = "Power cannot be right: left out"
+    elif any(each.metric("gpu_power_watts") for each in known):
+        why = "Too few samples of power"
+    elif not any(each.metric("gpu_power_instant_watts") for each in known):
+        value, why = display.NOT_RECORDED, "Power was not recorded"
+    return Tile(label="Energy", value=value, context=why)
