@@ -28,7 +28,7 @@ _SEVERITIES = {"problem": "problem", "warning": "warning", "info": ""}
 """What findings of each severity are counted in."""
 
 _PAGE = "report.html"
-_ONLY_THERE = {"--calibrate", "-q", "--quiet", "-v", "--verbose", "--debug"}
+_ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
 """Options of a command that `gpureport report` does not have, that mean something else there, or of one call alone."""
 
