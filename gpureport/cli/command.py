@@ -7,13 +7,35 @@ from typing import Any
 import click
 
 from gpureport.cli import options as table
+from gpureport.cli.messages import current_session
 from gpureport.cli.options import Options
 
 Body = Callable[..., int | None]
 
 
 class Command(click.Command):
-    """A command that refuses to write what it reads, and what is not its own."""
+    """A command whose `--help` lists the usual options; it refuses to write what it reads, and what is not its own."""
+
+    full_name = ""
+    """The name of the command in the table of options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by section: the usual ones, or all where that is asked for."""
+        every = current_session().every_option
+        shown = {param.name: record for param in self.params if (record := param.get_help_record(ctx))}
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        hidden = 0
+        for name, section, is_usual in table.list_fields(self.full_name):
+            hidden += not is_usual
+            if is_usual or every:
+                sections.setdefault(section, []).append(shown[name])
+        asks = self.get_help_option(ctx)
+        sections["Options"] += [record] if asks and (record := asks.get_help_record(ctx)) else []
+        if hidden:
+            sections["Options"].append(("--help-all", f"Show {hidden} more options as well."))
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, and check every path to write.
@@ -53,8 +75,10 @@ def command(
         def run(**values: Any) -> int | None:
             return body(*(values.pop(each) for each in named), Options(**values))
 
-        params = [*arguments, *table.build_options(f"{group.name}-{name}" if group else name)]
+        full_name = f"{group.name}-{name}" if group else name
+        params = [*arguments, *table.build_options(full_name)]
         made = kind(name, callback=run, params=params, help=body.__doc__, **settings)
+        made.full_name = full_name
         if group:
             group.add_command(made)
         return made

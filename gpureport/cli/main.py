@@ -133,10 +133,9 @@ def main(args: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if args is None else args
     # what follows -- belongs to the job that is recorded
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    debug = "--debug" in own
     level = next((FLAGS[argument] for argument in reversed(own) if argument in FLAGS), Verbosity.NORMAL)
-    session = Session(level=level, debug=debug)
-    rest = [argument for argument in own if argument != "--debug" and argument not in FLAGS]
+    session = Session(level=level, debug="--debug" in own, every_option="--help-all" in own)
+    rest = ["--help" if each == "--help-all" else each for each in own if each != "--debug" and each not in FLAGS]
     rest += arguments[len(own) :]
     _prepare()
     try:

@@ -42,10 +42,11 @@ FLAGS = {"-q": Verbosity.QUIET, "--quiet": Verbosity.QUIET, "-v": Verbosity.VERB
 
 @dataclass(slots=True)
 class Session:
-    """What holds for one call of the program: how much is said, and whether a bug left a run out."""
+    """What holds for one call: how much is said, whether help lists all, and whether a bug left a run out."""
 
     level: Verbosity = Verbosity.NORMAL
     debug: bool = False
+    every_option: bool = False
     failed: bool = False
 
 

@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from gpureport.places import Place
 
 _TAKES = {
-    "report": "outputs! title detail opened fail_on by steps @SELECT @ANALYSE @READ",
-    "analyze": "form text_detail fail_on @SELECT @ANALYSE @READ",
-    "compare": "form text_detail by steps @SELECT @ANALYSE @READ",
-    "check": "baseline policy fail_on junit summary gate_form exports @ANALYSE @READ",
-    "nightly": "site! label night all_reports baseline policy fail_on junit summary fail_on_change @ANALYSE @READ",
-    "fleet": "group_by engine scheduler outputs opened form text_detail gpu_hour_price config @SELECT @READ",
-    "ingest": "force listing @READ",
-    "baseline-set": "@READ",
-    "runs-list": "list_form tagged @SELECT store",
+    "report": "outputs! opened title detail fail_on by step gpu_hour_price host training / anonymise steps @SELECT "
+    "@ANALYSE @READ",
+    "analyze": "form text_detail fail_on select gpu_hour_price host training tz gpus job / anonymise @SELECT @ANALYSE "
+    "@READ",
+    "compare": "form text_detail by steps step work host training target throughput / anonymise @SELECT @ANALYSE @READ",
+    "check": "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store "
+    "@ANALYSE @READ",
+    "nightly": "site! label night fail_on fail_on_change baseline summary step host training / anonymise all_reports "
+    "policy junit store @ANALYSE @READ",
+    "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / anonymise engine "
+    "scheduler @READ",
+    "ingest": "force listing store host training as_one_run tz name step param / anonymise @READ",
+    "baseline-set": "store host training as_one_run tz gpus name step param tag / anonymise @READ",
+    "runs-list": "list_form tagged where since store",
     "runs-export": "output! store",
     "record": "folder record_interval host_only",
     "publish": "targets! skip_missing follow_artifact_uri",
@@ -36,13 +41,22 @@ _TAKES = {
     "explain": "explained_detail config",
     "completion": "",
 }
-"""What a command takes, ! for what it needs, @ for a group of options; a command that is not named takes `--store`."""
-_GROUPS = {
-    "@SELECT": ("where", "since"),
-    "@ANALYSE": ("select", "config"),
-    "@READ": ("host", "require_hardware"),
-}
+"""What a command takes: the ten usual options, and after the slash what only --help-all lists.
+
+! marks what it needs, @ a group of options; a command that is not named takes `--store`.
+"""
+_GROUPS = {"@SELECT": ("where", "store"), "@ANALYSE": ("select", "config"), "@READ": ("host", "require_hardware")}
 """The first and the last option of a group."""
+_SECTIONS = {
+    "by": "Steps",
+    "tagged": "Stored runs",
+    "select": "Analysis",
+    "host": "Logs",
+    "param": "Labels",
+    "start": "Part of a run",
+    "run": "Trackers",
+}
+"""The first option of each section of a help; those before are its options."""
 _FILES = {read.place, read.output, read.output_folder, read.local_folder, read.file, read.fetched}
 
 
@@ -123,6 +137,7 @@ class Options:
         read.detail,
     )
     opened: bool = flag("--open", "Open the page or PDF that was written.")
+    anonymise: bool = flag("--anonymise", "Replace names of hosts, users, paths and GPUs in the output.")
     # what runs are held to
     baseline: str | None = one(
         "--baseline NAME|SOURCE", "Baseline to compare with (default: [baseline] of the settings)."
@@ -165,6 +180,11 @@ class Options:
     )
     since: tuple[str, ...] = many(
         "--since TIME", "Take stored runs that ended within this time, such as 30d or 12h, or on this date or later."
+    )
+    store: "Place | None" = one(
+        "--store DIR",
+        "The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport in this folder or above).",
+        read.place,
     )
     # what to look for
     select: tuple[str, ...] = many("--select CHECK", "Make only this check, such as idle_gap (repeatable).")
@@ -241,7 +261,7 @@ class Options:
     gpu_model: str | None = one(
         "--gpu-model NAME", "Model of GPUs that the log does not name, such as 'A100 80GB'.", read.gpu_model
     )
-    # which part, and how it is shown
+    # which part
     start: str | None = once(
         "--from TIME",
         "Leave out what is earlier: time since the start (90s, 1h30m, 0:10:00) or a date (2026-03-14T09:26).",
@@ -249,12 +269,6 @@ class Options:
     end: str | None = once("--to TIME", "Leave out this time and later.")
     job: int | None = one(
         "--job N|EACH", "Read only job N of a log with several jobs, or each job as a run of its own.", read.job
-    )
-    anonymise: bool = flag("--anonymise", "Replace names of hosts, users, paths and GPUs in the output.")
-    store: "Place | None" = one(
-        "--store DIR",
-        "The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport in this folder or above).",
-        read.place,
     )
     # which runs of a tracker
     run: tuple[str, ...] = many("--run RUN", "Run of a tracker, by id or name (repeatable).")
@@ -280,14 +294,24 @@ class Options:
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}
 
 
+def list_fields(command: str) -> list[tuple[str, str, bool]]:
+    """Return what a command takes in the order of its help: field, section, and whether it is usual."""
+    usual, _, others = _TAKES.get(command, "store").replace("!", "").partition("/")
+    words, names = {*usual.split(), *others.split()}, list(FIELDS)
+    for first, last in (_GROUPS[word] for word in words & _GROUPS.keys()):
+        words |= {*names[names.index(first) : names.index(last) + 1]}
+    section, found = "Options", []
+    for name in names:
+        section = _SECTIONS.get(name, section)
+        if name in words:
+            found.append((name, section, name in usual.split()))
+    return found
+
+
 def build_options(command: str) -> list[click.Parameter]:
     """Return the options of a command for click, in the order of its help."""
-    words = set(_TAKES.get(command, "store").split())
-    taken = {word.rstrip("!") for word in words}
-    names = list(FIELDS)
-    for first, last in (_GROUPS[word] for word in words & _GROUPS.keys()):
-        taken |= {*names[names.index(first) : names.index(last) + 1]}
-    return [_build(each, is_required=f"{name}!" in words) for name, each in FIELDS.items() if name in taken]
+    needed = {word.rstrip("!") for word in _TAKES.get(command, "").split() if word.endswith("!")}
+    return [_build(FIELDS[name], is_required=name in needed) for name, _, _ in list_fields(command)]
 
 
 def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
