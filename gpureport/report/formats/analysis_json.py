@@ -59,8 +59,8 @@ def dump(content: Content) -> str:
 
 
 def list_fields(value: Any) -> Content:
-    """Return the fields of a result, unchanged."""
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    """Return the fields of a result that its repr shows, unchanged."""
+    return {each.name: getattr(value, each.name) for each in fields(value) if each.repr}
 
 
 def take(value: object, keys: str, **made: Any) -> Content:
