@@ -12,10 +12,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from gpureport.cli import values as read
-from gpureport.comparison.factors import Factor
 from gpureport.importers import IMPORTERS
 
 if TYPE_CHECKING:
+    from gpureport.comparison.factors import Factor
     from gpureport.comparison.training import QualityTarget
     from gpureport.places import Place
 
@@ -92,7 +92,7 @@ def choice(typed: str, text: str, *choices: str) -> Any:
     return one(typed, text, default=choices[0], kind=click.Choice(choices))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Options:
     """What a person asked for; a field that is not an option of the command has its default."""
 
@@ -163,11 +163,11 @@ class Options:
         "--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export
     )
     # which runs make which step
-    by: tuple[Factor, ...] = one(
+    by: "tuple[Factor, ...]" = one(
         "--by step|folder|gpu|param:KEY|tag:KEY",
         "How to group runs into steps (default: by their step label); two settings with a comma: param:A,param:B.",
         read.grouping,
-        default=(Factor(kind="step"),),
+        default=(),
     )
     steps: Path | None = one("--steps FILE", "TOML file that lists the runs of each step.", read.file)
     # which stored runs

@@ -3,13 +3,14 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from gpureport.comparison.factors import Factor, parse_factors
-from gpureport.comparison.training import QualityTarget, parse_direction, parse_target
 from gpureport.errors import SettingsError
 from gpureport.places import Place, RemotePath, parse_place
-from gpureport.places.transfer import fetch
+
+if TYPE_CHECKING:
+    from gpureport.comparison.factors import Factor
+    from gpureport.comparison.training import QualityTarget
 
 _LONGEST = 86_400
 _MOST_DIGITS = 18
@@ -73,6 +74,8 @@ def amount(text: str) -> tuple[float, str]:
 
 def direction(text: str) -> tuple[str, bool]:
     """Read `NAME=higher` or `NAME=lower`."""
+    from gpureport.comparison.training import parse_direction  # noqa: PLC0415 - only with the option
+
     found: tuple[str, bool] | None = parse_direction(text)
     if found is None:
         what = f"{text!r} does not say which way a metric gets better, as my_metric=higher does"
@@ -80,16 +83,20 @@ def direction(text: str) -> tuple[str, bool]:
     return found
 
 
-def target(text: str) -> QualityTarget:
+def target(text: str) -> "QualityTarget":
     """Read `NAME=VALUE` of a training metric."""
+    from gpureport.comparison.training import parse_target  # noqa: PLC0415 - only with the option
+
     found = parse_target(text)
     if found is None:
         refuse(f"{text!r} is not a metric and its value, such as val_accuracy=0.78", code="not_a_target")
     return found
 
 
-def grouping(text: str) -> tuple[Factor, ...]:
+def grouping(text: str) -> "tuple[Factor, ...]":
     """Read what makes a step: `step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`, or two of the last three."""
+    from gpureport.comparison.factors import parse_factors  # noqa: PLC0415 - only with the option
+
     try:
         return parse_factors(text)
     except ValueError as error:
@@ -223,6 +230,8 @@ def file(text: str) -> Path:
 
 def fetched(text: str) -> Path:
     """Read a file; one of a bucket is fetched, and its copy returned."""
+    from gpureport.places.transfer import fetch  # noqa: PLC0415 - only with the option
+
     found = parse_place(text)
     return found if isinstance(found, Path) else fetch(found)
 

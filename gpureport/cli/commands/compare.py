@@ -63,6 +63,6 @@ def _refuse_single_step(found: Sequence["Recording"], options: Options) -> None:
         raise UsageError(msg, code="too_few_runs")
     steps = {one.run.step for one in found}
     if len(steps) == 1 and None not in steps:
-        label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by)
+        label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by) or "step"
         msg = f"all {len(found)} runs are of one {label} ({found[0].run.step}), which leaves nothing to compare"
         raise UsageError(msg, code="one_step")

@@ -8,7 +8,6 @@ from gpureport.cli.messages import print_note
 from gpureport.cli.options import Options
 from gpureport.cli.reading.analyses import analyze_runs
 from gpureport.cli.reading.steps import read_steps
-from gpureport.comparison.factors import parse_factors
 from gpureport.places import find_shipped_folder
 
 _CHAIN = "recorded/training_steps"
@@ -25,6 +24,8 @@ def demo(options: Options) -> None:
 
     The logs were recorded on one NVIDIA H100, three runs a step. The folder of the other samples is printed.
     """
+    from gpureport.comparison.factors import parse_factors  # noqa: PLC0415 - loads the comparison
+
     output.check_outputs(options)
     chain = find_shipped_folder("sample_logs") / _CHAIN
     steps = tuple(str(path) for path in sorted(chain.iterdir()) if path.is_dir())

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import internal_errors, print_note, report_internal_error, show_stage
 from gpureport.cli.options import Options
-from gpureport.comparison.training import NO_GOALS, TrainingGoals, read_goals
 from gpureport.errors import InternalError
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.analysis.rulebook import Rule
     from gpureport.comparison.run import SampledRun
+    from gpureport.comparison.training import TrainingGoals
     from gpureport.recording import Recording, Run
     from gpureport.settings import Settings
 
@@ -35,7 +35,7 @@ class AnalysedRuns:
     runs: tuple[tuple["Recording", "Analysis"], ...]
     rules: tuple["Rule", ...]
     kinds: frozenset[str]
-    goals: TrainingGoals = NO_GOALS
+    goals: "TrainingGoals"
     faults: tuple[tuple["Recording", InternalError], ...] = ()
 
 
@@ -64,6 +64,7 @@ def analyze_runs(recordings: Sequence["Recording"], options: Options, fewest_run
     from gpureport.analysis import RULES, analyze  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.account import selection  # noqa: PLC0415 - as above
     from gpureport.analysis.account.cost import calculate_cost  # noqa: PLC0415 - as above
+    from gpureport.comparison.training import read_goals  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     kinds = frozenset(selection.select_kinds(RULES, options.select, options.ignore))

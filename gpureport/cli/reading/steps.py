@@ -13,7 +13,6 @@ from gpureport.cli.values import RefusedError, amount
 from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped
 from gpureport.errors import SettingsError
 from gpureport.regular_files import path_exists
-from gpureport.settings.toml_files import read_toml
 
 if TYPE_CHECKING:
     from gpureport.importers.time_window import RunReading
@@ -28,6 +27,7 @@ headline, from the first run to the last, says nothing of the others (pragmatic)
 """
 _FEWEST = 2
 """Runs that a comparison takes at least."""
+_BY_LABEL = (Factor(kind="step"),)
 _FORM = (
     'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {lr = 0.1} and '
     'work = "12000:steps", or one such text for each run in a list'
@@ -52,12 +52,13 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         words = (word for each in stored.build_selection(options) for word in ("--where", each.text))
         _refuse_unlabelled(sum(one.run.step is None for one in runs), "--where", [*words])
 
-    is_plain = options.steps is None and options.by == (Factor(kind="step"),)
+    by = options.by or _BY_LABEL
+    is_plain = options.steps is None and by == _BY_LABEL
     source = stored.select_sources(source, options, check if is_plain else None)
     if (options.steps is None) == (not source):
         msg = "name the runs, or a file of steps with --steps, and not both"
         raise UsageError(msg, code="named_or_selected")
-    if options.anonymise and options.by[0].kind == "folder":
+    if options.anonymise and by[0].kind == "folder":
         raise SettingsError(
             "--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step", code="no_step_folder"
         )
@@ -65,7 +66,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         refusal = _refuse_many_steps if is_plain else None
         found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True, check=refusal)
         chosen = _with_settings(_with_gpus(found), list_factors(options)) if tolerant else found
-        return _label_steps(chosen, options.by)
+        return _label_steps(chosen, by)
     if options.step:
         raise SettingsError(
             "--step",
@@ -196,6 +197,8 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
     Raises:
         SettingsError: when it cannot be read, or is not of the form.
     """
+    from gpureport.settings.toml_files import read_toml  # noqa: PLC0415 - only with such a file
+
     content = read_toml(path, _FORM).content
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not entries:

@@ -13,7 +13,6 @@ from gpureport.cli.options import Options
 from gpureport.errors import PlaceError, SourceError, StoreError
 from gpureport.importers import LOCATORS
 from gpureport.places import RemotePath, is_bucket_url, parse_place
-from gpureport.places.transfer import fetch
 from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
@@ -125,5 +124,7 @@ def _fetch(source: str) -> str:
 
 def _fetch_watched(place: RemotePath) -> Path:
     """Fetch a place, and say so on a terminal when that takes long."""
+    from gpureport.places.transfer import fetch  # noqa: PLC0415 - only from a bucket
+
     with show_stage(f"Fetching {place}"):
         return fetch(place)
