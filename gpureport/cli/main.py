@@ -4,6 +4,7 @@ import atexit
 import gc
 import io
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,9 +15,19 @@ from typing import Any, NoReturn
 import click
 
 from gpureport import __version__
-from gpureport.cli.messages import FLAGS, INTERNAL, Session, UsageError, Verbosity, print_error, print_source_error
+from gpureport.cli.messages import (
+    FLAGS,
+    INTERNAL,
+    Session,
+    UsageError,
+    Verbosity,
+    make_printable,
+    print_error,
+    print_source_error,
+)
 from gpureport.errors import GpureportError, InternalError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
+from gpureport.regular_files import path_exists
 
 COMMANDS = {
     "record": "Record GPUs and machine while a job runs.",
@@ -82,6 +93,8 @@ class Commands(click.Group):
 
         close = get_close_matches(name, COMMANDS, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(COMMANDS)}"
+        if path_exists(name):
+            meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
         msg = f"no command {name!r}; {meant}"
         raise UsageError(msg, code="unknown_command")
 
@@ -90,13 +103,6 @@ class Commands(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-
-_FIRST_COMMANDS = """Record a job:           gpureport record -- COMMAND
-Report on this folder:  gpureport report . -o report.html
-List stored runs:       gpureport runs
-See an example:         gpureport demo
-All commands:           gpureport --help"""
 
 
 @click.group(
@@ -113,7 +119,7 @@ All commands:           gpureport --help"""
 def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
-    Without a command it says how to begin.
+    Without a command it says what this folder holds, and how to begin.
 
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
@@ -121,7 +127,10 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
     # main removes them from the arguments wherever they stand; here they are only documented
     del quiet, verbose, debug
     if ctx.invoked_subcommand is None:
-        click.echo(_FIRST_COMMANDS)
+        from gpureport.cli.overview import describe_folder  # noqa: PLC0415 - only without a command
+
+        for line in describe_folder(Path()):
+            click.echo(make_printable(line))
 
 
 def main(args: list[str] | None = None) -> None:

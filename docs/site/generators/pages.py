@@ -199,7 +199,7 @@ def _usage(name: str, command: click.Command) -> str:
 
 
 _CLI = """Every command takes `--help`, which lists the usual options; `--help-all` lists all of them.
-`gpureport` alone says how to begin.
+`gpureport` alone says what the folder holds, and how to begin.
 
 One line lets Tab complete commands, options and files:
 

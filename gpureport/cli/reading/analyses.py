@@ -45,7 +45,10 @@ def read_run_prices(settings: "Settings", options: Options) -> "Prices":
 
     price = options.gpu_hour_price
     amount, currency = (price.amount, price.currency) if price else (None, "")
-    return read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
+    prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
+    if price and not prices.currency:
+        print_note(f"gpureport: --gpu-hour-price {price.amount:g} names no currency; write '{price.amount:g} EUR'")
+    return prices
 
 
 def analyze_runs(recordings: Sequence["Recording"], options: Options, fewest_runs: int = 1) -> AnalysedRuns:
