@@ -4,23 +4,30 @@ import atexit
 import gc
 import io
 import os
+import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from gpureport import __version__
-from gpureport.cli.messages import internal_errors
-from gpureport.cli.messages.internal_errors import InternalError
-from gpureport.cli.messages.styled_text import print_error
-from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
-from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
-from gpureport.cli.options.usage_errors import UsageError, describe_error
-from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError, describe_shortage
-from gpureport.redaction import redact_text
-from gpureport.regular_files import UnsafeFileError
+from gpureport.cli.messages import (
+    FLAGS,
+    INTERNAL,
+    Session,
+    UsageError,
+    Verbosity,
+    make_printable,
+    print_error,
+    print_source_error,
+)
+from gpureport.errors import GpureportError, InternalError, PlaceError, SourceError, StoreError, describe_shortage
+from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
+from gpureport.regular_files import path_exists
 
 COMMANDS = {
     "record": "Record GPUs and machine while a job runs.",
@@ -39,6 +46,21 @@ COMMANDS = {
     "completion": "Complete commands and options in the shell.",
 }
 """Every command with its one line of help; the command itself is in the module of its name."""
+_GONE = {
+    "--explain": "use gpureport -v ingest, which prints what each column and line became",
+    "--calibrate": "repeat each step three times, or set a baseline of three runs and use gpureport check",
+    "--notify": "use --format line",
+    "--templates": "set logo, accent, font and footer in [report] of gpureport.toml",
+}
+"""Options that went, with what to use instead, refused with a line for a release."""
+_CODES: tuple[tuple[type[click.ClickException], str], ...] = (
+    (click.NoSuchOption, "unknown_option"),
+    (click.MissingParameter, "missing_parameter"),
+    (click.BadParameter, "not_a_valid_value"),
+    (click.BadOptionUsage, "bad_option"),
+    (click.FileError, "no_access"),
+)
+"""Codes of what click itself finds; of the first class that fits."""
 _BROKEN, _USAGE, _SOURCE, _HUNG_UP, _INTERRUPTED, _TERMINATED = 1, 2, 3, 129, 130, 143
 _RUBBISH = 50_000
 """New objects after which Python collects garbage; its own default is 700."""
@@ -71,21 +93,16 @@ class Commands(click.Group):
 
         close = get_close_matches(name, COMMANDS, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(COMMANDS)}"
+        if path_exists(name):
+            meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
         msg = f"no command {name!r}; {meant}"
-        raise UsageError(msg, ctx, code="unknown_command")
+        raise UsageError(msg, code="unknown_command")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-
-_FIRST_COMMANDS = """Record a job:           gpureport record -- COMMAND
-Report on this folder:  gpureport report . -o report.html
-List stored runs:       gpureport runs
-See an example:         gpureport demo
-All commands:           gpureport --help"""
 
 
 @click.group(
@@ -102,7 +119,7 @@ All commands:           gpureport --help"""
 def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
-    Without a command it says how to begin.
+    Without a command it says what this folder holds, and how to begin.
 
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
@@ -110,7 +127,10 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
     # main removes them from the arguments wherever they stand; here they are only documented
     del quiet, verbose, debug
     if ctx.invoked_subcommand is None:
-        click.echo(_FIRST_COMMANDS)
+        from gpureport.cli.overview import describe_folder  # noqa: PLC0415 - only without a command
+
+        for line in describe_folder(Path()):
+            click.echo(make_printable(line))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -122,54 +142,72 @@ def main(args: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if args is None else args
     # what follows -- belongs to the job that is recorded
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    debug = "--debug" in own
     level = next((FLAGS[argument] for argument in reversed(own) if argument in FLAGS), Verbosity.NORMAL)
-    session = Session(level=level, debug=debug)
-    rest = [argument for argument in own if argument != "--debug" and argument not in FLAGS]
+    session = Session(level=level, debug="--debug" in own, every_option="--help-all" in own)
+    rest = ["--help" if each == "--help-all" else each for each in own if each != "--debug" and each not in FLAGS]
     rest += arguments[len(own) :]
     _prepare()
     try:
-        use_secrets_of_settings(own)
+        _use_own_secrets(own)
         result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else _called(rest)
-        fault, message = describe_error(error)
-        _say_code(fault, debug=debug)
-        _fail(f"{message} (see '{path} --help')", _USAGE)
-    except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted", _INTERRUPTED)
-    except InternalError as error:
-        _internal(error, debug=debug)
-    except GpureportError as error:
-        _trace(debug=debug)
-        _say_code(error.code, debug=debug)
-        if isinstance(error, SourceError):
-            print_error(str(error), error.aside)
-            sys.exit(_SOURCE)
-        _fail(str(error), _SOURCE if isinstance(error, PlaceError | StoreError) else _USAGE)
     except BrokenPipeError:
         # the reader closed the pipe
         sys.stderr.close()
         sys.exit(0)
-    except OSError as error:
-        _trace(debug=debug)
-        _say_code("system_refused", debug=debug)
-        where = error.filename or "standard output"
-        hint = error.hint if isinstance(error, UnsafeFileError) else "check permissions and free space"
-        _fail(f"{where}: {error.strerror or error}; {hint}", _SOURCE)
+    except (click.Abort, KeyboardInterrupt):
+        print_error("interrupted")
+        sys.exit(_INTERRUPTED)
     except Exception as error:
-        command = _called(rest).removeprefix("gpureport ")
-        if shortage := describe_shortage(error):
-            _say_code("too_little_memory", debug=debug)
-            _fail(f"{command}: {'; '.join(shortage)}", _SOURCE)
-        _internal(InternalError(command, error), debug=debug)
+        _end(error, rest, debug=session.debug)
     code = result if isinstance(result, int) else 0
     # a limit that one run breaks stays broken, whatever became of other runs
-    sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
+    sys.exit(INTERNAL if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
 
 
-def _called(arguments: list[str]) -> str:
+def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn:
+    """Say why the program ends, and end it with the code of the error."""
+    shortage = describe_shortage(error)
+    if not isinstance(error, click.ClickException | GpureportError | OSError) and not shortage:
+        error = InternalError(_called(arguments).removeprefix("gpureport "), error)
+    code, status, message = _describe(error, arguments, shortage)
+    if debug and not isinstance(error, click.ClickException) and not shortage:
+        import traceback  # noqa: PLC0415 - only with --debug
+
+        trace = error.trace if isinstance(error, InternalError) else redact_text(traceback.format_exc())
+        click.echo(trace, err=True, nl=False)
+    if debug and code:
+        # it stays when the sentence changes
+        click.echo(f"code: {code}", err=True)
+    if isinstance(error, SourceError):
+        print_source_error(error)
+    else:
+        print_error(message)
+    sys.exit(status)
+
+
+def _describe(error: Exception, arguments: Sequence[str], shortage: tuple[str, str] | None) -> tuple[str, int, str]:
+    """Return the code of an error, the status the program ends with, and the sentence."""
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else _called(arguments)
+        option = getattr(error, "option_name", "")
+        code = getattr(error, "code", "") or next((code for kind, code in _CODES if isinstance(error, kind)), "usage")
+        message = error.format_message().rstrip(".")
+        if isinstance(error, click.NoSuchOption) and option in _GONE:
+            code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
+        return code, _USAGE, f"{message} (see '{path} --help')"
+    if isinstance(error, GpureportError):
+        is_source = isinstance(error, SourceError | PlaceError | StoreError)
+        status = INTERNAL if isinstance(error, InternalError) else _SOURCE if is_source else _USAGE
+        return error.code, status, str(error)
+    if isinstance(error, OSError):
+        where, hint = error.filename or "standard output", getattr(error, "hint", "check permissions and free space")
+        return "system_refused", _SOURCE, f"{where}: {error.strerror or error}; {hint}"
+    command = _called(arguments).removeprefix("gpureport ")
+    return "too_little_memory", _SOURCE, f"{command}: {'; '.join(shortage or ())}"
+
+
+def _called(arguments: Sequence[str]) -> str:
     """Return the command that the arguments call, also where an option of it is incomplete."""
     command: click.Command = gpureport
     names = ["gpureport"]
@@ -179,6 +217,29 @@ def _called(arguments: list[str]) -> str:
             command = found
             names.append(argument)
     return " ".join(names)
+
+
+def _use_own_secrets(arguments: Sequence[str]) -> None:
+    """Replace the secrets that `[secrets]` of the settings names, from --config or this folder.
+
+    A command that cannot read them does not begin, as it could show one; help and completions read none. The other
+    sections are read, and refused, by the commands that use them.
+
+    Raises:
+        SettingsError: when the file is no TOML, or `[secrets]` cannot be read.
+    """
+    use_own_secrets(OwnSecrets())
+    if "_GPUREPORT_COMPLETE" in os.environ or not {"-h", "--help", "--help-all", "--version"}.isdisjoint(arguments):
+        return
+    pairs = [(*each.partition("=")[::2], after) for each, after in zip(arguments, [*arguments[1:], ""], strict=False)]
+    named = [value or after for option, value, after in pairs if option == "--config" and (value or after)]
+    if named or Path("gpureport.toml").is_file():
+        from gpureport.settings import read_unchecked  # noqa: PLC0415 - only with settings
+        from gpureport.settings.secret_settings import read_own_secrets  # noqa: PLC0415 - as above
+        from gpureport.settings.toml_files import keep_piped  # noqa: PLC0415 - as above
+
+        keep_piped()
+        use_own_secrets(read_own_secrets(read_unchecked(Path(named[-1]) if named else None)))
 
 
 def _replace_closed_streams() -> None:
@@ -192,16 +253,11 @@ def _replace_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, flags)
-    if sys.stdout is None:
-        sys.stdout = _open_unbuffered(1)
-    if sys.stderr is None:
-        sys.stderr = _open_unbuffered(2)
-
-
-def _open_unbuffered(number: int) -> io.TextIOWrapper:
-    """Return a stream of a descriptor without anything that Python cannot write at its end."""
-    raw: Any = io.FileIO(number, "w", closefd=False)
-    return io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            # nothing is left in it that Python cannot write at its end
+            raw: Any = io.FileIO(number, "w", closefd=False)
+            setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
 
 
 def _prepare() -> None:
@@ -223,28 +279,3 @@ def _prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def _trace(*, debug: bool) -> None:
-    if debug:
-        import traceback  # noqa: PLC0415 - only with --debug
-
-        click.echo(redact_text(traceback.format_exc()), err=True, nl=False)
-
-
-def _say_code(code: str, *, debug: bool) -> None:
-    """Print the code of an error, which stays when its sentence changes, with `--debug`."""
-    if debug and code:
-        click.echo(f"code: {code}", err=True)
-
-
-def _internal(error: InternalError, *, debug: bool) -> NoReturn:
-    if debug:
-        click.echo(error.trace, err=True, nl=False)
-    _say_code(error.code, debug=debug)
-    _fail(str(error), internal_errors.EXIT_CODE)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    print_error(message)
-    sys.exit(code)

@@ -35,7 +35,7 @@ DOCUMENTS: dict[str, list[tuple[str, ...]]] = {
 
 def list_commands(gpureport: Program, *command: str) -> Iterator[str]:
     """Yield a command, its arguments and options, and those of its own commands."""
-    text, name = gpureport(*command, "--help").out, " ".join(command)
+    text, name = gpureport(*command, "--help-all").out, " ".join(command)
     usage = text.split("\n\n")[0].split("gpureport")[1].split()[len(command) :]
     yield f"command {name} {' '.join(word for word in usage if word not in {'[OPTIONS]', '[COMMAND]', '[ARGS]...'})}"
     for option in re.findall(r"^  ((?:-\w, )?--[\w-]+(?: \S+)*)", text.partition("Options:\n")[2], re.MULTILINE):

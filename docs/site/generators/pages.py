@@ -132,7 +132,8 @@ def _usage(name: str, command: click.Command) -> str:
     return " ".join([name, "[OPTIONS]", *tail])
 
 
-_CLI = """Every command takes `--help`. `gpureport` alone says how to begin.
+_CLI = """Every command takes `--help`, which lists the usual options; `--help-all` lists all of them.
+`gpureport` alone says what the folder holds, and how to begin.
 
 One line lets Tab complete commands, options and files:
 

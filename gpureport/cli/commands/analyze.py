@@ -2,60 +2,41 @@
 
 import click
 
-from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_files
-from gpureport.cli.options.gate_options import fail_on_option
-from gpureport.cli.options.selection_options import selection_options
-from gpureport.cli.options.source_options import SourceOptions, source_options
-from gpureport.cli.results import limit_checks, report_output
-from gpureport.cli.runs import analyses, named_runs, run_sampling, stored_runs
-from gpureport.store.run_selection import RunSelection
+from gpureport.cli import gate, output
+from gpureport.cli.command import command, sources
+from gpureport.cli.options import Options
+from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
+from gpureport.cli.reading.recordings import read_recordings
+from gpureport.cli.reading.stored import select_sources
 
 
-@click.command()
-@click.argument("source", nargs=-1, shell_complete=complete_files)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@report_output.text_detail_option
-@fail_on_option
-@selection_options
-@analysis_options
-@source_options
-def analyze(  # noqa: PLR0913 - click hands over one argument an option
-    *,
-    source: tuple[str, ...],
-    form: str,
-    detail: str,
-    fail_on: tuple[str, ...],
-    selection: RunSelection,
-    analysis: AnalysisOptions,
-    options: SourceOptions,
-) -> int:
+@command("analyze", sources())
+def analyze(source: tuple[str, ...], options: Options) -> int:
     """Say where the GPU time of a run went, and why.
 
     Example: gpureport analyze gpu.csv
 
     A SOURCE is a log, a folder of logs, or a run of the store. --where and --since select runs of the store instead.
     """
-    source = stored_runs.select_sources(source, selection, options)
+    source = select_sources(source, options)
     if not source:
         raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
-    policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
+    policy = gate.read_policy_without_baseline(options)
     # a limit must not pass because logs could not be read
-    found = named_runs.read_recordings(source, options, tolerant=not fail_on)
-    analysed = analyses.analyze_runs(found, analysis)
-    checks = limit_checks.check_limits(policy, analysed, throughput=options.tracker.throughput)
-    if form == "json":
+    found = read_recordings(source, options, tolerant=not options.fail_on)
+    analysed = analyze_runs(found, options)
+    checks = gate.check_limits(policy, analysed, options)
+    if options.form == "json":
         click.echo(_json(analysed, options), nl=False)
     else:
-        report_output.print_report(report_output.build_report(analysed, checks=checks), full=detail == "full")
-    return limit_checks.report_failed_limits(checks)
+        output.print_report(output.build_report(analysed, options, checks=checks), options)
+    return gate.report_failed_limits(checks)
 
 
-def _json(analysed: "analyses.AnalysedRuns", options: SourceOptions) -> str:
+def _json(analysed: AnalysedRuns, options: Options) -> str:
     """Return the analyses as JSON, with what several runs say together."""
     from gpureport.comparison.steps import build_steps  # noqa: PLC0415 - loads numpy
     from gpureport.report.formats import analysis_json  # noqa: PLC0415 - as above
 
-    several = len(analysed.runs) > 1
-    measured = run_sampling.sample_runs(analysed.runs, options.tracker.throughput) if several else []
+    measured = sample_runs(analysed.runs, options.throughput) if len(analysed.runs) > 1 else []
     return analysis_json.render([analysis for _, analysis in analysed.runs], tuple(build_steps(measured)))

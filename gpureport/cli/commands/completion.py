@@ -1,7 +1,10 @@
 """`gpureport completion`: the script with which a shell completes commands, options and files."""
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from click.shell_completion import get_completion_class
+
+from gpureport.cli.command import command
+from gpureport.cli.options import Options
 
 _LINES = {
     "bash": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc""",
@@ -11,12 +14,8 @@ _LINES = {
 """The one line that installs completion in each shell; silent where gpureport is not on the PATH."""
 
 
-_SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
-
-
-@click.command()
-@click.argument("shell", required=False, type=click.Choice(list(_SHELLS)))
-def completion(*, shell: str | None) -> None:
+@command("completion", click.Argument(["shell"], required=False, type=click.Choice(list(_LINES))))
+def completion(shell: str | None, _: Options) -> None:
     """Print the script that completes commands, options and files on Tab.
 
     Without SHELL it prints the line that installs it.
@@ -28,5 +27,6 @@ def completion(*, shell: str | None) -> None:
         for name, line in _LINES.items():
             click.echo(f"  {name:5} {line}")
         return
-    program = click.get_current_context().find_root()
-    click.echo(_SHELLS[shell](program.command, {}, "gpureport", "_GPUREPORT_COMPLETE").source())
+    program, made = click.get_current_context().find_root(), get_completion_class(shell)
+    if made is not None:
+        click.echo(made(program.command, {}, "gpureport", "_GPUREPORT_COMPLETE").source())

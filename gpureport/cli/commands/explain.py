@@ -1,23 +1,14 @@
 """`gpureport explain`."""
 
-from pathlib import Path
-
 import click
 
-from gpureport.cli.options.analysis_options import config_option
-from gpureport.cli.results import report_output
+from gpureport.cli.command import command
+from gpureport.cli.options import Options
+from gpureport.cli.output import measure_page
 
 
-@click.command()
-@click.argument("name", metavar="[CHECK|CLASS|METRIC|FIGURE|recording]", required=False)
-@click.option(
-    "--detail",
-    type=click.Choice(["short", "full"]),
-    default="short",
-    help="A check on one page, or with all its limits, advice and steps.",
-)
-@config_option
-def explain(*, name: str | None, detail: str, config: Path | None) -> None:
+@command("explain", click.Argument(["name"], metavar="[CHECK|CLASS|METRIC|FIGURE|recording]", required=False))
+def explain(name: str | None, options: Options) -> None:
     """Explain a check, a class of GPU time, a metric, a figure, or what to record.
 
     Example: gpureport explain idle_gap
@@ -33,5 +24,6 @@ def explain(*, name: str | None, detail: str, config: Path | None) -> None:
     from gpureport.report import explanation  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
-    blocks = explanation.explain(name, apply_settings(RULES, read_settings(config)), brief=detail == "short")
-    click.echo(explanation.render(blocks, report_output.measure_page()), nl=False)
+    rules = apply_settings(RULES, read_settings(options.config))
+    blocks = explanation.explain(name, rules, brief=options.explained_detail == "short")
+    click.echo(explanation.render(blocks, measure_page()), nl=False)

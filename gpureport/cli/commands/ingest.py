@@ -1,30 +1,39 @@
 """`gpureport ingest`."""
 
+import re
+import shutil
+import sys
+import textwrap
 from collections import deque
+from collections.abc import Iterator
 
 import click
 
-from gpureport.cli.messages import progress
-from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
-from gpureport.cli.messages.line_account import describe_stored
-from gpureport.cli.messages.styled_text import make_printable, print_error, wrap_for_terminal
-from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
-from gpureport.cli.options.completion import complete_files
-from gpureport.cli.options.source_options import SourceOptions, source_options
-from gpureport.cli.runs.run_storing import store_run
-from gpureport.cli.sources import source_names, source_readings
-from gpureport.errors import SettingsError, SourceError
+from gpureport.cli.account import describe_stored
+from gpureport.cli.command import command, sources
+from gpureport.cli.messages import (
+    Verbosity,
+    current_session,
+    internal_errors,
+    make_printable,
+    print_source_error,
+    report_internal_error,
+    show_progress,
+)
+from gpureport.cli.options import Options
+from gpureport.cli.reading import readings, words
+from gpureport.cli.reading.stored import store_run
+from gpureport.errors import InternalError, SettingsError, SourceError
 
 _SOURCE = 3
 """Exit code when a source could not be read."""
+_TABLE = re.compile(r"\S {2,}\S")
+"""Columns of a table."""
+_NARROW = 40
 
 
-@click.command()
-@click.argument("source", nargs=-1, required=True, shell_complete=complete_files)
-@click.option("--force", is_flag=True, help="Read a log again even if the store holds it.")
-@click.option("--list", "listing", is_flag=True, help="Print the runs that a tracker holds, and store nothing.")
-@source_options
-def ingest(*, source: tuple[str, ...], force: bool, listing: bool, options: SourceOptions) -> int:
+@command("ingest", sources(required=True))
+def ingest(source: tuple[str, ...], options: Options) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
     Example: gpureport ingest gpu.csv --name base
@@ -33,38 +42,54 @@ def ingest(*, source: tuple[str, ...], force: bool, listing: bool, options: Sour
     its labels unless options give others.
     """
     if options.anonymise:
-        raise SettingsError(
-            "--anonymise", "it changes what is shown, not what is stored", "give it to analyze", code="names_are_kept"
-        )
-    if listing:
-        lines, unreadable = source_readings.list_tracked_runs(source, options)
+        what = "it changes what is shown, not what is stored"
+        raise SettingsError("--anonymise", what, "give it to analyze", code="names_are_kept")
+    if options.listing:
+        lines, unreadable = readings.list_tracked_runs(source, options)
         for line in lines:
             click.echo(make_printable(line))
         return _SOURCE if unreadable else 0
-    store, failures = source_names.find_store(options), list[str]()
-    waiting = deque(source_readings.find_readings(source, options))
+    return _SOURCE if list(_store(source, options)) else 0
+
+
+def _store(source: tuple[str, ...], options: Options) -> Iterator[str]:
+    """Store each run and say so; yield the errors of those that cannot be read."""
+    store, said, level = words.find_store(options), set[str](), current_session().level
+    waiting = deque(readings.find_readings(source, options))
     while waiting:
         # frees each run once it is stored: a tracker may hold a thousand
         reading = waiting.popleft()
         try:
-            with internal_errors(reading.locator), progress.show_progress(reading):
-                entry, done = store_run(store, reading, force=force)
-                columns = reading.columns() if current_verbosity() >= Verbosity.VERBOSE else None
+            with internal_errors(reading.locator), show_progress(reading):
+                entry, done = store_run(store, reading, force=options.force)
+                columns = reading.columns() if level >= Verbosity.VERBOSE else None
                 lines = describe_stored(entry.run, done, columns)
         except SourceError as error:
-            # the other logs of the folder are still read
-            _print_once(error, failures)
-            continue
+            # the other logs of the folder are still read; a fault can be that of many runs
+            if str(error) not in said:
+                print_source_error(error)
+            said.add(str(error))
+            yield str(error)
         except InternalError as error:
             report_internal_error(error)
-            continue
-        for line in lines if current_verbosity() > Verbosity.QUIET else ():
-            click.echo(wrap_for_terminal(make_printable(line)))
-    return _SOURCE if failures else 0
+        else:
+            for line in lines if level > Verbosity.QUIET else ():
+                click.echo(_wrap(make_printable(line)))
 
 
-def _print_once(error: SourceError, failures: list[str]) -> None:
-    """Print an error and keep its text; one that was printed is not said again, as a fault can be that of many runs."""
-    if str(error) not in failures:
-        print_error(str(error), error.aside)
-    failures.append(str(error))
+def _wrap(line: str) -> str:
+    """Return a line as printed: on a terminal in several, with the later ones indented by two more.
+
+    What goes to a file or another program, and a line of a table, stays one line.
+    """
+    if not sys.stdout.isatty() or _TABLE.search(line):
+        return line
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line.strip(),
+        max(shutil.get_terminal_size((80, 24)).columns, _NARROW),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,74 +1,34 @@
 """`gpureport nightly`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport import __version__
-from gpureport.cli.messages.progress import show_stage
-from gpureport.cli.messages.styled_text import make_printable
-from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.options import night_date
-from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
-from gpureport.cli.options.completion import complete_files
-from gpureport.cli.options.gate_options import GateOptions, gate_options
-from gpureport.cli.options.source_options import SourceOptions, source_options
-from gpureport.cli.options.written_paths import OutputType, WritingCommand
-from gpureport.cli.results import gate as gates
-from gpureport.cli.results import report_output
-from gpureport.cli.results.captured_night import measure_runs, read_night
-from gpureport.cli.results.night_reports import NightReports
-from gpureport.cli.runs import analyses
-from gpureport.cli.sources import source_names
+from gpureport.cli import clock, gate
+from gpureport.cli.command import command, sources
+from gpureport.cli.messages import make_printable, print_note, show_stage
+from gpureport.cli.nights import NightReports, measure_runs, read_night
+from gpureport.cli.options import Options
+from gpureport.cli.output import typed_command
+from gpureport.cli.reading import words
+from gpureport.cli.reading.analyses import analyze_runs
 from gpureport.errors import SettingsError
-from gpureport.nightly.site import site_files
 from gpureport.places import RemotePath
 from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.findings import Check
-    from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
-    from gpureport.places import Place
+    from gpureport.nightly.history.nightly_record import NightlyRecord
     from gpureport.recording import Run
 
-_SITE = OutputType(
-    is_folder=True,
-    files=(site_files.INDEX, site_files.MARKER),
-    folders=(site_files.REPORTS, site_files.FIGURES),
-)
-"""The folder of the pages; those who write other files there keep away from the names of its own."""
 
-
-@click.command(cls=WritingCommand)
-@click.argument("source", nargs=-1, shell_complete=complete_files)
-@click.option("--site", type=_SITE, required=True, metavar="DIR", help="Folder for the pages.")
-@click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
-@click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
-@click.option(
-    "--all-reports", is_flag=True, help="Write all reports that DIR lacks, not only those of the last 7 nights."
-)
-@gate_options
-@click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night in which a change for the worse shows.")
-@click.option("--fail-on-standing-change", is_flag=True, help="Exit with 1 as long as a change for the worse holds.")
-@analysis_options
-@source_options
-def nightly(  # noqa: PLR0913 - click hands over one argument an option
-    *,
-    source: tuple[str, ...],
-    site: "Place",
-    label: str,
-    night: str | None,
-    all_reports: bool,
-    gate: GateOptions,
-    fail_on_change: bool,
-    fail_on_standing_change: bool,
-    analysis: AnalysisOptions,
-    options: SourceOptions,
-) -> int:
+@command("nightly", sources())
+def nightly(source: tuple[str, ...], options: Options) -> int:
     """Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.
 
     Example: gpureport nightly runs/tonight --site site
@@ -80,37 +40,41 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     """
     from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
     from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - as above
+    from gpureport.nightly.history.nightly_record import NightlyRecord  # noqa: PLC0415 - as above
+    from gpureport.nightly.site import site_files  # noqa: PLC0415 - as above
 
-    if options.anonymise:
-        raise SettingsError(
-            "--anonymise",
-            "a history keeps the names of runs",
-            "give runs other names with --name",
-            code="names_are_kept",
-        )
-    if not source:
-        _refuse_gate_without_source(gate, fail_on_change=fail_on_change or fail_on_standing_change)
-    date, now = night_date.parse_night(night), night_date.now()
-    if isinstance(site, RemotePath):
-        site.check_bucket()
-    site_files.check_site(site)
-    rules = gates.read_rules(gate, analysis.config)
-    store = source_names.find_store(options)
+    _refuse_options(source, options)
+    night, now = _parse_night(options.night), clock.now()
+    if isinstance(options.site, RemotePath):
+        options.site.check_bucket()
+    site_files.check_site(options.site)
+    rules = gate.read_rules(options)
+    store = words.find_store(options)
     history = History(store.folder)
     earlier = history.read_all()
-    tonight = read_night(store, earlier, source, options, date)
-    fresh = analyses.analyze_runs([recording for _, recording in tonight.runs], analysis, fewest_runs=0)
+    tonight = read_night(store, earlier, source, options, night)
+    fresh = analyze_runs([recording for _, recording in tonight.runs], options, fewest_runs=0)
     tonight.leave_out(fresh.faults)
-    parts = [*measure_runs(tonight, fresh, options.tracker.throughput), *tonight.parts]
+    parts = [*measure_runs(tonight, fresh, options), *tonight.parts]
     accepted = [run for each in list_baselines(store) for run in each.runs]
     verdict = record = None
-    baseline = gates.read_baseline(rules.baseline if source and fresh.runs else None, options, is_recorded=True)
-    against = gates.compare_with_baseline(baseline, fresh, analysis, options, is_recorded=True)
+    baseline = gate.read_baseline(rules.baseline if source and fresh.runs else None, options, is_recorded=True)
+    against = gate.compare_with_baseline(baseline, fresh, options, is_recorded=True)
     if source:
-        draft = _night(date, label, parts, now)
-        verdict = gates.judge_runs(rules, fresh, tonight.missing, against, options.tracker.throughput)
-        asked = [standing for standing in (False, True) if (fail_on_change, fail_on_standing_change)[standing]]
-        change_checks = [check for each in asked for check in _check_changes(earlier, draft, accepted, standing=each)]
+        draft = NightlyRecord(
+            date=night,
+            label=redact_text(options.label),
+            command=typed_command(),
+            version=__version__,
+            runs=tuple(parts),
+            recorded=now,
+        )
+        verdict = gate.judge_runs(rules, fresh, tonight.missing, against, options)
+        asked = (options.fail_on_change, options.fail_on_standing_change)
+        rules_on_change = [standing for standing in (False, True) if asked[standing]]
+        change_checks = [
+            check for each in rules_on_change for check in _check_changes(earlier, draft, accepted, standing=each)
+        ]
         verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
         record = _with_checks(draft, verdict)
         history.append(record)
@@ -119,42 +83,52 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     reports = NightReports(
         store=store,
         whole={each.page: each for each in nights},
-        options=analysis,
+        options=options,
         fresh=fresh,
         baseline=rules.baseline,
         against=against,
-        throughput=options.tracker.throughput,
-        every=all_reports,
     )
-    headline, state = _write_pages(site, nights, reports, record, accepted)
+    headline, state = _write_pages(nights, reports, record, accepted)
     _print_night(headline, state, verdict)
-    print_note(f"wrote {site / 'index.html'}")
+    print_note(f"wrote {options.site / 'index.html'}")
     if count := len(reports.postponed):
-        print_note(
-            f"not written: {count} {'report' if count == 1 else 'reports'} of earlier nights; --all-reports does"
-        )
-    if verdict is not None:
-        heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
-        gates.write_results(gate, rules, verdict.checks, "nightly", [*heading, headline, *state])
-    return verdict.exit_code if verdict is not None and verdict.checks else 0
+        what = f"{count} {'report' if count == 1 else 'reports'} of earlier nights"
+        print_note(f"not written: {what}; --all-reports does")
+    if verdict is None:
+        return 0
+    heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
+    gate.write_results(options, rules, verdict.checks, "nightly", [*heading, headline, *state])
+    return verdict.exit_code if verdict.checks else 0
 
 
-def _refuse_gate_without_source(gate: GateOptions, *, fail_on_change: bool) -> None:
-    """Refuse options of a gate where no run is checked.
+def _refuse_options(source: Sequence[str], options: Options) -> None:
+    """Refuse options that a night cannot serve, and those of a gate where no run is checked.
 
     Raises:
         SettingsError: naming the option.
     """
-    typed = {
-        "--policy": gate.policy,
-        "--fail-on": gate.fail_on,
-        "--fail-on-change": fail_on_change,
-        "--junit": gate.junit,
-        "--summary": gate.summary,
-    }
-    for option, value in typed.items():
-        if value:
-            raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log", code="needs_source")
+    if options.anonymise:
+        hint = "give runs other names with --name"
+        raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
+    gates = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "junit", "summary")
+    for name in () if source else gates:
+        if getattr(options, name):
+            option, what = f"--{name.replace('_', '-')}", "no run is checked without a SOURCE"
+            raise SettingsError(option, what, "name tonight's log", code="needs_source")
+
+
+def _parse_night(typed: str | None) -> str:
+    """Return the date of a night as `2026-03-14`: as typed, else today's.
+
+    Raises:
+        SettingsError: when it is no date, or SOURCE_DATE_EPOCH is not a number of seconds.
+    """
+    if typed is None:
+        return clock.today().isoformat()
+    try:
+        return datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
+    except ValueError as error:
+        raise SettingsError("--date", f"{typed!r} is no date", "write it as 2026-03-14", code="not_a_date") from error
 
 
 def _check_changes(
@@ -173,7 +147,6 @@ def _check_changes(
 
 
 def _write_pages(
-    site: "Place",
     records: "Sequence[NightlyRecord]",
     reports: NightReports,
     record: "NightlyRecord | None",
@@ -189,7 +162,7 @@ def _write_pages(
     from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site.site_writing import write_site  # noqa: PLC0415 - loads jinja2
 
-    nights = keep_latest_records(records)
+    nights, site = keep_latest_records(records), reports.options.site
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
         write_site(site, nights, courses, reports.render_night, accepted)
@@ -214,16 +187,3 @@ def _with_checks(night: "NightlyRecord", verdict: "Verdict") -> "NightlyRecord":
     from gpureport.nightly.history.capture import capture_check  # noqa: PLC0415 - as above
 
     return replace(night, checks=tuple(capture_check(check) for check in verdict.checks if check.limit != HAS_DATA))
-
-
-def _night(date: str, label: str, parts: "Sequence[NightlyRun]", now: int) -> "NightlyRecord":
-    from gpureport.nightly.history.nightly_record import NightlyRecord  # noqa: PLC0415 - only with sources
-
-    return NightlyRecord(
-        date=date,
-        label=redact_text(label),
-        command=report_output.typed_command(),
-        version=__version__,
-        runs=tuple(parts),
-        recorded=now,
-    )

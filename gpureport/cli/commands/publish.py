@@ -1,36 +1,17 @@
 """`gpureport publish`."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.options.place_type import PLACE
+from gpureport.cli.command import command
+from gpureport.cli.messages import print_note
+from gpureport.cli.options import Options, complete_files
+from gpureport.places import parse_place
 
-if TYPE_CHECKING:
-    from gpureport.places import Place
 
-
-@click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACE)
-@click.option(
-    "--to",
-    "targets",
-    multiple=True,
-    required=True,
-    metavar="TARGET",
-    help="A folder, one of a bucket (s3://BUCKET/FOLDER), a run of MLflow (mlflow:STORE#RUN), or the store of compared "
-    "runs (mlflow:STORE); repeatable.",
+@command(
+    "publish", click.Argument(["files"], metavar="FILE...", nargs=-1, required=True, shell_complete=complete_files)
 )
-@click.option("--skip-missing", is_flag=True, help="Leave out runs of the comparison that the store does not have.")
-@click.option(
-    "--follow-artifact-uri",
-    is_flag=True,
-    help="Write to the folder that a store of MLflow names for artifacts, even if it lies outside the store.",
-)
-def publish(
-    *, files: "tuple[Place, ...]", targets: tuple[str, ...], skip_missing: bool, follow_artifact_uri: bool
-) -> None:
+def publish(files: tuple[str, ...], options: Options) -> None:
     """Put reports and figures where people look.
 
     Example: gpureport publish report.html --to mlflow:mlruns#RUN
@@ -45,5 +26,11 @@ def publish(
     """
     from gpureport.publishing import prepare  # noqa: PLC0415 - loads the readers of trackers
 
-    for put in prepare(files, targets, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri):
+    puts = prepare(
+        [*map(parse_place, files)],
+        options.targets,
+        skip_missing=options.skip_missing,
+        follow_artifact_uri=options.follow_artifact_uri,
+    )
+    for put in puts:
         print_note(f"published {put()}")
