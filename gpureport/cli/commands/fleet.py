@@ -66,10 +66,10 @@ def fleet(  # noqa: PLR0913 - click hands over one argument an option
     """
     from gpureport.cli.results import fleet_output, fleet_runs  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.cli.runs.analyses import read_run_prices  # noqa: PLC0415 - as above
-    from gpureport.fleet.page.anonymised_report import anonymise_fleet_report  # noqa: PLC0415 - as above
-    from gpureport.fleet.running.engines import open_engine  # noqa: PLC0415 - as above
-    from gpureport.fleet.summaries.summary_key import read_summary_settings  # noqa: PLC0415 - as above
-    from gpureport.fleet.totals.fleet_totals import LABELS, build_fleet_report  # noqa: PLC0415 - as above
+    from gpureport.fleet.engines import open_engine  # noqa: PLC0415 - as above
+    from gpureport.fleet.fleet_json import anonymise_fleet_report  # noqa: PLC0415 - as above
+    from gpureport.fleet.summarise import read_summary_settings  # noqa: PLC0415 - as above
+    from gpureport.fleet.totals import LABELS, build_fleet_report  # noqa: PLC0415 - as above
     from gpureport.report.formats.branding import read_brand  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 

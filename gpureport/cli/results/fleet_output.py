@@ -13,7 +13,7 @@ from gpureport.cli.results import report_output
 from gpureport.cli.sources.skipped_sources import list_names
 
 if TYPE_CHECKING:
-    from gpureport.fleet.fleet_report import FleetReport
+    from gpureport.fleet.card_health import Facts
     from gpureport.places import Place
     from gpureport.report.formats.branding import Brand
 
@@ -29,7 +29,7 @@ def check_fleet_options(outputs: "Sequence[Place]", *, full: bool, opened: bool)
     Raises:
         RenderError: naming the file, or the option.
     """
-    from gpureport.fleet.formats.fleet_output import check_fleet_outputs  # noqa: PLC0415 - loads the report
+    from gpureport.fleet.formats import check_fleet_outputs  # noqa: PLC0415 - loads the report
 
     check_fleet_outputs(outputs, full=full)
     if opened:
@@ -37,7 +37,7 @@ def check_fleet_options(outputs: "Sequence[Place]", *, full: bool, opened: bool)
 
 
 def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
-    report: "FleetReport",
+    report: "Facts",
     outputs: "Sequence[Place]",
     form: str,
     *,
@@ -55,10 +55,11 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
         full: whether text and PDF have everything.
         opened: whether to show the first page or PDF in the system's program for it.
     """
-    from gpureport.fleet.formats import fleet_json, fleet_output, terminal_page  # noqa: PLC0415 - loads the report
+    from gpureport.fleet.fleet_json import write_json  # noqa: PLC0415 - loads the report
+    from gpureport.fleet.formats import render_text, write_fleet_report  # noqa: PLC0415 - as above
 
     with show_stage("Writing the report"):
-        page = fleet_output.write_fleet_report(
+        page = write_fleet_report(
             report,
             outputs,
             command=report_output.typed_command(),
@@ -67,10 +68,10 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
             full=full,
         )
     if form == "json":
-        click.echo(fleet_json.render(report), nl=False)
+        click.echo(write_json(report), nl=False)
     elif not outputs:
         width, colour = report_output.measure_output()
-        click.echo(terminal_page.render(page, width=width, colour=colour, full=full), nl=False)
+        click.echo(render_text(page, width=width, colour=colour, full=full), nl=False)
     files = ", ".join(str(path) for path in outputs if str(path) != "-")
     if files:
         print_note(f"{page.verdict.sentence} → {files}".replace("\N{NO-BREAK SPACE}", " "))
@@ -78,7 +79,7 @@ def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
         report_output.open_page(outputs)
 
 
-def report_failed_runs(report: "FleetReport", traces: Sequence[tuple[str, str]]) -> int:
+def report_failed_runs(report: "Facts", traces: Sequence[tuple[str, str]]) -> int:
     """Name the failed runs on standard error, and return the exit code.
 
     Args:
@@ -90,12 +91,12 @@ def report_failed_runs(report: "FleetReport", traces: Sequence[tuple[str, str]])
     for name, trace in traces if session.debug else ():
         click.echo(f"{name}:\n{trace}", err=True, nl=False)
     names: dict[str, list[str]] = {}
-    for failed in report.failed:
-        names.setdefault(failed.error, []).append(failed.run.name)
+    for failed in report["failed"]:
+        names.setdefault(failed["error"], []).append(failed["run"]["name"])
     shown = list(names.items())[:_MOST_NAMED]
     for error, runs in shown:
         count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
         print_error(f"left out: {count}{list_names(runs)}: {error}")
-    if more := len(report.failed) - sum(len(runs) for _, runs in shown):
+    if more := len(report["failed"]) - sum(len(runs) for _, runs in shown):
         print_error(f"left out: {more:,} more; --format json names all")
-    return _SOURCE if report.failed and not report.use.runs and not report.without_gpu else 0
+    return _SOURCE if report["failed"] and not report["use"]["runs"] and not report["without_gpu"] else 0

@@ -14,10 +14,9 @@ from gpureport.store.run_selection import Condition, RunSelection
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.fleet.running.fleet_summaries import FleetSummaries, SelectedRuns
-    from gpureport.fleet.running.summary_task import ReadOutcome
-    from gpureport.fleet.running.task_pool import Engine
-    from gpureport.fleet.summaries.summary_key import SummarySettings
+    from gpureport.fleet.engines import Engine
+    from gpureport.fleet.running import FleetSummaries, ReadOutcome, SelectedRuns
+    from gpureport.fleet.summarise import SummarySettings
     from gpureport.store.store import Store
 
 _DAMAGED = "damaged; ingest the run again"
@@ -49,7 +48,7 @@ def find_fleet_runs(
         SettingsError: when reading options have no source, or no run has a label asked for.
         SourceError: when a source is missing, or holds no log. `StoreError` when no stored run is left.
     """
-    from gpureport.fleet.running.fleet_summaries import SelectedRuns  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.fleet.running import SelectedRuns  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.store.run_selection import select_runs  # noqa: PLC0415 - as above
 
     if not sources:
@@ -92,8 +91,7 @@ def _read_sources(
     store: "Store", sources: Sequence[str], options: "SourceOptions", engine: "Engine"
 ) -> "tuple[set[str], tuple[ReadOutcome, ...]]":
     """Return the ids of the runs that sources hold, and what could not be read."""
-    from gpureport.fleet.running import fleet_summaries  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.fleet.running.summary_task import ReadTask, locate_store  # noqa: PLC0415 - as above
+    from gpureport.fleet.running import ReadTask, locate_store, read_sources  # noqa: PLC0415 - loads numpy and pyarrow
 
     named = [source for source in sources if not source_names.is_source(source, options)]
     lookup = store.lookup()
@@ -104,7 +102,7 @@ def _read_sources(
     folder = locate_store(store.folder)
     tasks = [ReadTask(store=folder, reading=reading, read=store_run) for reading in readings]
     with progress.show_stage("Reading logs") as stage:
-        outcomes = fleet_summaries.read_sources(
+        outcomes = read_sources(
             tasks, engine, lambda done, count, name: stage.update(f"Reading logs: {done:,} of {count:,} ({name})")
         )
     unread = tuple(each for each in outcomes if each.error)
@@ -126,8 +124,8 @@ def _label_from_table(store: "Store", ids: Iterable[str], options: "SourceOption
 
 def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engine") -> "FleetSummaries":
     """Return the summaries of the runs, then an entry with its error for each that failed."""
-    from gpureport.fleet.gpu_summary import GpuSummary  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.fleet.running.fleet_summaries import summarise_runs  # noqa: PLC0415 - as above
+    from gpureport.fleet.running import summarise_runs  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.fleet.summary_table import make_row  # noqa: PLC0415 - as above
 
     with progress.show_stage("Analysing runs") as stage:
         done = summarise_runs(
@@ -138,8 +136,8 @@ def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engi
         )
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; the runs in it were analysed again")
-    unread = [GpuSummary(key="", run_id="", run_name=each.locator, error=each.error) for each in found.unread]
-    damaged = [GpuSummary(key="", run_id=each, run_name=each, error=_DAMAGED) for each in found.damaged]
+    unread = [make_row("", "", run_name=each.locator, error=each.error) for each in found.unread]
+    damaged = [make_row("", each, run_name=each, error=_DAMAGED) for each in found.damaged]
     traces = [(each.locator, each.trace) for each in found.unread if each.trace]
     return replace(done, summaries=(*done.summaries, *unread, *damaged), traces=(*done.traces, *traces))
 

@@ -1,0 +1,109 @@
+"""The health of each GPU over all of its runs: which one to take out."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from math import fsum
+from typing import Any, TypeAlias
+
+from gpureport.fleet.summary_table import Row
+
+Facts: TypeAlias = dict[str, Any]
+"""A part of the report on many runs, as its JSON holds it; None is not known."""
+
+PULL, WATCH = "pull", "watch"
+"""What to do with a GPU: take it out, or keep an eye on it."""
+_SEVERAL = 2
+"""Runs from which a symptom is no accident (pragmatic)."""
+_MOST_OF_THEM = 0.5
+"""Share of the runs that could show a symptom from which it stays (pragmatic)."""
+_COLUMNS = {
+    "gpu_lost": "gpu_lost",
+    "ecc_uncorrected": "ecc_uncorrected",
+    "remapped_rows": "remapped_rows",
+    "hardware_slowed": "hardware_slowed_seconds",
+    "heat_slowed": "heat_slowed_seconds",
+    "slow_link": "slow_link",
+    "ecc_corrected": "ecc_corrected",
+}
+"""The column of each symptom, the gravest first; an amount above 0 shows it, None does not assess it."""
+_SYMPTOMS = list(_COLUMNS)
+_CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
+_LASTING = {"hardware_slowed", "heat_slowed", "slow_link"}
+"""Symptoms by which a card is taken out where most of its runs show them."""
+
+
+def name_run(row: Row) -> Facts:
+    """Return the run of a row."""
+    return {"id": row["run_id"], "name": row["run_name"], "source": row["source"]}
+
+
+def assess_health(rows: Sequence[Row]) -> Facts:
+    """Return which GPUs are sick."""
+    cards: defaultdict[object, list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["started"] or 0, row["run_id"])):
+        cards[row["card"]].append(row)
+    unidentified = cards.pop(None, [])
+    assessed = [_assess_card(own) for own in cards.values()]
+    verdicts = [card["verdict"] for card in assessed]
+    return {
+        "cards": sorted((card for card in assessed if card["symptoms"]), key=_rank_card),
+        "healthy": verdicts.count("healthy"),
+        "not_assessed": verdicts.count("not assessed"),
+        "unidentified_gpu_seconds": fsum(row["job"] for row in unidentified),
+    }
+
+
+def _rank_card(card: Facts) -> tuple[bool, int, int, str, str, str]:
+    worst = card["symptoms"][0]
+    place = (card["uuid"] or "", card["node"] or "", card["device"])
+    return card["verdict"] == WATCH, _SYMPTOMS.index(worst["symptom"]), -len(worst["runs"]), *place
+
+
+def _assess_card(rows: Sequence[Row]) -> Facts:
+    last, found = rows[-1], [_count_symptom(rows, symptom) for symptom in _SYMPTOMS]
+    shown = [each for each in found if each["runs"]]
+    temperatures = [row["max_temperature_celsius"] for row in rows]
+    verdict = "healthy" if any(each["assessed"] for each in found) else "not assessed"
+    return {
+        "uuid": last["uuid"],
+        "model": last["model"],
+        "node": last["node"],
+        "device": last["device"].rpartition("/")[2],
+        "runs": len({row["run_id"] for row in rows}),
+        "gpu_seconds": fsum(row["job"] for row in rows),
+        "max_temperature_celsius": max((value for value in temperatures if value is not None), default=None),
+        "symptoms": shown,
+        "verdict": _judge_symptoms(shown) if shown else verdict,
+    }
+
+
+def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
+    """Return in which runs a symptom shows; of remapped rows only those from run to run, not from before the first."""
+    amounts = [(row, row[_COLUMNS[symptom]]) for row in rows]
+    known = [(row, _CHECKS.get(amount, amount)) for row, amount in amounts]
+    known = [(row, amount) for row, amount in known if amount is not None]
+    assessed, is_check = len(known), symptom in {"gpu_lost", "slow_link"}
+    if symptom == "remapped_rows":
+        known = [(row, max(more - fewer, 0)) for (_, fewer), (row, more) in pairwise(known)]
+    return {
+        "symptom": symptom,
+        "runs": [name_run(row) for row, amount in known if amount > 0],
+        "assessed": assessed,
+        "amount": None if is_check else fsum(amount for _, amount in known),
+    }
+
+
+def _judge_symptoms(shown: Iterable[Facts]) -> str:
+    """Return whether to take a card out: for a grave error, a second loss, or a lasting symptom."""
+    for each in shown:
+        count, symptom = len(each["runs"]), each["symptom"]
+        is_frequent = count >= _SEVERAL
+        is_lasting = is_frequent and count >= _MOST_OF_THEM * each["assessed"]
+        if (
+            symptom == "ecc_uncorrected"
+            or (symptom == "gpu_lost" and is_frequent)
+            or (symptom in _LASTING and is_lasting)
+        ):
+            return PULL
+    return WATCH

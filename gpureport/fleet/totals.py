@@ -1,0 +1,400 @@
+"""The report on many runs from their rows: sums by class, run, label and week, advice, overlaps."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from heapq import nsmallest
+from itertools import accumulate
+from math import fsum, isnan
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gpureport import label_tags
+from gpureport.analysis.account.cost import Prices
+from gpureport.analysis.advice.choose import STEPS
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
+from gpureport.comparison.gains import measure_excessive_short_pauses
+from gpureport.fleet.card_health import Facts, assess_health, name_run
+from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
+from gpureport.recording import Device, identify_card
+from gpureport.report.sections.findings.words import find_advice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = ("user", "project", "job", "node")
+"""What runs are grouped by if nobody asks for anything else."""
+_OWN_LABELS = ("node", "model", "step")
+"""Labels that are facts of a GPU or its run."""
+_PRICED_BY = ("provider", "instance", "spot")
+"""Labels that prices depend on."""
+_MOST = 20
+"""Groups, runs and overlaps that are listed: what a page shows without scrolling, and a person can talk to."""
+_MOST_EXAMPLES = 3
+"""Runs and further steps that a step of advice names."""
+_MOST_WEEKS = 520
+"""Weeks of a period beyond which those without a run are left out: a clock that was wrong by years fills no page."""
+_EPOCH, _WEEK = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=7)
+_HOUR = 3600
+_JOB = [name for name in GPU_TIME_CLASSES if name != "no_job"]
+_SUMMED = [*GPU_TIME_CLASSES, "job", "lost"]
+
+Sums: TypeAlias = Mapping[str, float]
+"""Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; NaN is not known), and `runs`."""
+
+
+def build_fleet_report(
+    summaries: Sequence[Row], prices: Prices, labels: Sequence[str] = LABELS, selection: str = ""
+) -> Facts:
+    """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is.
+
+    Args:
+        summaries: of each run and GPU.
+        prices: of GPU time.
+        labels: what the runs are grouped by.
+        selection: how the runs were selected, in words.
+    """
+    rows = _price_rows(summaries, prices)
+    gpus = _build_frame(rows)
+    whole, runs = _sum_all(gpus), _tally(gpus, gpus["run_id"])
+    first = {row["run_id"]: row for row in reversed(rows)}
+    lost = {run: sums["lost"] for run, sums in runs.items() if sums["lost"] > 0}
+    ranked = _by_amount(lost)
+    reached = accumulate(lost[run] for run in ranked)
+    half = next((count for count, sum_ in enumerate(reached, 1) if sum_ >= fsum(lost.values()) / 2), 0)
+    largest = _find_largest_loss(_sum_all(gpus.loc[gpus["run_id"].isin(ranked[:half])]))
+    pauses = {run: seconds for run, sums in runs.items() if (seconds := _measure_long_pauses(sums)) > 0}
+    dated = [row for row in rows if row["started"] is not None]
+    powered = [row for row in rows if row["energy_joules"] is not None]
+    cards = {row["card"] for row in rows}
+    overlaps, overlapping = _find_overlaps(dated)
+    return {
+        "selection": selection,
+        "started": min((row["started"] for row in dated), default=None),
+        "ended": max((row["ended"] for row in dated), default=None),
+        "is_zoned": bool(dated) and all(row["timezone"] is not None for row in dated),
+        "use": _read_use(whole),
+        "gpus": (None if len(runs) > 1 else len(rows)) if None in cards else len(cards),
+        "nodes": len({row["node"] for row in rows if row["node"]}),
+        "energy_joules": fsum(row["energy_joules"] for row in powered) if powered else None,
+        "energy_gpu_seconds": fsum(row["job"] for row in powered),
+        "classes": list(_list_classes(whole)),
+        "prices": _describe_prices(rows, prices),
+        "half_lost_in": half,
+        "half_lost_class": largest and largest["name"],
+        "worst_runs": [
+            {
+                "run": name_run(first[run]),
+                "user": _read_label(first[run], "user"),
+                **_describe_sums(runs[run]),
+                "is_lower_bound": run in pauses,
+            }
+            for run in ranked[:_MOST]
+        ],
+        "pausing_runs": [name_run(first[run]) for run in _by_amount(pauses)[:_MOST]],
+        "groupings": [_group_runs(gpus, label) for label in labels],
+        "savings": _merge_advice(rows),
+        "health": assess_health(rows),
+        "weeks": _divide_by_week(gpus),
+        "undated_gpu_seconds": fsum(row["job"] for row in rows if row["started"] is None),
+        "failed": [{"run": name_run(row), "error": row["error"]} for row in summaries if row["error"]],
+        "without_gpu": [name_run(row) for row in summaries if row["device"] is None and not row["error"]],
+        "overlaps": overlaps,
+        "overlapping_gpu_seconds": overlapping,
+        "unassessed": _list_unassessed(gpus),
+    }
+
+
+def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
+    """Return the rows with a GPU, with its time in jobs, what was lost of it, its price and what it is known by."""
+
+    @cache
+    def find_price(model: str | None, labels: tuple[tuple[str, str], ...]) -> float | None:
+        return prices.price_gpu(Device(id="", index=0, model=model), dict(labels)).amount
+
+    def sum_classes(row: Row, names: Sequence[str]) -> float:
+        return fsum(row[CLASS_COLUMNS[name]] or 0.0 for name in names)
+
+    return [
+        {
+            **row,
+            "job": sum_classes(row, _JOB),
+            "lost": sum_classes(row, LOST_CLASSES),
+            "price": find_price(row["model"], tuple(pair for pair in _pairs(row) if pair[0] in _PRICED_BY)),
+            "card": identify_card(row["uuid"], row["node"], row["device"]),
+        }
+        for row in summaries
+        if row["device"] is not None and not row["error"]
+    ]
+
+
+def _pairs(row: Row) -> list[tuple[str, str]]:
+    return [*row["params"], *row["tags"]]
+
+
+def _read_label(row: Row, label: str) -> str | None:
+    """Return what a run on a GPU is labelled with; None where it is not."""
+    if label in _OWN_LABELS:
+        own: str | None = row[label]
+        return own
+    return label_tags.find_label(_pairs(row), label)
+
+
+# --- sums
+
+
+def _build_frame(rows: Sequence[Row]) -> "pd.DataFrame":
+    """Return the seconds of each GPU of each run, its price an hour and its run, with the row itself."""
+    import pandas as pd  # noqa: PLC0415 - no other command groups runs
+
+    seconds = {name: [row[column] or 0.0 for row in rows] for name, column in CLASS_COLUMNS.items()}
+    known = {name: [row[name] for row in rows] for name in ("job", "lost", "price")}
+    frame = pd.DataFrame(seconds | known, dtype=float)
+    return frame.assign(run_id=[row["run_id"] for row in rows], row=pd.Series(list(rows), dtype=object))
+
+
+def _tally(gpus: "pd.DataFrame", keys: Iterable[object]) -> dict[Any, Sums]:
+    """Return the sums of the GPUs that share a key; no cost is known where one with such time has no price."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    by = pd.Series(list(keys), dtype=object, index=gpus.index)
+    seconds = gpus[_SUMMED]
+    costs = seconds.where(seconds > 0).mul(gpus["price"] / _HOUR, axis=0).add_suffix("_cost")
+    unpriced = ((seconds > 0) & gpus[["price"]].isna().to_numpy()).add_suffix("_cost")
+    grouped = [each.groupby(by, dropna=False, sort=False) for each in (seconds, costs, unpriced)]
+    sums = pd.concat([grouped[0].sum(), grouped[1].sum(min_count=1).mask(grouped[2].any())], axis=1)
+    sums["runs"] = gpus["run_id"].groupby(by, dropna=False, sort=False).nunique()
+    found: dict[Any, Any] = sums.to_dict("index")
+    return {key if isinstance(key, str) else None: own for key, own in found.items()}
+
+
+def _sum_all(gpus: "pd.DataFrame") -> Sums:
+    """Return the sums of all GPUs."""
+    nothing = dict.fromkeys((*_SUMMED, "runs"), 0.0) | {f"{name}_cost": float("nan") for name in _SUMMED}
+    return _tally(gpus, [None] * len(gpus)).get(None, nothing)
+
+
+def _known(cost: float) -> float | None:
+    return None if isnan(cost) else cost
+
+
+def _read_use(sums: Sums) -> Facts:
+    return {
+        "runs": int(sums["runs"]),
+        "gpu_seconds": sums["job"],
+        "lost_gpu_seconds": sums["lost"],
+        "unknown_gpu_seconds": sums["no_samples"],
+        "no_job_gpu_seconds": sums["no_job"],
+        "cost": _known(sums["job_cost"]),
+        "lost_cost": _known(sums["lost_cost"]),
+        "lost_ratio": sums["lost"] / sums["job"] if sums["job"] else None,
+    }
+
+
+def _list_classes(sums: Sums) -> Iterator[Facts]:
+    """Yield GPU time by class, in the order of GPU_TIME_CLASSES; those without time are left out."""
+    for name in GPU_TIME_CLASSES:
+        if sums[name] > 0:
+            yield {"name": name, "gpu_seconds": sums[name], "cost": _known(sums[f"{name}_cost"])}
+
+
+def _find_largest_loss(sums: Sums) -> Facts | None:
+    """Return the lost class with most time; None where nothing was lost."""
+    lost = [each for each in _list_classes(sums) if each["name"] in LOST_CLASSES]
+    return max(lost, key=lambda each: each["gpu_seconds"], default=None)
+
+
+def _describe_sums(sums: Sums) -> Facts:
+    return {"use": _read_use(sums), "largest_loss": _find_largest_loss(sums)}
+
+
+def _measure_long_pauses(sums: Sums) -> float:
+    """Return the GPU-seconds of short pauses of one run; 0 up to 30% of the time."""
+    seconds = {name: sums[name] for name in GPU_TIME_CLASSES}
+    return 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
+
+
+def _by_amount(amounts: Mapping[str, float]) -> list[str]:
+    """Return names by their amount, the largest first; of equal ones the first in the alphabet."""
+    return sorted(amounts, key=lambda name: (-amounts[name], name))
+
+
+def _describe_prices(rows: Sequence[Row], prices: Prices) -> Facts:
+    unpriced = {row["model"] or "unknown model" for row in rows if row["price"] is None and row["job"] > 0}
+    return {
+        "currency": prices.currency if prices.rates else "",
+        "date": prices.date if prices.rates else "",
+        "unpriced_models": sorted(unpriced) if prices.rates else [],
+    }
+
+
+def _group_runs(gpus: "pd.DataFrame", label: str) -> Facts:
+    """Return all runs by one label; runs without it are a group of their own that is always listed."""
+    names = [_read_label(row, label) for row in gpus["row"]]
+    sums = _tally(gpus, names)
+    ranked = sorted(sums, key=lambda name: (-sums[name]["lost"], -sums[name]["job"], name or ""))
+    listed = ranked[:_MOST] + [name for name in ranked[_MOST:] if name is None]
+    rest = {name for name in ranked[_MOST:] if name is not None}
+    joined = _describe_sums(_sum_all(gpus.loc[[name in rest for name in names]]))
+    return {
+        "label": label,
+        "groups": [{"name": name, **_describe_sums(sums[name]), "groups": 1} for name in listed],
+        "rest": {"name": None, **joined, "groups": len(rest)} if rest else None,
+    }
+
+
+def _divide_by_week(gpus: "pd.DataFrame") -> list[Facts]:
+    """Return what runs did in each week, oldest first; runs without dates are part of none."""
+    spans = [
+        (place, _EPOCH + timedelta(microseconds=row["started"]), _EPOCH + timedelta(microseconds=row["ended"]))
+        for place, row in enumerate(gpus["row"])
+        if row["started"] is not None
+    ]
+    shares = [(place, *share) for place, begin, end in spans for share in _list_shares(begin, end)]
+    if not shares:
+        return []
+    parts = gpus.iloc[[place for place, _, _ in shares]].reset_index(drop=True)
+    parts[_SUMMED] = parts[_SUMMED].mul([share for _, _, share in shares], axis=0)
+    sums = _tally(parts, [monday.date().isoformat() for _, monday, _ in shares])
+    first, last = (choose(monday for _, monday, _ in shares) for choose in (min, max))
+    mondays = [first + place * _WEEK for place in range((last - first) // _WEEK + 1)]
+    if len(mondays) > _MOST_WEEKS:
+        mondays = sorted({monday for _, monday, _ in shares})
+    begin, end = min(begin for _, begin, _ in spans), max(end for _, _, end in spans)
+    empty = _sum_all(gpus[:0])
+    return [
+        {
+            "monday": (name := monday.date().isoformat()),
+            **_describe_sums(sums.get(name, empty)),
+            "is_partial": monday < begin or monday + _WEEK > end,
+        }
+        for monday in mondays
+    ]
+
+
+def _list_shares(begin: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
+    """Yield the Monday of each week that a time touches, with its share in that week."""
+    day = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+    monday = day - timedelta(days=day.weekday())
+    if end <= begin:
+        yield monday, 1.0
+    while monday < end and end > begin:
+        yield monday, (min(end, monday + _WEEK) - max(begin, monday)) / (end - begin)
+        monday += _WEEK
+
+
+def _list_unassessed(gpus: "pd.DataFrame") -> list[Facts]:
+    """Return the kinds that could not be judged, that on most GPU time first."""
+    kinds = gpus.assign(kind=[row["not_judged"] for row in gpus["row"]]).explode("kind").groupby("kind")
+    found: list[Any] = (
+        kinds.agg(runs=("run_id", "nunique"), gpu_seconds=("job", "sum")).reset_index().to_dict("records")
+    )
+    return sorted(found, key=lambda each: (-each["gpu_seconds"], each["kind"]))
+
+
+# --- what would save most
+
+
+def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
+    """Return the steps of the catalogue by what they could save at most, the most first.
+
+    Only the first step of a finding gets its time; without a shown cause, only to record more does.
+    """
+    losses: defaultdict[str, list[tuple[Row, Row, float]]] = defaultdict(list)
+    for row in rows:
+        for finding, seconds in _list_root_losses(row):
+            is_known = finding["cause"] not in {"not shown", "unknown"}
+            fitting = [step for step in finding["steps"] if is_known or step == "record_more"]
+            if seconds > 0 and fitting:
+                losses[fitting[0]].append((row, finding, seconds))
+    lost = {step: fsum(seconds for _, _, seconds in own) for step, own in losses.items()}
+    savings: list[Facts] = []
+    for step in _by_amount(lost):
+        savings.append(_merge_losses(step, losses[step], {each["title"] for each in savings}))
+    return savings
+
+
+def _list_root_losses(row: Row) -> Iterator[tuple[Row, float]]:
+    """Yield findings that lost time and follow from no other, with the seconds each could give back.
+
+    Findings may overlap: where they say more than the GPU lost, each is scaled down alike.
+    """
+    roots = [each for each in row["findings"] if each["lost_gpu_seconds"] and not each["is_consequence"]]
+    stated = fsum(each["lost_gpu_seconds"] for each in roots)
+    for each in roots:
+        yield each, each["lost_gpu_seconds"] * (min(1.0, row["lost"] / stated) if stated else 0.0)
+
+
+def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:
+    """Return a step of advice over some losses.
+
+    It is called what the reports of these runs call what to do about the finding that lost most, unless they name GPUs
+    in it, or another step has this title.
+    """
+    runs, kinds, advice = Counter[str](), Counter[str](), Counter[tuple[str, str | None, tuple[str, ...]]]()
+    for row, finding, seconds in losses:
+        runs[row["run_id"]] += seconds  # type: ignore[assignment]  # a counter adds up seconds as well
+        kinds[finding["kind"]] += seconds  # type: ignore[assignment]
+        advice[finding["kind"], finding["cause"], tuple(finding["steps"])] += seconds  # type: ignore[assignment]
+    names = {row["run_id"]: name_run(row) for row, _, _ in losses}
+    others = Counter(each for _, finding, _ in losses for each in finding["steps"][1:])
+    costs = [row["price"] and row["price"] * seconds / _HOUR for row, _, seconds in losses]
+    title, *_ = find_advice(*max(advice, key=lambda each: advice[each])) or ("",)
+    if not title or "{" in title or title in taken:
+        title = STEPS[step].title if step in STEPS else step.replace("_", " ")
+    return {
+        "step": step,
+        "title": title,
+        "kinds": _by_amount(kinds),
+        "runs": len(runs),
+        "gpu_seconds": fsum(seconds for _, _, seconds in losses),
+        "cost": None if None in costs else fsum(cost for cost in costs if cost is not None),
+        "examples": [names[run] for run in _by_amount(runs)[:_MOST_EXAMPLES]],
+        "other_steps": _by_amount(others)[:_MOST_EXAMPLES],
+    }
+
+
+# --- overlaps
+
+
+def _find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
+    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many.
+
+    Times with and without a zone do not compare.
+    """
+    cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
+        if row["card"]:
+            cards[row["card"], row["timezone"] is None].append(row)
+    pairs = (pair for own in cards.values() for pair in _list_overlaps(own))
+    longest = nsmallest(_MOST, pairs, key=_rank_overlap)
+    return longest, fsum(_measure_excess(own) for own in cards.values())
+
+
+def _rank_overlap(pair: Facts) -> tuple[float, str, str, str]:
+    one, other = pair["runs"]
+    return -pair["seconds"], pair["card"], one["id"], other["id"]
+
+
+def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
+    """Yield the overlaps on one GPU: each run, in the order of time, with those that begin before it ends."""
+    under_way: list[Row] = []
+    for row in rows:
+        under_way = [other for other in under_way if other["ended"] > row["started"]]
+        for other in under_way:
+            if other["run_id"] != row["run_id"]:
+                yield {
+                    "card": other["uuid"] or " ".join(other["card"]),
+                    "runs": [name_run(other), name_run(row)],
+                    "seconds": (min(row["ended"], other["ended"]) - row["started"]) / 1e6,
+                }
+        under_way.append(row)
+
+
+def _measure_excess(rows: Sequence[Row]) -> float:
+    """Return by how much the seconds of all runs of one GPU exceed those with any run."""
+    excess, busy_until = 0, rows[0]["started"]
+    for row in {row["run_id"]: row for row in rows}.values():
+        excess += max(min(row["ended"], busy_until) - row["started"], 0)
+        busy_until = max(busy_until, row["ended"])
+    return excess / 1e6
