@@ -1,6 +1,6 @@
 """The health of each GPU over all of its runs: which one to take out."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import fsum
@@ -23,13 +23,16 @@ _COLUMNS = {
     "remapped_rows": "remapped_rows",
     "hardware_slowed": "hardware_slowed_seconds",
     "heat_slowed": "heat_slowed_seconds",
+    "slow_gpu": "slow_gpu",
     "slow_link": "slow_link",
     "ecc_corrected": "ecc_corrected",
 }
 """The column of each symptom, the gravest first; an amount above 0 shows it, None does not assess it."""
 _SYMPTOMS = list(_COLUMNS)
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
-_LASTING = {"hardware_slowed", "heat_slowed", "slow_link"}
+_EXPLAINED = {"board", "cap", "locked"}
+"""Causes of a slow GPU that are no fault of it: boards differ by some per cent, and a person set the others."""
+_LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
 """Symptoms by which a card is taken out where most of its runs show them."""
 
 
@@ -41,8 +44,9 @@ def name_run(row: Row) -> Facts:
 def assess_health(rows: Sequence[Row]) -> Facts:
     """Return which GPUs are sick."""
     cards: defaultdict[object, list[Row]] = defaultdict(list)
+    gpus = Counter(row["run_id"] for row in rows)
     for row in sorted(rows, key=lambda row: (row["started"] or 0, row["run_id"])):
-        cards[row["card"]].append(row)
+        cards[row["card"]].append({**row, "slow_gpu": _find_slowness(row) if gpus[row["run_id"]] > 1 else None})
     unidentified = cards.pop(None, [])
     assessed = [_assess_card(own) for own in cards.values()]
     verdicts = [card["verdict"] for card in assessed]
@@ -52,6 +56,13 @@ def assess_health(rows: Sequence[Row]) -> Facts:
         "not_assessed": verdicts.count("not assessed"),
         "unidentified_gpu_seconds": fsum(row["job"] for row in unidentified),
     }
+
+
+def _find_slowness(row: Row) -> float | None:
+    """Return 1 for a GPU that was slower than equal ones of its run, which nothing else explains."""
+    slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
+    is_own = any(each["cause"] not in _EXPLAINED for each in slow)
+    return None if "slow_gpu" in row["not_judged"] else float(is_own)
 
 
 def _rank_card(card: Facts) -> tuple[bool, int, int, str, str, str]:
@@ -64,7 +75,8 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
     last, found = rows[-1], [_count_symptom(rows, symptom) for symptom in _SYMPTOMS]
     shown = [each for each in found if each["runs"]]
     temperatures = [row["max_temperature_celsius"] for row in rows]
-    verdict = "healthy" if any(each["assessed"] for each in found) else "not assessed"
+    # a GPU as quick as others may still be sick
+    is_assessed = any(each["assessed"] for each in found if each["symptom"] != "slow_gpu")
     return {
         "uuid": last["uuid"],
         "model": last["model"],
@@ -74,7 +86,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
         "gpu_seconds": fsum(row["job"] for row in rows),
         "max_temperature_celsius": max((value for value in temperatures if value is not None), default=None),
         "symptoms": shown,
-        "verdict": _judge_symptoms(shown) if shown else verdict,
+        "verdict": _judge_symptoms(shown) if shown else "healthy" if is_assessed else "not assessed",
     }
 
 
@@ -83,7 +95,7 @@ def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
     amounts = [(row, row[_COLUMNS[symptom]]) for row in rows]
     known = [(row, _CHECKS.get(amount, amount)) for row, amount in amounts]
     known = [(row, amount) for row, amount in known if amount is not None]
-    assessed, is_check = len(known), symptom in {"gpu_lost", "slow_link"}
+    assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}
     if symptom == "remapped_rows":
         known = [(row, max(more - fewer, 0)) for (_, fewer), (row, more) in pairwise(known)]
     return {

@@ -15,11 +15,10 @@ from gpureport.fleet.page_words import (
     Amounts,
     choose_amounts,
     count_cards,
+    describe_period,
     explain_prices,
     format_lost_share,
-    format_period,
     name_label,
-    name_period,
     name_runs,
     shorten_name,
 )
@@ -67,7 +66,7 @@ class FleetPage:
 
 def build_page(report: Facts, *, command: str, version: str) -> FleetPage:
     """Return the page of a report by the command and the version of gpureport that made it."""
-    amounts, period = choose_amounts(report), format_period(report)
+    amounts, (length, period) = choose_amounts(report), describe_period(report)
     parts = [*list_parts(report, amounts, command, version, _OPEN)]
     return FleetPage(
         title=", ".join(filter(None, ("GPU fleet", period))),
@@ -75,7 +74,7 @@ def build_page(report: Facts, *, command: str, version: str) -> FleetPage:
         version=display.clean(version),
         command=display.clean(command),
         ended=(report["ended"] or 0) // 1_000_000,
-        verdict=Verdict(sentence=_write_headline(report, amounts), details=tuple(_write_lead(report, amounts))),
+        verdict=Verdict(sentence=_write_headline(report, amounts, length), details=tuple(_write_lead(report, amounts))),
         tiles=tuple(_list_tiles(report, amounts)),
         spent=_build_bars(report, amounts),
         actions=tuple(_build_action(each, amounts) for each in report["savings"][:_OPEN]),
@@ -106,7 +105,7 @@ def _name_loss(key: str) -> str:
     return LOSSES.get(key, "slowed clocks" if key == "throttled" else key.replace("_", " "))
 
 
-def _write_headline(report: Facts, amounts: Amounts) -> str:
+def _write_headline(report: Facts, amounts: Amounts, length: str) -> str:
     """Return the per cent that was lost, of how much, what it cost, and where most of it was lost."""
     use = report["use"]
     held, lost, unknown = (use[name] for name in ("gpu_seconds", "lost_gpu_seconds", "unknown_gpu_seconds"))
@@ -116,7 +115,7 @@ def _write_headline(report: Facts, amounts: Amounts) -> str:
     if unknown >= held * (1 - NOTABLE_RATIO):
         energy = f", which took {display.energy(report['energy_joules'])}" if report["energy_joules"] else ""
         return f"No utilisation was recorded in {whole}{energy}"
-    period = f" {name_period(report)}".rstrip()
+    period = f" {length}".rstrip()
     pauses = measure_excessive_short_pauses({each["name"]: each["gpu_seconds"] for each in report["classes"]})
     if lost < held * NOTABLE_RATIO and pauses is not None:
         return f"What was lost of {whole} is not known: short pauses took {display.percent(pauses)}"

@@ -37,6 +37,7 @@ _SYMPTOMS = {
     "remapped_rows": "memory rows remapped",
     "hardware_slowed": "slowed by hardware",
     "heat_slowed": "slowed by heat",
+    "slow_gpu": "slower than equal GPUs",
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }

@@ -159,34 +159,24 @@ def _describe_tracked(source: str) -> str:
 # --- days
 
 
-def name_period(report: Facts) -> str:
-    """Return when the runs ran, such as `in October` or `in 18 days`; empty without times."""
+def describe_period(report: Facts) -> tuple[str, str]:
+    """Return when the runs ran: `in October` or `in 18 days`, and `1 to 31 October 2026`; empty without times."""
     if report["started"] is None:
-        return ""
-    start, end = _read_day(report["started"]), _read_day(report["ended"])
+        return "", ""
+    start, end = (datetime.fromtimestamp(report[name] / 1e6, UTC).date() for name in ("started", "ended"))
+    seconds = (report["ended"] - report["started"]) / 1e6
+    length = f"in {(end - start).days + 1} days"
+    if seconds < _DAYS_FROM:
+        length = f"in {display.duration(seconds)}"
     last = monthrange(start.year, start.month)[1]
     if (start.year, start.month) == (end.year, end.month) and start.day <= 1 + _EDGE and end.day >= last - _EDGE:
-        return f"in {start:%B}"
-    seconds = (report["ended"] - report["started"]) / 1e6
-    return f"in {display.duration(seconds)}" if seconds < _DAYS_FROM else f"in {(end - start).days + 1} days"
-
-
-def format_period(report: Facts) -> str:
-    """Return the first and the last day: `1 to 31 October 2026`; empty without times."""
-    if report["started"] is None:
-        return ""
-    start, end = _read_day(report["started"]), _read_day(report["ended"])
-    if start == end:
-        return format_day(end)
-    if start.year != end.year:
-        return f"{format_day(start)} to {format_day(end)}"
-    return f"{start.day}{'' if start.month == end.month else f' {start:%B}'} to {format_day(end)}"
+        length = f"in {start:%B}"
+    first = format_day(start) if start.year != end.year else f"{start.day} {start:%B}"
+    if (start.year, start.month) == (end.year, end.month):
+        first = str(start.day)
+    return length, format_day(end) if start == end else f"{first} to {format_day(end)}"
 
 
 def format_day(day: date) -> str:
     """Return a day: `31 October 2026`."""
     return f"{day.day} {day:%B} {day.year}"
-
-
-def _read_day(microseconds: int) -> date:
-    return datetime.fromtimestamp(microseconds / 1e6, UTC).date()

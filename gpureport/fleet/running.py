@@ -5,7 +5,7 @@ What goes to a worker and comes back is picklable.
 
 import pickle
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,13 +87,17 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     """
     runs, store = [stored.run for stored in selected.runs], locate_store(selected.store)
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
-    known = _group_by_run(file.load())
+    known: dict[str, list[Row]] = {}
+    for row in file.load():
+        known.setdefault(row["run_id"], []).append(row)
     keys = {stored.run.id: make_key(stored) for stored in selected.runs}
-    tasks = [_SummaryTask(store, run.id, settings) for run in runs if not _is_current(known.get(run.id), keys[run.id])]
+    # the key of a failed run fits no run
+    missing = [run for run in runs if {row["key"] for row in known.get(run.id, [])} != {keys[run.id]}]
+    tasks = [_SummaryTask(store, run.id, settings) for run in missing]
     names = {run.id: run.name for run in runs}
     traces = []
     for done, (task, found) in enumerate(run_tasks(engine, _summarise_run, tasks), 1):
-        outcome = _give_up_run(task, found) if isinstance(found, Exception) else found
+        outcome = _fail(task, _describe_worker_error(found)) if isinstance(found, Exception) else found
         file.add(outcome.rows)
         known[task.run_id] = outcome.rows
         if outcome.trace:
@@ -104,17 +108,6 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     file.replace(row for rows in (kept | labelled).values() for row in rows)
     summaries = tuple(row for run in runs for row in labelled[run.id])
     return FleetSummaries(summaries=summaries, damaged=tuple(file.damaged), traces=tuple(sorted(traces)))
-
-
-def _group_by_run(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    runs: dict[str, list[Row]] = {}
-    for row in rows:
-        runs.setdefault(row["run_id"], []).append(row)
-    return runs
-
-
-def _is_current(rows: Sequence[Row] | None, key: str) -> bool:
-    return bool(rows) and all(row["key"] == key and not row["error"] for row in rows or ())
 
 
 def _summarise_run(task: _SummaryTask) -> _SummaryOutcome:
@@ -129,8 +122,7 @@ def _summarise_run(task: _SummaryTask) -> _SummaryOutcome:
         key = summarise.make_keys(task.settings)(entry.stored)
         return _SummaryOutcome(summarise.summarise_run(recording, analyze(recording, task.settings.rules), key))
     except Exception as error:
-        failure, trace = _describe_failure(task.run_id, error)
-        return _SummaryOutcome([_describe_failed_run(task, failure)], trace)
+        return _fail(task, *_describe_failure(task.run_id, error))
 
 
 def _find_entry(store: Store, run_id: str) -> Entry:
@@ -140,17 +132,13 @@ def _find_entry(store: Store, run_id: str) -> Entry:
     return entry
 
 
-def _describe_failed_run(task: _SummaryTask, failure: str) -> Row:
+def _fail(task: _SummaryTask, failure: str, trace: str = "") -> _SummaryOutcome:
     """Return a row that says why a run could not be summarised; its key fits no run."""
     try:
         known = summarise.describe_run(_find_entry(Store(task.store), task.run_id).run, "")
     except (GpureportError, OSError):
         known = make_row("", task.run_id, run_name=task.run_id)
-    return known | {"error": failure}
-
-
-def _give_up_run(task: _SummaryTask, error: Exception) -> _SummaryOutcome:
-    return _SummaryOutcome([_describe_failed_run(task, _describe_worker_error(error))])
+    return _SummaryOutcome([known | {"error": failure}], trace)
 
 
 def _describe_worker_error(error: Exception) -> str:

@@ -23,7 +23,6 @@ Row: TypeAlias = dict[str, Any]
 """A summary by the columns of SCHEMA; times are microseconds, params and tags are pairs."""
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-_PAIRS = pa.map_(pa.string(), pa.string())
 _FINDING = pa.struct(
     [
         *((name, pa.string()) for name in ("kind", "cause", "severity")),
@@ -41,29 +40,29 @@ that are a consequence follow from another finding, whose loss theirs is part of
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
 """The column of each class of GPU time; together they are the time from first to last sample."""
-_COLUMNS = {
-    **dict.fromkeys(("source", "step", "node", "device", "uuid", "model"), _TEXT),
-    **dict.fromkeys(("started", "ended"), pa.timestamp("us")),
-    "timezone": _TEXT,
-    **dict.fromkeys(("observed_seconds", *CLASS_COLUMNS.values(), "lost_seconds"), pa.float64()),
-    **dict.fromkeys(("energy_joules", "utilisation"), pa.float64()),
-    **dict.fromkeys(("memory_peak_bytes", "memory_total_bytes"), pa.int64()),
-    "findings": pa.list_(_FINDING),
-    "not_judged": pa.list_(pa.string()),
-    **dict.fromkeys(("max_temperature_celsius", "heat_slowed_seconds", "hardware_slowed_seconds"), pa.float64()),
-    **dict.fromkeys(("ecc_corrected", "ecc_uncorrected", "remapped_rows"), pa.int64()),
-    **dict.fromkeys(("gpu_lost", "slow_link"), _TEXT),
-    "work_amount": pa.float64(),
-    "work_unit": _TEXT,
-    **dict.fromkeys(("params", "tags"), _PAIRS),
-    "error": _TEXT,
-}
-_NEVER_NULL = {"findings", "not_judged", "gpu_lost", "slow_link", "params", "tags", "error"}
+_COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
+    ("key", pa.string()),
+    ("run_id run_name source step node device uuid model", _TEXT),
+    ("started ended", pa.timestamp("us")),
+    ("timezone", _TEXT),
+    (" ".join(("observed_seconds", *CLASS_COLUMNS.values(), "lost_seconds energy_joules utilisation")), pa.float64()),
+    ("memory_peak_bytes memory_total_bytes", pa.int64()),
+    ("findings", pa.list_(_FINDING)),
+    ("not_judged", pa.list_(pa.string())),
+    ("max_temperature_celsius heat_slowed_seconds hardware_slowed_seconds", pa.float64()),
+    ("ecc_corrected ecc_uncorrected remapped_rows", pa.int64()),
+    ("gpu_lost slow_link", _TEXT),
+    ("work_amount", pa.float64()),
+    ("work_unit", _TEXT),
+    ("params tags", pa.map_(pa.string(), pa.string())),
+    ("error", _TEXT),
+)
+_NEVER_NULL = "key run_id run_name findings not_judged gpu_lost slow_link params tags error"
 SCHEMA = pa.schema(
     [
-        *(pa.field(name, kind, nullable=False) for name, kind in (("key", pa.string()), ("run_id", _TEXT))),
-        pa.field("run_name", _TEXT, nullable=False),
-        *(pa.field(name, kind, nullable=name not in _NEVER_NULL) for name, kind in _COLUMNS.items()),
+        pa.field(name, kind, nullable=name not in _NEVER_NULL.split())
+        for names, kind in _COLUMNS
+        for name in names.split()
     ]
 )
 """Columns of the table; null is not recorded. Times without a zone are local, as in `Run`."""

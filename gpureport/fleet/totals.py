@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from heapq import nsmallest
 from itertools import accumulate
@@ -34,8 +34,7 @@ _MOST_EXAMPLES = 3
 """Runs and further steps that a step of advice names."""
 _MOST_WEEKS = 520
 """Weeks of a period beyond which those without a run are left out: a clock that was wrong by years fills no page."""
-_EPOCH, _WEEK = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=7)
-_HOUR = 3600
+_HOUR, _DAY = 3600, 86_400_000_000
 _JOB = [name for name in GPU_TIME_CLASSES if name != "no_job"]
 _SUMMED = [*GPU_TIME_CLASSES, "job", "lost"]
 
@@ -244,43 +243,41 @@ def _group_runs(gpus: "pd.DataFrame", label: str) -> Facts:
 
 
 def _divide_by_week(gpus: "pd.DataFrame") -> list[Facts]:
-    """Return what runs did in each week, oldest first; runs without dates are part of none."""
-    spans = [
-        (place, _EPOCH + timedelta(microseconds=row["started"]), _EPOCH + timedelta(microseconds=row["ended"]))
-        for place, row in enumerate(gpus["row"])
-        if row["started"] is not None
-    ]
-    shares = [(place, *share) for place, begin, end in spans for share in _list_shares(begin, end)]
+    """Return what runs did in each week, oldest first; a run across a border is divided evenly over its length.
+
+    Runs without dates are part of no week.
+    """
+    spans = [(place, row["started"], row["ended"]) for place, row in enumerate(gpus["row"]) if row["started"]]
+    shares: list[tuple[int, int, float]] = []
+    for place, begin, end in spans:
+        for week in range(_count_weeks(begin), _count_weeks(max(end - 1, begin)) + 1):
+            inside = min(end, _start_week(week + 1)) - max(begin, _start_week(week))
+            shares.append((place, week, inside / (end - begin) if end > begin else 1.0))
     if not shares:
         return []
     parts = gpus.iloc[[place for place, _, _ in shares]].reset_index(drop=True)
     parts[_SUMMED] = parts[_SUMMED].mul([share for _, _, share in shares], axis=0)
-    sums = _tally(parts, [monday.date().isoformat() for _, monday, _ in shares])
-    first, last = (choose(monday for _, monday, _ in shares) for choose in (min, max))
-    mondays = [first + place * _WEEK for place in range((last - first) // _WEEK + 1)]
-    if len(mondays) > _MOST_WEEKS:
-        mondays = sorted({monday for _, monday, _ in shares})
+    sums = _tally(parts, [str(week) for _, week, _ in shares])
+    used = sorted({week for _, week, _ in shares})
+    weeks = range(used[0], used[-1] + 1)
     begin, end = min(begin for _, begin, _ in spans), max(end for _, _, end in spans)
-    empty = _sum_all(gpus[:0])
     return [
         {
-            "monday": (name := monday.date().isoformat()),
-            **_describe_sums(sums.get(name, empty)),
-            "is_partial": monday < begin or monday + _WEEK > end,
+            "monday": datetime.fromtimestamp(_start_week(week) // 1_000_000, UTC).date().isoformat(),
+            **_describe_sums(sums.get(str(week)) or _sum_all(gpus[:0])),
+            "is_partial": _start_week(week) < begin or _start_week(week + 1) > end,
         }
-        for monday in mondays
+        for week in (weeks if len(weeks) <= _MOST_WEEKS else used)
     ]
 
 
-def _list_shares(begin: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
-    """Yield the Monday of each week that a time touches, with its share in that week."""
-    day = begin.replace(hour=0, minute=0, second=0, microsecond=0)
-    monday = day - timedelta(days=day.weekday())
-    if end <= begin:
-        yield monday, 1.0
-    while monday < end and end > begin:
-        yield monday, (min(end, monday + _WEEK) - max(begin, monday)) / (end - begin)
-        monday += _WEEK
+def _count_weeks(time: int) -> int:
+    """Return in which week a time is: week 0 begins on Monday 29 December 1969."""
+    return (time + 3 * _DAY) // (7 * _DAY)
+
+
+def _start_week(week: int) -> int:
+    return (7 * week - 3) * _DAY
 
 
 def _list_unassessed(gpus: "pd.DataFrame") -> list[Facts]:
