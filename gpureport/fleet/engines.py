@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
@@ -153,18 +154,21 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """Leave interruptions and other cores alone, and end with the process that owns the pool, which may be killed.
-
-    What a worker writes appears whole or not at all, so that it may end anywhere.
-    """
+    """Leave interruptions and other cores alone, and end with the process that owns the pool."""
     import pyarrow as pa  # noqa: PLC0415 - a worker of its own
 
     if owner := parent_process():
-        Thread(target=lambda: (owner.join(), os._exit(1)), daemon=True).start()
+        Thread(target=_end_with, args=(owner,), daemon=True).start()
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pa.set_cpu_count(1)
+
+
+def _end_with(owner: BaseProcess) -> None:
+    # a process that is killed ends no workers; what these write appears whole or not at all, so that they may end too
+    owner.join()
+    os._exit(1)
 
 
 # --- a Dask cluster

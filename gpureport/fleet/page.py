@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.kinds import GROUPS
-from gpureport.analysis.results import LOST_CLASSES
 from gpureport.analysis.signals.load import NOTABLE, measure_pauses_ratio
 from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet.card_health import PULL, WATCH, Facts
@@ -22,6 +21,7 @@ from gpureport.fleet.page_words import (
     name_runs,
     shorten_name,
 )
+from gpureport.fleet.totals import LOST
 from gpureport.report.charts.elements import place_ticks
 from gpureport.report.model.head import Action, Tile, Verdict
 from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
@@ -96,7 +96,7 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
 
 def _sort_losses(report: Facts) -> list[Facts]:
     """Return the classes that count as lost, the one with most time first."""
-    lost = [each for each in report["classes"] if each["name"] in LOST_CLASSES]
+    lost = [each for each in report["classes"] if each["name"] in LOST]
     return sorted(lost, key=lambda each: -float(each["gpu_seconds"]))
 
 
@@ -140,7 +140,12 @@ def _list_culprits(report: Facts) -> Iterator[str]:
 
 
 def _write_lead(report: Facts, amounts: Amounts) -> Iterator[str]:
-    """Yield what is in no figure or in doubt, in one sentence, and what to do first."""
+    """Yield what a month loses, what is in no figure or in doubt, in one sentence, and what to do first."""
+    if month := report["month"]:
+        hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
+        time, cost = f"{lost}{display.GAP}GPU-h", month["lost_cost"]
+        amount = time if cost is None else f"{amounts.format_money(cost)} ({time})"
+        yield f"At this rate, {hours} GPU-hours a month lose {amount}."
     if doubts := "; ".join(_list_doubts(report, amounts)):
         yield f"{doubts[:1].upper()}{doubts[1:]}."
     pulled = count_cards(report["health"], PULL)

@@ -93,8 +93,8 @@ def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amoun
     """Return a table of what some runs did with their GPUs; of groups with the number of runs."""
     has_runs, priced = "is_lower_bound" not in entries[0], amounts.is_priced
     loss = "Largest loss"
-    columns = [title, f"Lost, {amounts.unit}", "Share lost", f"In all, {amounts.unit}"]
-    columns += ["Cost lost"] * priced + ["Runs"] * has_runs + [loss]
+    columns = [title, *["Cost lost"] * priced, f"Lost, {amounts.unit}", "Share lost", f"In all, {amounts.unit}"]
+    columns += [*["Runs"] * has_runs, loss]
     rows = []
     for head, each in zip(heads, entries, strict=True):
         use, largest = each["use"], each["largest_loss"]
@@ -103,10 +103,10 @@ def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amoun
         rows.append(
             (
                 head,
+                amounts.format_lost_cost(use),
                 amounts.format_time(use["lost_gpu_seconds"]) if is_known else share,
                 share,
                 amounts.format_time(use["gpu_seconds"]),
-                amounts.format_lost_cost(use),
                 display.integer(use["runs"]) if has_runs else None,
                 (terms.class_title(largest["name"]) if largest else "nothing lost") if is_known else share,
             )
@@ -290,8 +290,8 @@ def _build_savings(savings: Sequence[Facts], amounts: Amounts) -> PagePart:
     rows = (
         (
             shorten_name(each["title"]),
-            amounts.format_time(each["gpu_seconds"]),
             amounts.format_money(each["cost"]) if priced else None,
+            amounts.format_time(each["gpu_seconds"]),
             display.integer(each["runs"]),
             ", ".join(dict.fromkeys(terms.kind_title(kind) for kind in each["kinds"][:2])),
             ", ".join(name_runs(each["examples"])),
@@ -299,7 +299,7 @@ def _build_savings(savings: Sequence[Facts], amounts: Amounts) -> PagePart:
         for each in shown
     )
     words = ("Found", "Worst runs")
-    columns = ("What to do", f"Up to {amounts.unit}", "Cost" if priced else None, "Runs", *words)
+    columns = ("What to do", "Cost" if priced else None, f"Up to {amounts.unit}", "Runs", *words)
     once = "Each lost hour counts with one step only, the most promising one, so the rows can be added up."
     return PagePart(
         id="savings",

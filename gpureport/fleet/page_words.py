@@ -61,9 +61,9 @@ class Amounts:
         return self.format_money(use["lost_cost"] if use["lost_gpu_seconds"] else 0.0) if self.is_priced else None
 
     def format_both(self, gpu_seconds: float, cost: float | None = None) -> str:
-        """Return GPU time with its unit, and its cost where that is known: `2,310 GPU-h, $5,775`."""
+        """Return GPU time with its unit, after its cost where that is known: `$5,775 (2,310 GPU-h)`."""
         time = f"{self.format_time(gpu_seconds)}{display.GAP}{self.unit}"
-        return time if cost is None else f"{time}, {self.format_money(cost)}"
+        return time if cost is None else f"{self.format_money(cost)} ({time})"
 
 
 def choose_amounts(report: Facts) -> Amounts:

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from functools import cache
 from heapq import nsmallest
 from itertools import accumulate
-from math import fsum, isnan
+from math import fsum, inf, isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpureport import label_tags
 from gpureport.analysis.account.cost import Prices
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
+from gpureport.analysis.results import LOST_CLASSES
 from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.fleet.card_health import Facts, assess_health, name_run
 from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
@@ -35,15 +35,24 @@ _MOST_EXAMPLES = 3
 _MOST_WEEKS = 520
 """Weeks of a period beyond which those without a run are left out: a clock that was wrong by years fills no page."""
 _HOUR, _DAY = 3600, 86_400_000_000
-_JOB = [name for name in GPU_TIME_CLASSES if name != "no_job"]
-_SUMMED = [*GPU_TIME_CLASSES, "job", "lost"]
+_HELD = "held"
+"""The part of `unused` in which a process held the memory of the GPU: no other job could have had it."""
+_CONTEXT = 0.05
+"""Share of the memory above which a process holds it: a context alone takes less."""
+LOST = (*LOST_CLASSES, _HELD)
+_CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
+_SUMMED = [*_CLASSES, "job", "lost"]
 
 Sums: TypeAlias = Mapping[str, float]
 """Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; NaN is not known), and `runs`."""
 
 
 def build_fleet_report(
-    summaries: Sequence[Row], prices: Prices, labels: Sequence[str] = LABELS, selection: str = ""
+    summaries: Sequence[Row],
+    prices: Prices,
+    labels: Sequence[str] = LABELS,
+    selection: str = "",
+    gpu_hours_per_month: float | None = None,
 ) -> Facts:
     """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is.
 
@@ -52,6 +61,7 @@ def build_fleet_report(
         prices: of GPU time.
         labels: what the runs are grouped by.
         selection: how the runs were selected, in words.
+        gpu_hours_per_month: GPU-hours of a month, of which these runs are a sample; None is not given.
     """
     rows = _price_rows(summaries, prices)
     gpus = _build_frame(rows)
@@ -59,8 +69,8 @@ def build_fleet_report(
     first = {row["run_id"]: row for row in reversed(rows)}
     lost = {run: sums["lost"] for run, sums in runs.items() if sums["lost"] > 0}
     ranked = _by_amount(lost)
-    reached = accumulate(lost[run] for run in ranked)
-    half = next((count for count, sum_ in enumerate(reached, 1) if sum_ >= fsum(lost.values()) / 2), 0)
+    enough = fsum(lost.values()) / 2
+    half = next((count for count, sum_ in enumerate(accumulate(lost[run] for run in ranked), 1) if sum_ >= enough), 0)
     largest = _find_largest_loss(_sum_all(gpus.loc[gpus["run_id"].isin(ranked[:half])]))
     pauses = {run: seconds for run, sums in runs.items() if (seconds := _measure_long_pauses(sums)) > 0}
     dated = [row for row in rows if row["started"] is not None]
@@ -73,6 +83,7 @@ def build_fleet_report(
         "ended": max((row["ended"] for row in dated), default=None),
         "is_zoned": bool(dated) and all(row["timezone"] is not None for row in dated),
         "use": _read_use(whole),
+        "month": _project_month(_read_use(whole), gpu_hours_per_month),
         "gpus": (None if len(runs) > 1 else len(rows)) if None in cards else len(cards),
         "nodes": len({row["node"] for row in rows if row["node"]}),
         "energy_joules": fsum(row["energy_joules"] for row in powered) if powered else None,
@@ -111,14 +122,20 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
     def find_price(model: str | None, labels: tuple[tuple[str, str], ...]) -> float | None:
         return prices.price_gpu(Device(id="", index=0, model=model), dict(labels)).amount
 
-    def sum_classes(row: Row, names: Sequence[str]) -> float:
-        return fsum(row[CLASS_COLUMNS[name]] or 0.0 for name in names)
+    def find_times(row: Row) -> dict[str, float]:
+        times = {name: row[column] or 0.0 for name, column in CLASS_COLUMNS.items()}
+        is_held = (row["memory_peak_bytes"] or 0.0) > _CONTEXT * (row["memory_total_bytes"] or inf)
+        times[_HELD] = times["unused"] if is_held else 0.0
+        times["unused"] -= times[_HELD]
+        job = fsum(amount for name, amount in times.items() if name != "no_job")
+        return times | {"job": job, "lost": fsum(times[name] for name in LOST)}
 
     return [
         {
             **row,
-            "job": sum_classes(row, _JOB),
-            "lost": sum_classes(row, LOST_CLASSES),
+            "times": (times := find_times(row)),
+            "job": times["job"],
+            "lost": times["lost"],
             "price": find_price(row["model"], tuple(pair for pair in _pairs(row) if pair[0] in _PRICED_BY)),
             "card": identify_card(row["uuid"], row["node"], row["device"]),
         }
@@ -146,9 +163,8 @@ def _build_frame(rows: Sequence[Row]) -> "pd.DataFrame":
     """Return the seconds of each GPU of each run, its price an hour and its run, with the row itself."""
     import pandas as pd  # noqa: PLC0415 - no other command groups runs
 
-    seconds = {name: [row[column] or 0.0 for row in rows] for name, column in CLASS_COLUMNS.items()}
-    known = {name: [row[name] for row in rows] for name in ("job", "lost", "price")}
-    frame = pd.DataFrame(seconds | known, dtype=float)
+    seconds = {name: [row["times"][name] for row in rows] for name in _SUMMED}
+    frame = pd.DataFrame(seconds | {"price": [row["price"] for row in rows]}, dtype=float)
     return frame.assign(run_id=[row["run_id"] for row in rows], row=pd.Series(list(rows), dtype=object))
 
 
@@ -190,16 +206,25 @@ def _read_use(sums: Sums) -> Facts:
     }
 
 
+def _project_month(use: Facts, gpu_hours: float | None) -> Facts | None:
+    """Return what a month loses where its GPU-hours are used as in these runs."""
+    if not gpu_hours or not use["gpu_seconds"]:
+        return None
+    factor, lost = gpu_hours * _HOUR / use["gpu_seconds"], use["lost_gpu_seconds"]
+    cost = None if use["lost_cost"] is None else factor * use["lost_cost"]
+    return {"gpu_seconds": gpu_hours * _HOUR, "lost_gpu_seconds": factor * lost, "lost_cost": cost}
+
+
 def _list_classes(sums: Sums) -> Iterator[Facts]:
-    """Yield GPU time by class, in the order of GPU_TIME_CLASSES; those without time are left out."""
-    for name in GPU_TIME_CLASSES:
+    """Yield GPU time by class; those without time are left out."""
+    for name in _CLASSES:
         if sums[name] > 0:
             yield {"name": name, "gpu_seconds": sums[name], "cost": _known(sums[f"{name}_cost"])}
 
 
 def _find_largest_loss(sums: Sums) -> Facts | None:
     """Return the lost class with most time; None where nothing was lost."""
-    lost = [each for each in _list_classes(sums) if each["name"] in LOST_CLASSES]
+    lost = [each for each in _list_classes(sums) if each["name"] in LOST]
     return max(lost, key=lambda each: each["gpu_seconds"], default=None)
 
 
@@ -209,7 +234,7 @@ def _describe_sums(sums: Sums) -> Facts:
 
 def _measure_long_pauses(sums: Sums) -> float:
     """Return the GPU-seconds of short pauses of one run; 0 up to 30% of the time."""
-    seconds = {name: sums[name] for name in GPU_TIME_CLASSES}
+    seconds = {name: sums[name] for name in _CLASSES}
     return 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 @click.argument("source", nargs=-1, shell_complete=complete_files)
 @click.option("--by", "labels", type=LabelNames(), help="Group by these labels (default: user,project,job,node).")
 @click.option(
+    "--gpu-hours-per-month",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="HOURS",
+    help="GPU-hours of a month, to say what it loses.",
+)
+@click.option(
     "--engine", type=click.Choice(["local", "dask"]), default="local", help="Where runs are analysed (default: local)."
 )
 @click.option("--scheduler", metavar="URL", help="Address of the Dask scheduler, such as tcp://head:8786.")
@@ -45,6 +51,7 @@ def fleet(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
     labels: tuple[str, ...] | None,
+    gpu_hours_per_month: float | None,
     engine: str,
     scheduler: str | None,
     outputs: "tuple[Place, ...]",
@@ -83,7 +90,7 @@ def fleet(  # noqa: PLR0913 - click hands over one argument an option
     found = fleet_runs.find_fleet_runs(source, options, selection, executor)
     done = fleet_runs.summarise_fleet(found, rules, executor)
     asked = fleet_runs.describe_selection(source, options, selection)
-    report = build_fleet_report(done.summaries, prices, labels or LABELS, asked)
+    report = build_fleet_report(done.summaries, prices, labels or LABELS, asked, gpu_hours_per_month)
     if options.anonymise:
         report = anonymise_fleet_report(report)
     fleet_output.write_fleet(report, outputs, form, brand=brand, full=full, opened=opened)

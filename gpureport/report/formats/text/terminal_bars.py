@@ -16,6 +16,7 @@ _BLOCKS = {
     "waiting_for_input": "▒",
     "idle": "░",
     "unused": "o",
+    "held": "H",
     "startup": "·",
     "tail": "-",
     "gpu_lost": "x",

@@ -16,6 +16,7 @@ _ORDER = (
     "idle",
     "tail",
     "unused",
+    "held",
     "gpu_lost",
     "no_samples",
 )
