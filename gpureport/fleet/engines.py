@@ -25,12 +25,9 @@ Result = TypeVar("Result")
 
 TRIES = 3
 """Deaths of workers after which a task is given up: once beside others, then twice alone (pragmatic)."""
-_AHEAD = 2
-"""Tasks handed to each local process: one that it works on, one that waits."""
-_CLUSTER_AT_ONCE = 1000
-"""Tasks handed to a cluster at once: enough for hundreds of workers, without keeping all in the scheduler's memory."""
-_PATIENCE = "10s"
-"""How long a scheduler may take to answer."""
+_AHEAD, _CLUSTER_AT_ONCE = 2, 1000
+"""Tasks handed to each local process: one that waits; to a cluster: enough for hundreds of workers."""
+_PATIENCE = "10s"  # that a scheduler may take to answer
 
 
 class LostWorkerError(Exception):

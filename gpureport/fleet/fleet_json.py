@@ -5,7 +5,7 @@ import re
 from hashlib import sha256
 from typing import Any
 
-from gpureport.fleet.card_health import Facts
+from gpureport.fleet.cards import Facts
 from gpureport.report.formats.analysis_json import iso_time
 
 SCHEMA = "gpureport.fleet/1"

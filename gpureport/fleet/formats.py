@@ -7,18 +7,12 @@ from typing import Any
 
 from gpureport.errors import RenderError
 from gpureport.fleet import page_parts
-from gpureport.fleet.card_health import Facts
+from gpureport.fleet.cards import Facts
 from gpureport.fleet.fleet_json import write_json
 from gpureport.fleet.page import HEADING, FleetPage, build_page
 from gpureport.fleet.page_parts import PagePart
 from gpureport.places import Place
-from gpureport.report.charts.elements import (
-    HorizontalScale,
-    define_patterns,
-    draw_swatch,
-    paint_shape,
-    write_document,
-)
+from gpureport.report.charts.elements import HorizontalScale, define_patterns, draw_swatch, paint_shape, write_document
 from gpureport.report.charts.rows import draw_spent_bars
 from gpureport.report.formats import output
 from gpureport.report.formats.branding import PLAIN, Brand
@@ -33,8 +27,7 @@ from gpureport.report.wording.terms import DEFINITIONS
 
 FORMATS = (".html", ".json", ".md", ".pdf", ".txt")
 _WITH_FULL = {".txt", ".pdf"}
-_ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0
-"""Points on paper of a bar of GPU time and of a bar in a table, and the height of that."""
+_ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0  # points on paper; the height is that of a bar in a table
 _MOST = {"details": 4, "bars": 6, "actions": 3, "rows": 4, "parts": 2, "runs": 3}
 """How much a screen has of each part at most; the worst runs are no part that gives way to others."""
 _LEAST = (
@@ -68,18 +61,7 @@ def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
     brand: Brand = PLAIN,
     full: bool = False,
 ) -> FleetPage:
-    """Write the report to every target, by its extension; `-` is plain text on standard output.
-
-    Args:
-        report: the content.
-        targets: the files, each of which appears whole or not at all.
-        command: the command that the page prints.
-        version: of gpureport.
-        brand: logo, accent, font and last line of page and PDF.
-        full: whether text and PDF have everything.
-
-    Returns:
-        The page, whose headline says what was written.
+    """Write the report to every target by its extension, and return its page; `-` is text on standard output.
 
     Raises:
         RenderError: when no format has the extension, or a file cannot be written.
@@ -156,11 +138,7 @@ def _render_html(page: FleetPage, brand: Brand) -> str:
 
 
 def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
-    """Return the page set by typst: two pages for a meeting, and an appendix, in `full` with every row.
-
-    Raises:
-        RenderError: when fonts are missing or the logo cannot be set.
-    """
+    """Return the page set by typst: two pages for a meeting, and an appendix, in `full` with every row."""
     from gpureport.report.formats import pdf_figures, typesetting  # noqa: PLC0415 - for PDFs alone
 
     row, bar = _ROW_WIDTH / pdf_figures.SCALE, _BAR_WIDTH / pdf_figures.SCALE

@@ -8,19 +8,9 @@ from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.kinds import GROUPS
 from gpureport.analysis.signals.load import NOTABLE, measure_pauses_ratio
 from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
-from gpureport.fleet.card_health import PULL, WATCH, Facts
+from gpureport.fleet import page_words as words
+from gpureport.fleet.cards import PULL, WATCH, Facts
 from gpureport.fleet.page_parts import PagePart, list_parts
-from gpureport.fleet.page_words import (
-    Amounts,
-    choose_amounts,
-    count_cards,
-    describe_period,
-    explain_prices,
-    format_lost_share,
-    name_label,
-    name_runs,
-    shorten_name,
-)
 from gpureport.fleet.totals import LOST
 from gpureport.report.charts.elements import place_ticks
 from gpureport.report.model.head import Action, Tile, Verdict
@@ -66,7 +56,7 @@ class FleetPage:
 
 def build_page(report: Facts, *, command: str, version: str) -> FleetPage:
     """Return the page of a report by the command and the version of gpureport that made it."""
-    amounts, (length, period) = choose_amounts(report), describe_period(report)
+    amounts, (length, period) = words.choose_amounts(report), words.describe_period(report)
     parts = [*list_parts(report, amounts, command, version, _OPEN)]
     return FleetPage(
         title=", ".join(filter(None, ("GPU fleet", period))),
@@ -105,7 +95,7 @@ def _name_loss(key: str) -> str:
     return LOSSES.get(key, "slowed clocks" if key == "throttled" else key.replace("_", " "))
 
 
-def _write_headline(report: Facts, amounts: Amounts, length: str) -> str:
+def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
     """Return the per cent that was lost, of how much, what it cost, and where most of it was lost."""
     use = report["use"]
     held, lost, unknown = (use[name] for name in ("gpu_seconds", "lost_gpu_seconds", "unknown_gpu_seconds"))
@@ -139,7 +129,7 @@ def _list_culprits(report: Facts) -> Iterator[str]:
         yield from (f", mainly {_name_loss(loss['name'])}" for loss in _sort_losses(report)[:1])
 
 
-def _write_lead(report: Facts, amounts: Amounts) -> Iterator[str]:
+def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     """Yield what a month loses, what is in no figure or in doubt, in one sentence, and what to do first."""
     if month := report["month"]:
         hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
@@ -148,18 +138,18 @@ def _write_lead(report: Facts, amounts: Amounts) -> Iterator[str]:
         yield f"At this rate, {hours} GPU-hours a month lose {amount}."
     if doubts := "; ".join(_list_doubts(report, amounts)):
         yield f"{doubts[:1].upper()}{doubts[1:]}."
-    pulled = count_cards(report["health"], PULL)
+    pulled = words.count_cards(report["health"], PULL)
     pull = f"pull {display.plural(pulled, 'GPU')}" if pulled else ""
     for best in report["savings"][:1]:
         amount, runs = amounts.format_both(best["gpu_seconds"], best["cost"]), display.plural(best["runs"], "run")
         # what looks for a cause saves nothing by itself
         gain = f"{amount} lost in {runs}" if best["step"] in GROUPS["probe"] else f"up to {amount}, in {runs}"
-        yield f"First: {display.lower_first(shorten_name(best['title']))}, {gain}{pull and f'; then {pull}'}."
+        yield f"First: {display.lower_first(words.shorten_name(best['title']))}, {gain}{pull and f'; then {pull}'}."
     if pull and not report["savings"]:
         yield f"First: {pull}."
 
 
-def _list_doubts(report: Facts, amounts: Amounts) -> Iterator[str]:
+def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     """Yield how many runs are in no figure, and how much of the time has no data, names nobody or counts twice."""
     parts = [(report["failed"], "that failed"), (report["without_gpu"], "without a GPU")]
     if named := [f"{display.plural(len(runs), 'run')} {why}" for runs, why in parts if runs]:
@@ -169,11 +159,11 @@ def _list_doubts(report: Facts, amounts: Amounts) -> Iterator[str]:
         yield f"{display.percent(unknown / whole)} of the GPU time has no data"
     ratio = measure_pauses_ratio({each["name"]: each["gpu_seconds"] for each in report["classes"]})
     if report["pausing_runs"] and ratio >= NOTABLE:
-        longest = shorten_name(report["pausing_runs"][0]["name"])
+        longest = words.shorten_name(report["pausing_runs"][0]["name"])
         where = f", the longest in {longest}" if report["use"]["runs"] > 1 else ""
         yield f"short pauses took {display.percent(ratio)} of the observed time, and may be waits{where}"
     for by in report["groupings"][:1]:
-        word = display.lower_first(name_label(by["label"]))
+        word = display.lower_first(words.name_label(by["label"]))
         unnamed = sum(group["use"]["gpu_seconds"] for group in by["groups"] if group["name"] is None)
         if [group["name"] for group in by["groups"]] == [None] and by["rest"] is None:
             yield f"no run states its {word}"
@@ -186,10 +176,10 @@ def _list_doubts(report: Facts, amounts: Amounts) -> Iterator[str]:
 # --- key figures, bars, advice
 
 
-def _list_tiles(report: Facts, amounts: Amounts) -> Iterator[Tile]:
+def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
     """Yield the key figures, the one to quote first: loss, size, best saving, GPUs to take out."""
     use, health, gpus = report["use"], report["health"], report["gpus"]
-    share = format_lost_share(use)
+    share = words.format_lost_share(use)
     lost = "" if share == display.NOT_RECORDED else amounts.format_both(use["lost_gpu_seconds"], use["lost_cost"])
     yield Tile(label="GPU time lost", value=share, context=lost)
     cost = f"{amounts.format_money(use['cost'])}. " if use["cost"] is not None else ""
@@ -204,20 +194,20 @@ def _list_tiles(report: Facts, amounts: Amounts) -> Iterator[Tile]:
     best, gain = "none found", "No finding asks for a change."
     for saving in report["savings"][:1]:
         amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
-        best, gain = shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"
+        best, gain = words.shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"
     yield Tile(label="Would save most", value=best, context=gain)
     is_assessed = bool(health["cards"] or health["healthy"])
-    counts = [(count_cards(health, WATCH), "to watch"), (health["healthy"], "healthy")]
+    counts = [(words.count_cards(health, WATCH), "to watch"), (health["healthy"], "healthy")]
     counts += [(health["not_assessed"], "not assessed")]
     yield Tile(
         label="GPUs to pull",
-        value=display.integer(count_cards(health, PULL)) if is_assessed else "not assessed",
+        value=display.integer(words.count_cards(health, PULL)) if is_assessed else "not assessed",
         unit=f"of {display.integer(gpus)}" if is_assessed and gpus is not None else "",
-        context=", ".join(f"{display.integer(count)} {words}" for count, words in counts if count),
+        context=", ".join(f"{display.integer(count)} {what}" for count, what in counts if count),
     )
 
 
-def _build_bars(report: Facts, amounts: Amounts) -> TimeSpent | None:
+def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
     """Return the bars on one axis: all runs, the lost classes, the largest first, then the others."""
     use = report["use"]
     whole, end = use["gpu_seconds"], use["gpu_seconds"] / amounts.size
@@ -227,7 +217,7 @@ def _build_bars(report: Facts, amounts: Amounts) -> TimeSpent | None:
     losses = _sort_losses(report)
     others = [shown[name] for name in sort_classes(shown) if shown[name] not in losses]
     scaled = {name: each["gpu_seconds"] / amounts.size for name, each in shown.items()}
-    share = format_lost_share(use)
+    share = words.format_lost_share(use)
     bars = [
         SpentBar(
             label="All runs",
@@ -260,20 +250,20 @@ def _build_bars(report: Facts, amounts: Amounts) -> TimeSpent | None:
         end=end,
         ticks=place_ticks(end, amounts.unit.removeprefix("GPU-")),
         legend=list_legend(bars[:1], {}, _NEGLIGIBLE * end),
-        rest=" ".join(filter(None, (uncounted, explain_prices(report, amounts)))),
+        rest=" ".join(filter(None, (uncounted, words.explain_prices(report, amounts)))),
     )
 
 
-def _build_action(saving: Facts, amounts: Amounts) -> Action:
+def _build_action(saving: Facts, amounts: words.Amounts) -> Action:
     """Return a step of advice: what it could save, how, and the finding that asks for it and where it was worst."""
     step = STEPS.get(saving["step"])
     amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
     gain = f"Cause of {amount} not known" if saving["step"] in GROUPS["probe"] else f"Up to {amount}"
     how = _SENTENCE.split(step.do, maxsplit=1)[0] if step else ""
     found = [terms.kind_title(kind) for kind in saving["kinds"][:1]]
-    found += [f"worst in {display.join_words(name_runs(saving['examples']))}"]
+    found += [f"worst in {display.join_words(words.name_runs(saving['examples']))}"]
     return Action(
-        title=shorten_name(saving["title"]),
+        title=words.shorten_name(saving["title"]),
         gain=f"{gain}, in {display.plural(saving['runs'], 'run')}",
         text=f"{step.title}: {display.lower_first(how)}" if step and step.title != saving["title"] else how,
         certainty=f"{display.raise_first('; '.join(found))}.",

@@ -5,17 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from gpureport.fleet.card_health import PULL, WATCH, Facts
-from gpureport.fleet.page_words import (
-    Amounts,
-    count_cards,
-    format_day,
-    format_lost_share,
-    make_table,
-    name_label,
-    name_runs,
-    shorten_name,
-)
+from gpureport.fleet import page_words as words
+from gpureport.fleet.cards import PULL, WATCH, Facts
 from gpureport.report.model.pictures import TimeSegment
 from gpureport.report.model.shapes import Cell, Fact, Table
 from gpureport.report.wording import display, terms
@@ -41,20 +32,11 @@ _SYMPTOMS = {
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }
-_SAVING = (
-    "The most GPU time that the step could give back. Each lost second counts once, with the step that is most "
-    "promising for it."
-)
-_HEALTH = "A GPU is followed from run to run by its uuid; without one by its node and its number there."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """A part below the head of the page, shown open or folded, with its address and heading.
-
-    `line` says in one line what is in it; it begins with `count` where only some rows of a table are shown. `bars` has
-    for each row of the table its lost GPU time, the largest class apart, in the unit of the page.
-    """
+    """A part below the head: `line` sums it up, `count` is used alone where rows are cut, `bars` are of the rows."""
 
     id: str
     title: str
@@ -67,7 +49,9 @@ class PagePart:
     notes: tuple[str, ...] = ()
 
 
-def list_parts(report: Facts, amounts: Amounts, command: str, version: str, shown_steps: int) -> Iterator[PagePart]:
+def list_parts(
+    report: Facts, amounts: words.Amounts, command: str, version: str, shown_steps: int
+) -> Iterator[PagePart]:
     """Yield every part that has something to say, without the steps of advice that are shown above."""
     yield from _list_groupings(report["groupings"], amounts)
     yield _build_health(report["health"], amounts)
@@ -89,7 +73,7 @@ def _hidden(hidden: int, what: str, where: str = "the JSON names all") -> tuple[
 # --- who lost GPU time, and when
 
 
-def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amounts: Amounts) -> Table:
+def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amounts: words.Amounts) -> Table:
     """Return a table of what some runs did with their GPUs; of groups with the number of runs."""
     has_runs, priced = "is_lower_bound" not in entries[0], amounts.is_priced
     loss = "Largest loss"
@@ -98,7 +82,7 @@ def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amoun
     rows = []
     for head, each in zip(heads, entries, strict=True):
         use, largest = each["use"], each["largest_loss"]
-        share = format_lost_share(use, is_lower_bound=each.get("is_lower_bound", False))
+        share = words.format_lost_share(use, is_lower_bound=each.get("is_lower_bound", False))
         is_known = share != display.NOT_RECORDED
         rows.append(
             (
@@ -111,10 +95,10 @@ def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amoun
                 (terms.class_title(largest["name"]) if largest else "nothing lost") if is_known else share,
             )
         )
-    return make_table(columns, rows, loss)
+    return words.make_table(columns, rows, loss)
 
 
-def _split_losses(entries: Sequence[Facts], amounts: Amounts) -> tuple[tuple[TimeSegment, ...], ...]:
+def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tuple[TimeSegment, ...], ...]:
     """Return a bar a row: the largest class, and all other losses as one.
 
     What stands for many groups has none, as it would dwarf the others.
@@ -136,11 +120,11 @@ def _split_losses(entries: Sequence[Facts], amounts: Amounts) -> tuple[tuple[Tim
     return tuple(bars)
 
 
-def _list_groupings(groupings: Sequence[Facts], amounts: Amounts) -> Iterator[PagePart]:
+def _list_groupings(groupings: Sequence[Facts], amounts: words.Amounts) -> Iterator[PagePart]:
     """Yield the runs by each label, the first one open; labels that no run has share a part."""
     named = [by for by in groupings if by["rest"] or any(group["name"] is not None for group in by["groups"])]
     for place, by in enumerate(named):
-        title = name_label(by["label"])
+        title = words.name_label(by["label"])
         word = display.lower_first(title)
         entries = [*by["groups"], *([by["rest"]] if by["rest"] else [])]
         heads = [Cell(text=_name_group(each, word, is_rest=each is by["rest"])) for each in entries]
@@ -155,7 +139,7 @@ def _list_groupings(groupings: Sequence[Facts], amounts: Amounts) -> Iterator[Pa
             table=_tabulate(entries, heads, title, amounts),
             bars=_split_losses(entries, amounts),
         )
-    if unnamed := [display.lower_first(name_label(by["label"])) for by in groupings if by not in named]:
+    if unnamed := [display.lower_first(words.name_label(by["label"])) for by in groupings if by not in named]:
         yield PagePart(
             id="unlabelled",
             title=f"By {display.join_words(unnamed)}",
@@ -167,22 +151,22 @@ def _list_groupings(groupings: Sequence[Facts], amounts: Amounts) -> Iterator[Pa
 def _name_group(group: Facts, word: str, *, is_rest: bool) -> str:
     if is_rest:
         return display.plural(group["groups"], f"other {word}")
-    return f"No {word} recorded" if group["name"] is None else shorten_name(group["name"])
+    return f"No {word} recorded" if group["name"] is None else words.shorten_name(group["name"])
 
 
-def _name_worst_group(groups: Sequence[Facts], word: str, amounts: Amounts) -> str:
+def _name_worst_group(groups: Sequence[Facts], word: str, amounts: words.Amounts) -> str:
     """Return which group lost most; empty where there is one alone, or none lost anything."""
     worst, seconds = groups[0]["name"], groups[0]["use"]["lost_gpu_seconds"]
     if len(groups) == 1 or not seconds:
         return ""
-    name = "runs that name none" if worst is None else shorten_name(worst)
+    name = "runs that name none" if worst is None else words.shorten_name(worst)
     return f"{f'{word} {name}' if name.isdigit() else name} lost most, {amounts.format_both(seconds)}"
 
 
-def _build_runs(runs: Sequence[Facts], amounts: Amounts) -> PagePart:
+def _build_runs(runs: Sequence[Facts], amounts: words.Amounts) -> PagePart:
     users = [each["user"] for each in runs]
-    small = ["no user recorded" if user is None else shorten_name(user) for user in users]
-    names = zip(name_runs([each["run"] for each in runs]), small, strict=True)
+    small = ["no user recorded" if user is None else words.shorten_name(user) for user in users]
+    names = zip(words.name_runs([each["run"] for each in runs]), small, strict=True)
     return PagePart(
         id=RUNS,
         title="Worst runs",
@@ -198,15 +182,15 @@ def count_worst(count: int) -> str:
     return f"the {count} that lost most" if count > 1 else "the one that lost most"
 
 
-def _build_weeks(report: Facts, amounts: Amounts) -> PagePart:
+def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
     """Return the trend: the share lost in the first and in the last whole week, and each week that has runs."""
     used = [week for week in report["weeks"] if week["use"]["runs"]]
     weeks = used[-_MOST_WEEKS:]
-    days = [format_day(date.fromisoformat(week["monday"])) for week in weeks]
+    days = [words.format_day(date.fromisoformat(week["monday"])) for week in weeks]
     whole = [place for place, week in enumerate(weeks) if not week["is_partial"]]
     line = f"{len(report['weeks'])} weeks"
     if len(whole) > 1:
-        first, last = (f"{format_lost_share(weeks[place]['use'])}" for place in (whole[0], whole[-1]))
+        first, last = (f"{words.format_lost_share(weeks[place]['use'])}" for place in (whole[0], whole[-1]))
         line = f"{first} lost in the week of {days[whole[0]]}, {last} in that of {days[whole[-1]]}"
     undated = report["undated_gpu_seconds"]
     dateless = (f"{amounts.format_both(undated)} have no dates, and are in no week.",) if undated else ()
@@ -228,14 +212,14 @@ def _build_weeks(report: Facts, amounts: Amounts) -> PagePart:
 # --- sick GPUs
 
 
-def _build_health(health: Facts, amounts: Amounts) -> PagePart:
+def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
     """Return the GPUs to pull and to watch, the gravest first."""
     shown = health["cards"][:_MOST_ROWS]
-    doing = [(word, count_cards(health, word)) for word in (PULL, WATCH)]
+    doing = [(word, words.count_cards(health, word)) for word in (PULL, WATCH)]
     others = ((health["healthy"], "show no symptom"), (health["not_assessed"], "not assessed"))
     said = [
         ", ".join(f"{word} {display.integer(count)}" for word, count in doing if count),
-        ", ".join(f"{display.integer(count)} {words}" for count, words in others if count),
+        ", ".join(f"{display.integer(count)} {what}" for count, what in others if count),
     ]
     rows = (
         (
@@ -256,7 +240,9 @@ def _build_health(health: Facts, amounts: Amounts) -> PagePart:
         title="GPUs to pull or watch",
         line="; ".join(filter(None, said)) or "no GPU could be followed",
         is_open=bool(shown),
-        table=make_table(("GPU", "Do", "Seen", "Hottest", "Runs", amounts.unit), rows, "Do", "Seen") if shown else None,
+        table=words.make_table(("GPU", "Do", "Seen", "Hottest", "Runs", amounts.unit), rows, "Do", "Seen")
+        if shown
+        else None,
         notes=(*more, *((f"{amounts.format_both(unknown)} {lost}",) if unknown else ())),
     )
 
@@ -264,7 +250,7 @@ def _build_health(health: Facts, amounts: Amounts) -> PagePart:
 def _name_card(card: Facts) -> str:
     """Return a GPU by its node, otherwise the begin of its uuid, and its number."""
     place = card["node"] or (card["uuid"] or "")[:_UUID]
-    return ", ".join(shorten_name(part) for part in (place, card["device"].replace("gpu:", "GPU ")) if part)
+    return ", ".join(words.shorten_name(part) for part in (place, card["device"].replace("gpu:", "GPU ")) if part)
 
 
 def _describe_card(card: Facts) -> str:
@@ -273,44 +259,44 @@ def _describe_card(card: Facts) -> str:
 
 def _describe_symptom(count: Facts) -> str:
     """Return a symptom with its amount and its runs: `slowed by heat for 3 h in 5 of 14 runs`."""
-    words, amount, runs = _SYMPTOMS[count["symptom"]], count["amount"] or 0.0, len(count["runs"])
+    said, amount, runs = _SYMPTOMS[count["symptom"]], count["amount"] or 0.0, len(count["runs"])
     if amount >= _SHORTEST_SECONDS and count["symptom"].endswith("_slowed"):
-        words = f"{words} for {display.duration(amount)}"
+        said = f"{said} for {display.duration(amount)}"
     elif amount >= _SHORTEST_SECONDS:
-        noun = "memory row" if count["symptom"] == "remapped_rows" else words.removesuffix("s")
-        words = f"{display.plural(round(amount), noun)}{' remapped' * (noun == 'memory row')}"
-    return f"{words} in {display.integer(runs)} of {display.plural(max(count['assessed'], runs), 'run')}"
+        noun = "memory row" if count["symptom"] == "remapped_rows" else said.removesuffix("s")
+        said = f"{display.plural(round(amount), noun)}{' remapped' * (noun == 'memory row')}"
+    return f"{said} in {display.integer(runs)} of {display.plural(max(count['assessed'], runs), 'run')}"
 
 
 # --- what else would save, what is left out, how it was counted
 
 
-def _build_savings(savings: Sequence[Facts], amounts: Amounts) -> PagePart:
+def _build_savings(savings: Sequence[Facts], amounts: words.Amounts) -> PagePart:
     shown, priced = savings[:_MOST_STEPS], amounts.is_priced
     rows = (
         (
-            shorten_name(each["title"]),
+            words.shorten_name(each["title"]),
             amounts.format_money(each["cost"]) if priced else None,
             amounts.format_time(each["gpu_seconds"]),
             display.integer(each["runs"]),
             ", ".join(dict.fromkeys(terms.kind_title(kind) for kind in each["kinds"][:2])),
-            ", ".join(name_runs(each["examples"])),
+            ", ".join(words.name_runs(each["examples"])),
         )
         for each in shown
     )
-    words = ("Found", "Worst runs")
-    columns = ("What to do", "Cost" if priced else None, f"Up to {amounts.unit}", "Runs", *words)
+    found = ("Found", "Worst runs")
+    columns = ("What to do", "Cost" if priced else None, f"Up to {amounts.unit}", "Runs", *found)
     once = "Each lost hour counts with one step only, the most promising one, so the rows can be added up."
     return PagePart(
         id="savings",
         title="What else would save",
         line=display.plural(len(savings), "more step"),
-        table=make_table(columns, rows, *words),
+        table=words.make_table(columns, rows, *found),
         notes=(once, *_hidden(len(savings) - len(shown), "step", "the JSON has all")),
     )
 
 
-def _list_left_out(report: Facts, amounts: Amounts) -> Iterator[PagePart]:
+def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
     """Yield what no figure counts, or one twice: failed runs, those without a GPU, overlaps, checks."""
     failed, without, overlaps = (report[name] for name in ("failed", "without_gpu", "overlaps"))
     if failed:
@@ -320,11 +306,11 @@ def _list_left_out(report: Facts, amounts: Amounts) -> Iterator[PagePart]:
             id="failed",
             title="Failed runs",
             line=f"{display.plural(len(failed), 'run')} could not be read or analysed",
-            table=make_table(("Run", "Why"), rows, "Why"),
+            table=words.make_table(("Run", "Why"), rows, "Why"),
             notes=_hidden(len(failed) - _MOST_ROWS, "run"),
         )
     if without:
-        names = ", ".join(shorten_name(run["name"] or run["id"]) for run in without[:_MOST_ROWS])
+        names = ", ".join(words.shorten_name(run["name"] or run["id"]) for run in without[:_MOST_ROWS])
         yield PagePart(
             id="without-gpu",
             title="Runs without a GPU",
@@ -335,8 +321,8 @@ def _list_left_out(report: Facts, amounts: Amounts) -> Iterator[PagePart]:
     if overlaps:
         cells = (
             (
-                shorten_name(each["card"]),
-                display.join_words(name_runs(each["runs"])),
+                words.shorten_name(each["card"]),
+                display.join_words(words.name_runs(each["runs"])),
                 display.duration(each["seconds"]),
             )
             for each in overlaps
@@ -346,7 +332,7 @@ def _list_left_out(report: Facts, amounts: Amounts) -> Iterator[PagePart]:
             id="overlaps",
             title="Counted twice",
             line=f"{twice} in which two runs used the same GPU",
-            table=make_table(("GPU", "Runs", "For"), cells, "Runs"),
+            table=words.make_table(("GPU", "Runs", "For"), cells, "Runs"),
             notes=(
                 "One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",
                 "A GPU without a uuid is known by its node and its number there.",
@@ -367,13 +353,13 @@ def _list_left_out(report: Facts, amounts: Amounts) -> Iterator[PagePart]:
             id="not-assessed",
             title="Not assessed",
             line=f"{display.plural(len(checks), 'check')} not assessed in some runs",
-            table=make_table(("Check", "Of the time", amounts.unit, "Runs"), figures),
+            table=words.make_table(("Check", "Of the time", amounts.unit, "Runs"), figures),
             notes=("The report of a run says what to record for each check.",),
         )
 
 
 def _name_run(run: Facts) -> Cell:
-    name, id_ = shorten_name(run["name"]), shorten_name(run["id"])
+    name, id_ = words.shorten_name(run["name"]), words.shorten_name(run["id"])
     return Cell(text=name or id_, small=id_ if name != id_ else "")
 
 
@@ -394,7 +380,7 @@ def _list_method(report: Facts, command: str, version: str) -> Iterator[Fact]:
         "Energy": energy,
         "Times": "in UTC" if report["is_zoned"] else "local times of the recording machines",
         **{name: meanings[name] for name in ("GPU-hour", "GPU time lost")},
-        "Would save": _SAVING,
-        "Health of a GPU": _HEALTH,
+        "Would save": "The most that a step could give back; each lost second counts once, with the best step for it.",
+        "Health of a GPU": "Each is followed from run to run by its uuid; without one by its node and number there.",
     }
     yield from (Fact(name=name, text=text) for name, text in facts.items() if text)

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 
 from gpureport.comparison.gains import NOTABLE_RATIO
-from gpureport.fleet.card_health import Facts
+from gpureport.fleet.cards import Facts
 from gpureport.importers import LOCATORS
 from gpureport.importers.runs import longer_names
 from gpureport.label_tags import BY_NAME
@@ -23,14 +23,11 @@ _UNITS = (
     ("GPU-s", "GPU-seconds", 1.0, 0.0),
 )
 """Units of GPU time with their size, and the GPU-seconds of all runs from which each is used."""
-_WHOLE_FROM = 100
-"""Amount from which money is printed without decimals."""
+_WHOLE_FROM = 100  # amount from which money is printed without decimals
 _NAME, _ID, _LONGEST_KEY = 64, 8, 24
 """Most characters of a name that is not ours; those of an id that tell it from others, and of a key told whole."""
-_EDGE = 2
-"""Days that may lack at either end of a month that is named whole."""
-_DAYS_FROM = 2 * 86_400
-"""Length in seconds from which a period is counted in days."""
+_EDGE, _DAYS_FROM = 2, 2 * 86_400
+"""Days that may lack at either end of a month named whole, and seconds from which a period is counted in days."""
 _MODELS = 3
 
 

@@ -104,11 +104,7 @@ class SummaryFile:
         return self._loaded
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep the summaries of one run.
-
-        Raises:
-            StoreError: when they cannot be written.
-        """
+        """Keep the summaries of one run; errors as for `replace`."""
         with atomic_writes.raise_store_errors(self._folder.parent):
             self._parts.mkdir(parents=True, exist_ok=True)
             path = self._parts / f"{rows[0]['run_id']}.parquet"
@@ -148,12 +144,7 @@ def _dump_rows(rows: Sequence[Row]) -> bytes:
 
 
 def _load_rows(content: bytes) -> list[Row]:
-    """Return the summaries in the bytes of a Parquet file; one of an earlier version may lack columns of this one.
-
-    Raises:
-        ArrowException, OSError: when it is damaged.
-        KeyError, TypeError, ValueError: when it is not of this layout.
-    """
+    """Return the summaries in the bytes of a Parquet file; one of an earlier version may lack columns of this one."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:

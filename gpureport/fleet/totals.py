@@ -1,10 +1,9 @@
-"""The report on many runs from their rows: sums by class, run, label and week, advice, overlaps."""
+"""The report on many runs from their rows: sums by class, run, label and week, and advice."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from heapq import nsmallest
 from itertools import accumulate
 from math import fsum, inf, isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +13,7 @@ from gpureport.analysis.account.cost import Prices
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import LOST_CLASSES
 from gpureport.comparison.gains import measure_excessive_short_pauses
-from gpureport.fleet.card_health import Facts, assess_health, name_run
+from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
 from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
 from gpureport.recording import Device, identify_card
 from gpureport.report.sections.findings.words import find_advice
@@ -28,10 +27,8 @@ _OWN_LABELS = ("node", "model", "step")
 """Labels that are facts of a GPU or its run."""
 _PRICED_BY = ("provider", "instance", "spot")
 """Labels that prices depend on."""
-_MOST = 20
-"""Groups, runs and overlaps that are listed: what a page shows without scrolling, and a person can talk to."""
-_MOST_EXAMPLES = 3
-"""Runs and further steps that a step of advice names."""
+_MOST, _MOST_EXAMPLES = 20, 3
+"""Groups and runs that are listed: what a person can talk to; runs and steps that advice names."""
 _MOST_WEEKS = 520
 """Weeks of a period beyond which those without a run are left out: a clock that was wrong by years fills no page."""
 _HOUR, _DAY = 3600, 86_400_000_000
@@ -56,12 +53,7 @@ def build_fleet_report(
 ) -> Facts:
     """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is.
 
-    Args:
-        summaries: of each run and GPU.
-        prices: of GPU time.
-        labels: what the runs are grouped by.
-        selection: how the runs were selected, in words.
-        gpu_hours_per_month: GPU-hours of a month, of which these runs are a sample; None is not given.
+    `labels` are what runs are grouped by, `selection` says how they were selected; they are a sample of a month.
     """
     rows = _price_rows(summaries, prices)
     gpus = _build_frame(rows)
@@ -76,7 +68,7 @@ def build_fleet_report(
     dated = [row for row in rows if row["started"] is not None]
     powered = [row for row in rows if row["energy_joules"] is not None]
     cards = {row["card"] for row in rows}
-    overlaps, overlapping = _find_overlaps(dated)
+    overlaps, overlapping = find_overlaps(dated)
     return {
         "selection": selection,
         "started": min((row["started"] for row in dated), default=None),
@@ -286,10 +278,11 @@ def _divide_by_week(gpus: "pd.DataFrame") -> list[Facts]:
     used = sorted({week for _, week, _ in shares})
     weeks = range(used[0], used[-1] + 1)
     begin, end = min(begin for _, begin, _ in spans), max(end for _, _, end in spans)
+    nothing = _sum_all(gpus[:0])
     return [
         {
             "monday": datetime.fromtimestamp(_start_week(week) // 1_000_000, UTC).date().isoformat(),
-            **_describe_sums(sums.get(str(week)) or _sum_all(gpus[:0])),
+            **_describe_sums(sums.get(str(week), nothing)),
             "is_partial": _start_week(week) < begin or _start_week(week + 1) > end,
         }
         for week in (weeks if len(weeks) <= _MOST_WEEKS else used)
@@ -308,9 +301,8 @@ def _start_week(week: int) -> int:
 def _list_unassessed(gpus: "pd.DataFrame") -> list[Facts]:
     """Return the kinds that could not be judged, that on most GPU time first."""
     kinds = gpus.assign(kind=[row["not_judged"] for row in gpus["row"]]).explode("kind").groupby("kind")
-    found: list[Any] = (
-        kinds.agg(runs=("run_id", "nunique"), gpu_seconds=("job", "sum")).reset_index().to_dict("records")
-    )
+    sums = kinds.agg(runs=("run_id", "nunique"), gpu_seconds=("job", "sum")).reset_index()
+    found: list[Any] = sums.to_dict("records")
     return sorted(found, key=lambda each: (-each["gpu_seconds"], each["kind"]))
 
 
@@ -374,49 +366,3 @@ def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: se
         "examples": [names[run] for run in _by_amount(runs)[:_MOST_EXAMPLES]],
         "other_steps": _by_amount(others)[:_MOST_EXAMPLES],
     }
-
-
-# --- overlaps
-
-
-def _find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
-    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many.
-
-    Times with and without a zone do not compare.
-    """
-    cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
-        if row["card"]:
-            cards[row["card"], row["timezone"] is None].append(row)
-    pairs = (pair for own in cards.values() for pair in _list_overlaps(own))
-    longest = nsmallest(_MOST, pairs, key=_rank_overlap)
-    return longest, fsum(_measure_excess(own) for own in cards.values())
-
-
-def _rank_overlap(pair: Facts) -> tuple[float, str, str, str]:
-    one, other = pair["runs"]
-    return -pair["seconds"], pair["card"], one["id"], other["id"]
-
-
-def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
-    """Yield the overlaps on one GPU: each run, in the order of time, with those that begin before it ends."""
-    under_way: list[Row] = []
-    for row in rows:
-        under_way = [other for other in under_way if other["ended"] > row["started"]]
-        for other in under_way:
-            if other["run_id"] != row["run_id"]:
-                yield {
-                    "card": other["uuid"] or " ".join(other["card"]),
-                    "runs": [name_run(other), name_run(row)],
-                    "seconds": (min(row["ended"], other["ended"]) - row["started"]) / 1e6,
-                }
-        under_way.append(row)
-
-
-def _measure_excess(rows: Sequence[Row]) -> float:
-    """Return by how much the seconds of all runs of one GPU exceed those with any run."""
-    excess, busy_until = 0, rows[0]["started"]
-    for row in {row["run_id"]: row for row in rows}.values():
-        excess += max(min(row["ended"], busy_until) - row["started"], 0)
-        busy_until = max(busy_until, row["ended"])
-    return excess / 1e6

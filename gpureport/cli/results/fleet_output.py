@@ -13,7 +13,7 @@ from gpureport.cli.results import report_output
 from gpureport.cli.sources.skipped_sources import list_names
 
 if TYPE_CHECKING:
-    from gpureport.fleet.card_health import Facts
+    from gpureport.fleet.cards import Facts
     from gpureport.places import Place
     from gpureport.report.formats.branding import Brand
 

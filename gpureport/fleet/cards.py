@@ -1,7 +1,8 @@
-"""The health of each GPU over all of its runs: which one to take out."""
+"""Each GPU over all of its runs: which one to take out, and which runs overlap on it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from itertools import pairwise
 from math import fsum
 from typing import Any, TypeAlias
@@ -12,11 +13,9 @@ Facts: TypeAlias = dict[str, Any]
 """A part of the report on many runs, as its JSON holds it; None is not known."""
 
 PULL, WATCH = "pull", "watch"
-"""What to do with a GPU: take it out, or keep an eye on it."""
-_SEVERAL = 2
-"""Runs from which a symptom is no accident (pragmatic)."""
-_MOST_OF_THEM = 0.5
-"""Share of the runs that could show a symptom from which it stays (pragmatic)."""
+_MOST_OVERLAPS = 20  # that are listed
+_SEVERAL, _MOST_OF_THEM = 2, 0.5
+"""Runs from which a symptom is no accident, and share of those that could show it from which it stays (pragmatic)."""
 _COLUMNS = {
     "gpu_lost": "gpu_lost",
     "ecc_uncorrected": "ecc_uncorrected",
@@ -119,3 +118,49 @@ def _judge_symptoms(shown: Iterable[Facts]) -> str:
         ):
             return PULL
     return WATCH
+
+
+# --- overlaps
+
+
+def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
+    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many.
+
+    Times with and without a zone do not compare.
+    """
+    cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
+        if row["card"]:
+            cards[row["card"], row["timezone"] is None].append(row)
+    pairs = (pair for own in cards.values() for pair in _list_overlaps(own))
+    longest = nsmallest(_MOST_OVERLAPS, pairs, key=_rank_overlap)
+    return longest, fsum(_measure_excess(own) for own in cards.values())
+
+
+def _rank_overlap(pair: Facts) -> tuple[float, str, str, str]:
+    one, other = pair["runs"]
+    return -pair["seconds"], pair["card"], one["id"], other["id"]
+
+
+def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
+    """Yield the overlaps on one GPU: each run, in the order of time, with those that begin before it ends."""
+    under_way: list[Row] = []
+    for row in rows:
+        under_way = [other for other in under_way if other["ended"] > row["started"]]
+        for other in under_way:
+            if other["run_id"] != row["run_id"]:
+                yield {
+                    "card": other["uuid"] or " ".join(other["card"]),
+                    "runs": [name_run(other), name_run(row)],
+                    "seconds": (min(row["ended"], other["ended"]) - row["started"]) / 1e6,
+                }
+        under_way.append(row)
+
+
+def _measure_excess(rows: Sequence[Row]) -> float:
+    """Return by how much the seconds of all runs of one GPU exceed those with any run."""
+    excess, busy_until = 0, rows[0]["started"]
+    for row in {row["run_id"]: row for row in rows}.values():
+        excess += max(min(row["ended"], busy_until) - row["started"], 0)
+        busy_until = max(busy_until, row["ended"])
+    return excess / 1e6
