@@ -1,12 +1,12 @@
 """The report on many runs from their rows: sums by class, run, label and week, and advice."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from itertools import accumulate
-from math import fsum, inf, isnan
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import fsum, inf
+from typing import Any, TypeAlias, TypeVar
 
 from gpureport import label_tags
 from gpureport.analysis.account.cost import Prices
@@ -17,9 +17,6 @@ from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
 from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
 from gpureport.recording import Device, identify_card
 from gpureport.report.sections.findings.words import find_advice
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LABELS = ("user", "project", "job", "node")
 """What runs are grouped by if nobody asks for anything else."""
@@ -40,8 +37,9 @@ LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
 
-Sums: TypeAlias = Mapping[str, float]
-"""Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; NaN is not known), and `runs`."""
+Sums: TypeAlias = Mapping[str, Any]
+"""Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; None is not known), and `runs`."""
+Key = TypeVar("Key")
 
 
 def build_fleet_report(
@@ -56,14 +54,14 @@ def build_fleet_report(
     `labels` are what runs are grouped by, `selection` says how they were selected; they are a sample of a month.
     """
     rows = _price_rows(summaries, prices)
-    gpus = _build_frame(rows)
-    whole, runs = _sum_all(gpus), _tally(gpus, gpus["run_id"])
-    first = {row["run_id"]: row for row in reversed(rows)}
+    members = _group(rows, (row["run_id"] for row in rows))
+    whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}
+    first = {run: own[0] for run, own in members.items()}
     lost = {run: sums["lost"] for run, sums in runs.items() if sums["lost"] > 0}
     ranked = _by_amount(lost)
     enough = fsum(lost.values()) / 2
     half = next((count for count, sum_ in enumerate(accumulate(lost[run] for run in ranked), 1) if sum_ >= enough), 0)
-    largest = _find_largest_loss(_sum_all(gpus.loc[gpus["run_id"].isin(ranked[:half])]))
+    largest = _find_largest_loss(_sum([row for run in ranked[:half] for row in members[run]]))
     pauses = {run: seconds for run, sums in runs.items() if (seconds := _measure_long_pauses(sums)) > 0}
     dated = [row for row in rows if row["started"] is not None]
     powered = [row for row in rows if row["energy_joules"] is not None]
@@ -94,16 +92,16 @@ def build_fleet_report(
             for run in ranked[:_MOST]
         ],
         "pausing_runs": [name_run(first[run]) for run in _by_amount(pauses)[:_MOST]],
-        "groupings": [_group_runs(gpus, label) for label in labels],
+        "groupings": [_group_runs(rows, label) for label in labels],
         "savings": _merge_advice(rows),
         "health": assess_health(rows),
-        "weeks": _divide_by_week(gpus),
+        "weeks": _divide_by_week(dated),
         "undated_gpu_seconds": fsum(row["job"] for row in rows if row["started"] is None),
         "failed": [{"run": name_run(row), "error": row["error"]} for row in summaries if row["error"]],
         "without_gpu": [name_run(row) for row in summaries if row["device"] is None and not row["error"]],
         "overlaps": overlaps,
         "overlapping_gpu_seconds": overlapping,
-        "unassessed": _list_unassessed(gpus),
+        "unassessed": _list_unassessed(rows),
     }
 
 
@@ -151,38 +149,23 @@ def _read_label(row: Row, label: str) -> str | None:
 # --- sums
 
 
-def _build_frame(rows: Sequence[Row]) -> "pd.DataFrame":
-    """Return the seconds of each GPU of each run, its price an hour and its run, with the row itself."""
-    import pandas as pd  # noqa: PLC0415 - no other command groups runs
-
-    seconds = {name: [row["times"][name] for row in rows] for name in _SUMMED}
-    frame = pd.DataFrame(seconds | {"price": [row["price"] for row in rows]}, dtype=float)
-    return frame.assign(run_id=[row["run_id"] for row in rows], row=pd.Series(list(rows), dtype=object))
-
-
-def _tally(gpus: "pd.DataFrame", keys: Iterable[object]) -> dict[Any, Sums]:
-    """Return the sums of the GPUs that share a key; no cost is known where one with such time has no price."""
-    import pandas as pd  # noqa: PLC0415 - as above
-
-    by = pd.Series(list(keys), dtype=object, index=gpus.index)
-    seconds = gpus[_SUMMED]
-    costs = seconds.where(seconds > 0).mul(gpus["price"] / _HOUR, axis=0).add_suffix("_cost")
-    unpriced = ((seconds > 0) & gpus[["price"]].isna().to_numpy()).add_suffix("_cost")
-    grouped = [each.groupby(by, dropna=False, sort=False) for each in (seconds, costs, unpriced)]
-    sums = pd.concat([grouped[0].sum(), grouped[1].sum(min_count=1).mask(grouped[2].any())], axis=1)
-    sums["runs"] = gpus["run_id"].groupby(by, dropna=False, sort=False).nunique()
-    found: dict[Any, Any] = sums.to_dict("index")
-    return {key if isinstance(key, str) else None: own for key, own in found.items()}
+def _sum(rows: Collection[Row]) -> Sums:
+    """Return the sums of some GPUs; no cost is known where one with such time has no price."""
+    sums: dict[str, Any] = {"runs": len({row["run_id"] for row in rows})}
+    for name in _SUMMED:
+        spent = [(row["price"], seconds) for row in rows if (seconds := row["times"][name]) > 0]
+        is_priced = bool(spent) and all(price is not None for price, _ in spent)
+        sums[name] = fsum(seconds for _, seconds in spent)
+        sums[f"{name}_cost"] = fsum(price * seconds for price, seconds in spent) / _HOUR if is_priced else None
+    return sums
 
 
-def _sum_all(gpus: "pd.DataFrame") -> Sums:
-    """Return the sums of all GPUs."""
-    nothing = dict.fromkeys((*_SUMMED, "runs"), 0.0) | {f"{name}_cost": float("nan") for name in _SUMMED}
-    return _tally(gpus, [None] * len(gpus)).get(None, nothing)
-
-
-def _known(cost: float) -> float | None:
-    return None if isnan(cost) else cost
+def _group(rows: Iterable[Row], keys: Iterable[Key]) -> dict[Key, list[Row]]:
+    """Return the rows that share a key."""
+    groups: defaultdict[Key, list[Row]] = defaultdict(list)
+    for row, key in zip(rows, keys, strict=True):
+        groups[key].append(row)
+    return groups
 
 
 def _read_use(sums: Sums) -> Facts:
@@ -192,8 +175,8 @@ def _read_use(sums: Sums) -> Facts:
         "lost_gpu_seconds": sums["lost"],
         "unknown_gpu_seconds": sums["no_samples"],
         "no_job_gpu_seconds": sums["no_job"],
-        "cost": _known(sums["job_cost"]),
-        "lost_cost": _known(sums["lost_cost"]),
+        "cost": sums["job_cost"],
+        "lost_cost": sums["lost_cost"],
         "lost_ratio": sums["lost"] / sums["job"] if sums["job"] else None,
     }
 
@@ -211,7 +194,7 @@ def _list_classes(sums: Sums) -> Iterator[Facts]:
     """Yield GPU time by class; those without time are left out."""
     for name in _CLASSES:
         if sums[name] > 0:
-            yield {"name": name, "gpu_seconds": sums[name], "cost": _known(sums[f"{name}_cost"])}
+            yield {"name": name, "gpu_seconds": sums[name], "cost": sums[f"{name}_cost"]}
 
 
 def _find_largest_loss(sums: Sums) -> Facts | None:
@@ -244,14 +227,14 @@ def _describe_prices(rows: Sequence[Row], prices: Prices) -> Facts:
     }
 
 
-def _group_runs(gpus: "pd.DataFrame", label: str) -> Facts:
+def _group_runs(rows: Sequence[Row], label: str) -> Facts:
     """Return all runs by one label; runs without it are a group of their own that is always listed."""
-    names = [_read_label(row, label) for row in gpus["row"]]
-    sums = _tally(gpus, names)
+    members = _group(rows, (_read_label(row, label) for row in rows))
+    sums = {name: _sum(own) for name, own in members.items()}
     ranked = sorted(sums, key=lambda name: (-sums[name]["lost"], -sums[name]["job"], name or ""))
     listed = ranked[:_MOST] + [name for name in ranked[_MOST:] if name is None]
-    rest = {name for name in ranked[_MOST:] if name is not None}
-    joined = _describe_sums(_sum_all(gpus.loc[[name in rest for name in names]]))
+    rest = [name for name in ranked[_MOST:] if name is not None]
+    joined = _describe_sums(_sum([row for name in rest for row in members[name]]))
     return {
         "label": label,
         "groups": [{"name": name, **_describe_sums(sums[name]), "groups": 1} for name in listed],
@@ -259,33 +242,27 @@ def _group_runs(gpus: "pd.DataFrame", label: str) -> Facts:
     }
 
 
-def _divide_by_week(gpus: "pd.DataFrame") -> list[Facts]:
-    """Return what runs did in each week, oldest first; a run across a border is divided evenly over its length.
-
-    Runs without dates are part of no week.
-    """
-    spans = [(place, row["started"], row["ended"]) for place, row in enumerate(gpus["row"]) if row["started"]]
-    shares: list[tuple[int, int, float]] = []
-    for place, begin, end in spans:
-        for week in range(_count_weeks(begin), _count_weeks(max(end - 1, begin)) + 1):
-            inside = min(end, _start_week(week + 1)) - max(begin, _start_week(week))
-            shares.append((place, week, inside / (end - begin) if end > begin else 1.0))
-    if not shares:
+def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
+    """Return what runs did in each week, oldest first; a run across a border is divided evenly over its length."""
+    parts: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        start, stop = row["started"], row["ended"]
+        for week in range(_count_weeks(start), _count_weeks(max(stop - 1, start)) + 1):
+            inside = min(stop, _start_week(week + 1)) - max(start, _start_week(week))
+            share = inside / (stop - start) if stop > start else 1.0
+            times = {name: seconds * share for name, seconds in row["times"].items()}
+            parts[week].append(row if share == 1 else {**row, "times": times})
+    if not parts:
         return []
-    parts = gpus.iloc[[place for place, _, _ in shares]].reset_index(drop=True)
-    parts[_SUMMED] = parts[_SUMMED].mul([share for _, _, share in shares], axis=0)
-    sums = _tally(parts, [str(week) for _, week, _ in shares])
-    used = sorted({week for _, week, _ in shares})
-    weeks = range(used[0], used[-1] + 1)
-    begin, end = min(begin for _, begin, _ in spans), max(end for _, _, end in spans)
-    nothing = _sum_all(gpus[:0])
+    begin, end = min(row["started"] for row in rows), max(row["ended"] for row in rows)
+    weeks = range(min(parts), max(parts) + 1)
     return [
         {
             "monday": datetime.fromtimestamp(_start_week(week) // 1_000_000, UTC).date().isoformat(),
-            **_describe_sums(sums.get(str(week), nothing)),
+            **_describe_sums(_sum(parts.get(week, []))),
             "is_partial": _start_week(week) < begin or _start_week(week + 1) > end,
         }
-        for week in (weeks if len(weeks) <= _MOST_WEEKS else used)
+        for week in (weeks if len(weeks) <= _MOST_WEEKS else sorted(parts))
     ]
 
 
@@ -298,11 +275,14 @@ def _start_week(week: int) -> int:
     return (7 * week - 3) * _DAY
 
 
-def _list_unassessed(gpus: "pd.DataFrame") -> list[Facts]:
+def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
     """Return the kinds that could not be judged, that on most GPU time first."""
-    kinds = gpus.assign(kind=[row["not_judged"] for row in gpus["row"]]).explode("kind").groupby("kind")
-    sums = kinds.agg(runs=("run_id", "nunique"), gpu_seconds=("job", "sum")).reset_index()
-    found: list[Any] = sums.to_dict("records")
+    pairs = [(row, kind) for row in rows for kind in row["not_judged"]]
+    members = _group((row for row, _ in pairs), (kind for _, kind in pairs))
+    found = [
+        {"kind": kind, "runs": len({row["run_id"] for row in own}), "gpu_seconds": fsum(row["job"] for row in own)}
+        for kind, own in members.items()
+    ]
     return sorted(found, key=lambda each: (-each["gpu_seconds"], each["kind"]))
 
 
