@@ -103,7 +103,8 @@ def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float 
     figures = []
     for place, row in enumerate(bars):
         own, start = f"{prefix}{place}" if width else prefix, 0.0
-        shapes = [define_patterns(keys, own)] if width or place == first else []
+        hatched = [part.key for part in row] if width else keys
+        shapes = [define_patterns(hatched, own)] if width or place == first else []
         for part in row:
             box = f'rect x="{scale.position(start)}" width="{scale.length(part.value)}" height="{_BAR_HEIGHT:g}"'
             shapes.append(paint_shape(part.key, own, box))
