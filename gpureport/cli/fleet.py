@@ -14,11 +14,10 @@ from gpureport.cli.reading import given, readings, stored, words
 from gpureport.errors import SettingsError, StoreError
 
 if TYPE_CHECKING:
-    from gpureport.fleet.fleet_report import FleetReport
-    from gpureport.fleet.running.fleet_summaries import FleetSummaries, SelectedRuns
-    from gpureport.fleet.running.summary_task import ReadOutcome
-    from gpureport.fleet.running.task_pool import Engine
-    from gpureport.fleet.summaries.summary_key import SummarySettings
+    from gpureport.fleet.cards import Facts
+    from gpureport.fleet.engines import Engine
+    from gpureport.fleet.running import FleetSummaries, ReadOutcome, SelectedRuns
+    from gpureport.fleet.summarise import SummarySettings
     from gpureport.report.formats.branding import Brand
     from gpureport.store.store import Store
 
@@ -64,7 +63,7 @@ def find_fleet_runs(sources: Sequence[str], options: Options, engine: "Engine") 
         SettingsError: when reading options have no source, or no run has a label asked for.
         SourceError: when a source is missing, or holds no log. `StoreError` when no stored run is left.
     """
-    from gpureport.fleet.running.fleet_summaries import SelectedRuns  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.fleet.running import SelectedRuns  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.store.run_selection import select_runs  # noqa: PLC0415 - as above
 
     if not sources:
@@ -106,8 +105,7 @@ def _read_sources(
     store: "Store", sources: Sequence[str], options: Options, engine: "Engine"
 ) -> "tuple[set[str], tuple[ReadOutcome, ...]]":
     """Return the ids of the runs that sources hold, and what could not be read."""
-    from gpureport.fleet.running import fleet_summaries  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.fleet.running.summary_task import ReadTask, locate_store  # noqa: PLC0415 - as above
+    from gpureport.fleet.running import ReadTask, locate_store, read_sources  # noqa: PLC0415 - loads numpy and pyarrow
 
     named = [source for source in sources if not words.is_source(source, options)]
     lookup = store.lookup()
@@ -118,7 +116,7 @@ def _read_sources(
     folder = locate_store(store.folder)
     tasks = [ReadTask(store=folder, reading=reading, read=stored.store_run) for reading in found]
     with show_stage("Reading logs") as stage:
-        outcomes = fleet_summaries.read_sources(
+        outcomes = read_sources(
             tasks, engine, lambda done, count, name: stage.update(f"Reading logs: {done:,} of {count:,} ({name})")
         )
     ids |= {each.run_id for each in outcomes if each.run_id}
@@ -132,8 +130,8 @@ def _read_sources(
 
 def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engine") -> "FleetSummaries":
     """Return the summaries of the runs, then an entry with its error for each that failed."""
-    from gpureport.fleet.gpu_summary import GpuSummary  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.fleet.running.fleet_summaries import summarise_runs  # noqa: PLC0415 - as above
+    from gpureport.fleet.running import summarise_runs  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.fleet.summary_table import make_row  # noqa: PLC0415 - as above
 
     with show_stage("Analysing runs") as stage:
         done = summarise_runs(
@@ -144,8 +142,8 @@ def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engi
         )
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; the runs in it were analysed again")
-    unread = [GpuSummary(key="", run_id="", run_name=each.locator, error=each.error) for each in found.unread]
-    damaged = [GpuSummary(key="", run_id=each, run_name=each, error=_DAMAGED) for each in found.damaged]
+    unread = [make_row("", "", run_name=each.locator, error=each.error) for each in found.unread]
+    damaged = [make_row("", each, run_name=each, error=_DAMAGED) for each in found.damaged]
     traces = [(each.locator, each.trace) for each in found.unread if each.trace]
     return replace(done, summaries=(*done.summaries, *unread, *damaged), traces=(*done.traces, *traces))
 
@@ -162,30 +160,31 @@ def check_fleet_outputs(options: Options) -> None:
     Raises:
         RenderError: naming the file, or the option.
     """
-    from gpureport.fleet.formats.fleet_output import check_fleet_outputs  # noqa: PLC0415 - loads the report
+    from gpureport.fleet.formats import check_fleet_outputs  # noqa: PLC0415 - loads the report
 
     check_fleet_outputs(options.outputs, full=options.text_detail == "full")
     check_openable(options)
 
 
-def write_fleet(report: "FleetReport", options: Options, brand: "Brand") -> None:
+def write_fleet(report: "Facts", options: Options, brand: "Brand") -> None:
     """Print the report unless files are named or JSON is wanted, and write it to every file by its extension."""
-    from gpureport.fleet.formats import fleet_json, fleet_output, terminal_page  # noqa: PLC0415 - loads the report
+    from gpureport.fleet.fleet_json import write_json  # noqa: PLC0415 - loads the report
+    from gpureport.fleet.formats import render_text, write_fleet_report  # noqa: PLC0415 - as above
 
     full = options.text_detail == "full"
     with show_stage("Writing the report"):
-        page = fleet_output.write_fleet_report(
+        page = write_fleet_report(
             report, options.outputs, command=typed_command(), version=__version__, brand=brand, full=full
         )
     if options.form == "json":
-        click.echo(fleet_json.render(report), nl=False)
+        click.echo(write_json(report), nl=False)
     elif not options.outputs:
-        click.echo(terminal_page.render(page, measure_page(), full=full), nl=False)
+        click.echo(render_text(page, measure_page(), full=full), nl=False)
     name_files(page.verdict.sentence, options)
     open_page(options)
 
 
-def report_failed_runs(report: "FleetReport", traces: Sequence[tuple[str, str]]) -> int:
+def report_failed_runs(report: "Facts", traces: Sequence[tuple[str, str]]) -> int:
     """Name the failed runs on standard error, and return the exit code.
 
     Args:
@@ -197,12 +196,12 @@ def report_failed_runs(report: "FleetReport", traces: Sequence[tuple[str, str]])
     for name, trace in traces if session.debug else ():
         click.echo(f"{name}:\n{trace}", err=True, nl=False)
     names: dict[str, list[str]] = {}
-    for failed in report.failed:
-        names.setdefault(failed.error, []).append(failed.run.name)
+    for failed in report["failed"]:
+        names.setdefault(failed["error"], []).append(failed["run"]["name"])
     shown = list(names.items())[:_MOST_NAMED]
     for error, runs in shown:
         count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
         print_error(f"left out: {count}{list_names(runs)}: {error}")
-    if more := len(report.failed) - sum(len(runs) for _, runs in shown):
+    if more := len(report["failed"]) - sum(len(runs) for _, runs in shown):
         print_error(f"left out: {more:,} more; --format json names all")
-    return _SOURCE if report.failed and not report.use.runs and not report.without_gpu else 0
+    return _SOURCE if report["failed"] and not report["use"]["runs"] and not report["without_gpu"] else 0

@@ -27,9 +27,9 @@ _TAKES = {
     "compare": "form text_detail by steps step work host training target throughput / anonymise @SELECT @ANALYSE @READ",
     "check": "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store "
     "@ANALYSE @READ",
-    "nightly": "site! label night fail_on fail_on_change fail_on_standing_change baseline summary step host training / anonymise all_reports "
-    "policy junit store @ANALYSE @READ",
-    "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / anonymise engine "
+    "nightly": "site! label night fail_on fail_on_change baseline summary step host training / "
+    "fail_on_standing_change anonymise all_reports policy junit store @ANALYSE @READ",
+    "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month anonymise engine "
     "scheduler @READ",
     "ingest": "force listing store host training as_one_run tz name step param / anonymise @READ",
     "baseline-set": "store host training as_one_run tz gpus name step param tag / anonymise @READ",
@@ -97,6 +97,11 @@ class Options:
     """What a person asked for; a field that is not an option of the command has its default."""
 
     # single commands
+    gpu_hours_per_month: float | None = one(
+        "--gpu-hours-per-month HOURS",
+        "GPU-hours of a month, to say what it loses.",
+        kind=click.FloatRange(min=0, min_open=True),
+    )
     group_by: tuple[str, ...] | None = one(
         "--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels
     )

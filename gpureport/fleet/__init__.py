@@ -1,5 +1,6 @@
 """Many runs at once: each is summarised by itself, then the summaries are added up into one report.
 
-Imports everything below `checks`; nothing here reads a log by itself. `gpu_summary` and `fleet_report` are the types at
-its borders. A new figure of a run goes into `summaries`, a new figure of all runs into `totals`.
+`summarise` makes the rows of a run and `summary_table` keeps them; `engines` and `running` do so for many runs, here
+or on a cluster; `totals` and `cards` add up the report, `page` words it, `formats` set the page. Imports
+everything below `checks`; nothing here reads a log by itself.
 """

@@ -9,7 +9,7 @@ from gpureport.importers.mlflow.runs import PREFIX, is_mlflow_source, split_loca
 from gpureport.importers.mlflow.stores import refuse_artifacts
 from gpureport.places import Place, RemotePath
 from gpureport.places.transfer import fetch
-from gpureport.publishing import folder_copy, folder_targets
+from gpureport.publishing import folders
 
 
 def prepare(
@@ -34,16 +34,16 @@ def prepare(
         SourceError: when there is no such file, or it cannot be put there.
     """
     stores = [target for target in targets if _is_mlflow_target(target)]
-    folders = {target: folder_targets.parse_folder(target) for target in targets if target not in stores}
-    for folder in folders.values():
+    places = {target: folders.parse_folder(target) for target in targets if target not in stores}
+    for folder in places.values():
         if not isinstance(folder, RemotePath):
             refuse_artifacts(folder, "mlflow:STORE#RUN")
     copies = list(_fetch_files(files))
-    folder_copy.check_copies(files, [folders[target] for target in targets if target in folders])
+    folders.check_copies(files, [*places.values()])
     actions: list[Callable[[], str]] = []
     for target in targets:
-        if target in folders:
-            actions += [partial(folder_copy.copy_to_folder, file, folders[target]) for file in copies]
+        if target in places:
+            actions += [partial(folders.copy_to_folder, file, places[target]) for file in copies]
             continue
         from gpureport.publishing import mlflow_runs  # noqa: PLC0415 - loads numpy and pyarrow
 
@@ -57,12 +57,8 @@ def _fetch_files(files: Sequence[Place]) -> Iterator[Path]:
     for file in files:
         copy = fetch(file) if isinstance(file, RemotePath) else file
         if not copy.is_file():
-            raise SourceError(
-                str(copy),
-                "no such file",
-                "write a report first: gpureport report RUN -o report.html",
-                code="no_such_file",
-            )
+            how = "write a report first: gpureport report RUN -o report.html"
+            raise SourceError(str(copy), "no such file", how, code="no_such_file")
         yield copy
 
 

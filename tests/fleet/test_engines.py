@@ -1,5 +1,6 @@
 """The engines make the same table, to the byte, whatever dies on the way."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -7,14 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from gpureport.fleet.running.task_pool import TRIES, Engine, LostWorkerError, TaskPool
+from tests.cli.program import Program
+from tests.fleet.fleet_logs import Card, report, write_job
 from tests.fleet.generated_fleet import generate_fleet
 
 RUNS = 24
@@ -116,17 +117,20 @@ def test_workers_end_when_their_owner_is_killed(fleet: Path) -> None:
 
 
 class FragileExecutor(Executor):
-    """Runs tasks at once, and breaks on a deadly one."""
+    """Runs tasks at once instead of in processes, and breaks on those of some runs."""
 
-    def __init__(self, deadly: set[int]) -> None:
-        self._deadly = deadly
+    deadly: frozenset[str] = frozenset()
+    opened = 0
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        type(self).opened += 1
         self._is_broken = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":
         if self._is_broken:
             raise BrokenExecutor
         future: Future[Any] = Future()
-        if args[0] in self._deadly:
+        if any(run in repr(args) for run in self.deadly):
             self._is_broken = True
             future.set_exception(BrokenExecutor())
         else:
@@ -134,19 +138,21 @@ class FragileExecutor(Executor):
         return future
 
 
-def test_the_task_that_kills_its_workers_is_given_up() -> None:
-    """After as many deaths as it is granted; the tasks that were under way with it are done."""
-    opened = 0
-
-    @contextmanager
-    def open_fragile() -> Iterator[Executor]:
-        nonlocal opened
-        opened += 1
-        yield FragileExecutor({3, 6})
-
-    for at_once in (1, 4, 100):
-        opened = 0
-        outcomes = dict(TaskPool(Engine(open=open_fragile, at_once=at_once), abs, range(10)).run())
-        assert [number for number, outcome in outcomes.items() if isinstance(outcome, LostWorkerError)] == [3, 6]
-        assert sorted(outcomes) == list(range(10))
-        assert opened <= 2 * TRIES + 1
+@pytest.mark.parametrize("cores", [2, 50])
+def test_the_run_that_kills_its_workers_is_given_up(
+    gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    """After three deaths; the runs that were under way with it are summarised."""
+    for place in range(10):
+        write_job(tmp_path / "jobs", f"r{place}", Card(spans=(("work", 1),)), start=f"2026-10-{place + 1:02}T12:00")
+    assert gpureport("ingest", "jobs").code == 0
+    listed = json.loads(gpureport("runs", "list", "--format", "json").out)["runs"]
+    ids = {run["name"]: run["id"] for run in listed}
+    monkeypatch.setattr(psutil.Process, "cpu_affinity", lambda _: [*range(cores)])
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", FragileExecutor)
+    monkeypatch.setattr(FragileExecutor, "deadly", frozenset((ids["r3"], ids["r6"])))
+    monkeypatch.setattr(FragileExecutor, "opened", 0)
+    found = report(gpureport)
+    assert {each["run"]["name"] for each in found["failed"]} == {"r3", "r6"}
+    assert found["use"]["runs"] == 8
+    assert 1 < FragileExecutor.opened <= 2 * 3 + 1

@@ -66,6 +66,21 @@ def test_a_lost_gpu_and_a_slow_link(gpureport: Program, tmp_path: Path) -> None:
         }
 
 
+def test_a_card_that_is_slow_again_is_pulled(gpureport: Program, tmp_path: Path) -> None:
+    """One that is slower than equal GPUs of its run; they are healthy as far as they could be assessed."""
+    text = gzip.decompress((SAMPLES / "slow_gpu" / "nvidia-smi.csv.gz").read_bytes()).decode()
+    for day, verdict in ((1, "watch"), (2, "pull")):
+        folder = tmp_path / "jobs" / f"day{day}"
+        folder.mkdir(parents=True)
+        (folder / "gpu.csv").write_text(text.replace("2026/07/0", f"2026/0{day}/0"))
+        (folder / "labels.json").write_text('{"tags": {"node": "n1"}}')
+        health = report(gpureport, "jobs")["health"]
+        (card,) = health["cards"]
+        (symptom,) = card["symptoms"]
+        assert (card["verdict"], symptom["symptom"], symptom["assessed"]) == (verdict, "slow_gpu", day)
+        assert (len(symptom["runs"]), symptom["amount"]) == (day, None)
+
+
 def test_a_card_is_known_by_its_uuid_wherever_it_sits(gpureport: Program, tmp_path: Path) -> None:
     jobs = tmp_path / "jobs"
     write_job(jobs, "late", Card(), HOT, start="2026-10-06T12:00", node="n2")

@@ -41,6 +41,8 @@ def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> N
     assert [each["name"] for each in by_node["groups"]] == ["n1", "n2"]
     assert (found["half_lost_in"], found["half_lost_class"], found["nodes"]) == (1, "unused", 2)
     assert [run["run"]["name"] for run in found["worst_runs"]] == ["a", "b"]
+    month = report(gpureport, "jobs", "--gpu-hours-per-month", "6000")["month"]
+    assert month == {"gpu_seconds": 6000 * 3600, "lost_gpu_seconds": 2000 * 80 * MINUTE, "lost_cost": 16_000.0}
     # a sum that lacks the price of a model is none; groups whose GPUs all have one keep theirs
     write_job(jobs, "c", Card(model=H100), user="cid", start="2026-10-07T12:00")
     found = report(gpureport, "jobs", "--by", "user")
@@ -50,6 +52,14 @@ def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> N
         "bob": 6.0,
         "cid": None,
     }
+
+
+def test_a_gpu_that_is_held_without_work_is_told_from_an_idle_one(gpureport: Program, jobs: Path) -> None:
+    write_job(jobs, "a", Card(), Card(spans=(("idle", 10),)), Card(spans=(("unused", 10),)))
+    found = report(gpureport, "jobs")
+    classes = {each["name"]: each["gpu_seconds"] for each in found["classes"]}
+    assert (classes["held"], classes["unused"]) == (10 * MINUTE, 10 * MINUTE)
+    assert found["use"]["lost_gpu_seconds"] == 20 * MINUTE
 
 
 def test_twenty_groups_and_the_rest_as_one(gpureport: Program, jobs: Path) -> None:

@@ -16,10 +16,10 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     and folders of logs are read into the store first. Only what is new is analysed: by as many processes as there are
     cores, or on a Dask cluster. A run that cannot be analysed is named and left out.
     """
-    from gpureport.fleet.page.anonymised_report import anonymise_fleet_report  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.fleet.running.engines import open_engine  # noqa: PLC0415 - as above
-    from gpureport.fleet.summaries.summary_key import read_summary_settings  # noqa: PLC0415 - as above
-    from gpureport.fleet.totals.fleet_totals import LABELS, build_fleet_report  # noqa: PLC0415 - as above
+    from gpureport.fleet.engines import open_engine  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.fleet.fleet_json import anonymise_fleet_report  # noqa: PLC0415 - as above
+    from gpureport.fleet.summarise import read_summary_settings  # noqa: PLC0415 - as above
+    from gpureport.fleet.totals import LABELS, build_fleet_report  # noqa: PLC0415 - as above
     from gpureport.report.formats.branding import read_brand  # noqa: PLC0415 - as above
     from gpureport.report.formats.output import refuse_sources  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
@@ -33,7 +33,7 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     found = runs.find_fleet_runs(source, options, engine)
     done = runs.summarise_fleet(found, rules, engine)
     asked = runs.describe_selection(source, options)
-    report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked)
+    report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked, options.gpu_hours_per_month)
     if options.anonymise:
         report = anonymise_fleet_report(report)
     runs.write_fleet(report, options, brand)

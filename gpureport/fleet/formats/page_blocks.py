@@ -6,6 +6,7 @@ from dataclasses import replace
 from gpureport.fleet.page.page_model import FleetPage
 from gpureport.fleet.page.parts.loss_tables import RUNS
 from gpureport.fleet.page.parts.savings import HEADING
+
 from gpureport.report.model.blocks import Block, Form
 from gpureport.report.wording import display
 

@@ -56,6 +56,7 @@ CLASSES = {
     "waiting_for_input": ClassFill("#d55e00", "////"),
     "idle": ClassFill("#aeb4bf", ".."),
     "unused": ClassFill("#8f97a5", "xx"),
+    "held": ClassFill("#78808f", "||"),
     "startup": ClassFill("#e69f00", "||"),
     "tail": ClassFill("#c9ced6", "--"),
     "gpu_lost": ClassFill("#3f3a4a", "xx", LIGHT_TEXT),

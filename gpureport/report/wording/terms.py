@@ -49,7 +49,7 @@ _PLURALS = {"ches": "ch", "shes": "sh", "sses": "ss", "xes": "x", "ies": "y", "s
 
 def class_title(key: str, causes: Iterable[str] = ()) -> str:
     """Return what a class of GPU time is called; slowed time by its cause, where it has only one."""
-    title = CLASSES.get(key, key.replace("_", " ").capitalize())
+    title = CLASSES.get(key) or _WORDS["fleet"].get(key, key.replace("_", " ").capitalize())
     by_cause = {_WORDS["slowed"].get(cause, title) for cause in causes} if key == "throttled" else set()
     return by_cause.pop() if len(by_cause) == 1 else title
 

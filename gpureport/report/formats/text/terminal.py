@@ -37,12 +37,12 @@ _LEAST = (
 
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
-    *("idle", "unused", "startup", "tail", "gpu_lost", "no_samples"),
+    *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
 )
-BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░o·-x?", strict=True))
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
 """The sign of each class of GPU time."""
 
-_LETTERS = dict(zip(_CLASSES, "#=hltw.os-x?", strict=True))
+_LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
 _NAME, _WORDS = 24, 22

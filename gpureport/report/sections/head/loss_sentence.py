@@ -24,6 +24,7 @@ LOSSES = {
     "waiting_for_input": "waiting for data",
     "idle": "idle",
     "unused": "unused GPUs",
+    "held": "GPUs held without work",
     "hollow": "busy at low power",
     "startup": "start-up",
     "tail": "after the work",

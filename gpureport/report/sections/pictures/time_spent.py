@@ -29,7 +29,7 @@ Causes = Mapping[str, Collection[str]]
 """What lies behind the time of classes, by class."""
 
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
-_ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "gpu_lost", "no_samples")
+_ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
 """What was used first, and what slowed it; then pauses, and what was not used at all."""
 
 _NEGLIGIBLE = 0.002

@@ -1,0 +1,166 @@
+"""Each GPU over all of its runs: which one to take out, and which runs overlap on it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
+from itertools import pairwise
+from math import fsum
+from typing import Any, TypeAlias
+
+from gpureport.fleet.summary_table import Row
+
+Facts: TypeAlias = dict[str, Any]
+"""A part of the report on many runs, as its JSON holds it; None is not known."""
+
+PULL, WATCH = "pull", "watch"
+_MOST_OVERLAPS = 20  # that are listed
+_SEVERAL, _MOST_OF_THEM = 2, 0.5
+"""Runs from which a symptom is no accident, and share of those that could show it from which it stays (pragmatic)."""
+_COLUMNS = {
+    "gpu_lost": "gpu_lost",
+    "ecc_uncorrected": "ecc_uncorrected",
+    "remapped_rows": "remapped_rows",
+    "hardware_slowed": "hardware_slowed_seconds",
+    "heat_slowed": "heat_slowed_seconds",
+    "slow_gpu": "slow_gpu",
+    "slow_link": "slow_link",
+    "ecc_corrected": "ecc_corrected",
+}
+"""The column of each symptom, the gravest first; an amount above 0 shows it, None does not assess it."""
+_SYMPTOMS = list(_COLUMNS)
+_CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
+_EXPLAINED = {"board", "cap", "locked"}
+"""Causes of a slow GPU that are no fault of it: boards differ by some per cent, and a person set the others."""
+_LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
+"""Symptoms by which a card is taken out where most of its runs show them."""
+
+
+def name_run(row: Row) -> Facts:
+    """Return the run of a row."""
+    return {"id": row["run_id"], "name": row["run_name"], "source": row["source"]}
+
+
+def assess_health(rows: Sequence[Row]) -> Facts:
+    """Return which GPUs are sick."""
+    cards: defaultdict[object, list[Row]] = defaultdict(list)
+    gpus = Counter(row["run_id"] for row in rows)
+    for row in sorted(rows, key=lambda row: (row["started"] or 0, row["run_id"])):
+        cards[row["card"]].append({**row, "slow_gpu": _find_slowness(row) if gpus[row["run_id"]] > 1 else None})
+    unidentified = cards.pop(None, [])
+    assessed = [_assess_card(own) for own in cards.values()]
+    verdicts = [card["verdict"] for card in assessed]
+    return {
+        "cards": sorted((card for card in assessed if card["symptoms"]), key=_rank_card),
+        "healthy": verdicts.count("healthy"),
+        "not_assessed": verdicts.count("not assessed"),
+        "unidentified_gpu_seconds": fsum(row["job"] for row in unidentified),
+    }
+
+
+def _find_slowness(row: Row) -> float | None:
+    """Return 1 for a GPU that was slower than equal ones of its run, which nothing else explains."""
+    slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
+    is_own = any(each["cause"] not in _EXPLAINED for each in slow)
+    return None if "slow_gpu" in row["not_judged"] else float(is_own)
+
+
+def _rank_card(card: Facts) -> tuple[bool, int, int, str, str, str]:
+    worst = card["symptoms"][0]
+    place = (card["uuid"] or "", card["node"] or "", card["device"])
+    return card["verdict"] == WATCH, _SYMPTOMS.index(worst["symptom"]), -len(worst["runs"]), *place
+
+
+def _assess_card(rows: Sequence[Row]) -> Facts:
+    last, found = rows[-1], [_count_symptom(rows, symptom) for symptom in _SYMPTOMS]
+    shown = [each for each in found if each["runs"]]
+    temperatures = [row["max_temperature_celsius"] for row in rows]
+    # a GPU as quick as others may still be sick
+    is_assessed = any(each["assessed"] for each in found if each["symptom"] != "slow_gpu")
+    return {
+        "uuid": last["uuid"],
+        "model": last["model"],
+        "node": last["node"],
+        "device": last["device"].rpartition("/")[2],
+        "runs": len({row["run_id"] for row in rows}),
+        "gpu_seconds": fsum(row["job"] for row in rows),
+        "max_temperature_celsius": max((value for value in temperatures if value is not None), default=None),
+        "symptoms": shown,
+        "verdict": _judge_symptoms(shown) if shown else "healthy" if is_assessed else "not assessed",
+    }
+
+
+def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
+    """Return in which runs a symptom shows; of remapped rows only those from run to run, not from before the first."""
+    amounts = [(row, row[_COLUMNS[symptom]]) for row in rows]
+    known = [(row, _CHECKS.get(amount, amount)) for row, amount in amounts]
+    known = [(row, amount) for row, amount in known if amount is not None]
+    assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}
+    if symptom == "remapped_rows":
+        known = [(row, max(more - fewer, 0)) for (_, fewer), (row, more) in pairwise(known)]
+    return {
+        "symptom": symptom,
+        "runs": [name_run(row) for row, amount in known if amount > 0],
+        "assessed": assessed,
+        "amount": None if is_check else fsum(amount for _, amount in known),
+    }
+
+
+def _judge_symptoms(shown: Iterable[Facts]) -> str:
+    """Return whether to take a card out: for a grave error, a second loss, or a lasting symptom."""
+    for each in shown:
+        count, symptom = len(each["runs"]), each["symptom"]
+        is_frequent = count >= _SEVERAL
+        is_lasting = is_frequent and count >= _MOST_OF_THEM * each["assessed"]
+        if (
+            symptom == "ecc_uncorrected"
+            or (symptom == "gpu_lost" and is_frequent)
+            or (symptom in _LASTING and is_lasting)
+        ):
+            return PULL
+    return WATCH
+
+
+# --- overlaps
+
+
+def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
+    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many.
+
+    Times with and without a zone do not compare.
+    """
+    cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
+        if row["card"]:
+            cards[row["card"], row["timezone"] is None].append(row)
+    pairs = (pair for own in cards.values() for pair in _list_overlaps(own))
+    longest = nsmallest(_MOST_OVERLAPS, pairs, key=_rank_overlap)
+    return longest, fsum(_measure_excess(own) for own in cards.values())
+
+
+def _rank_overlap(pair: Facts) -> tuple[float, str, str, str]:
+    one, other = pair["runs"]
+    return -pair["seconds"], pair["card"], one["id"], other["id"]
+
+
+def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
+    """Yield the overlaps on one GPU: each run, in the order of time, with those that begin before it ends."""
+    under_way: list[Row] = []
+    for row in rows:
+        under_way = [other for other in under_way if other["ended"] > row["started"]]
+        for other in under_way:
+            if other["run_id"] != row["run_id"]:
+                yield {
+                    "card": other["uuid"] or " ".join(other["card"]),
+                    "runs": [name_run(other), name_run(row)],
+                    "seconds": (min(row["ended"], other["ended"]) - row["started"]) / 1e6,
+                }
+        under_way.append(row)
+
+
+def _measure_excess(rows: Sequence[Row]) -> float:
+    """Return by how much the seconds of all runs of one GPU exceed those with any run."""
+    excess, busy_until = 0, rows[0]["started"]
+    for row in {row["run_id"]: row for row in rows}.values():
+        excess += max(min(row["ended"], busy_until) - row["started"], 0)
+        busy_until = max(busy_until, row["ended"])
+    return excess / 1e6

@@ -1,0 +1,270 @@
+"""The page on many runs as text ready to print: headline, key figures, bars by class, what would save most, parts."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpureport.analysis.advice.choose import STEPS
+from gpureport.analysis.kinds import GROUPS
+from gpureport.analysis.signals.load import NOTABLE, measure_pauses_ratio
+from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
+from gpureport.fleet import page_words as words
+from gpureport.fleet.cards import PULL, WATCH, Facts
+from gpureport.fleet.page_parts import PagePart, list_parts
+from gpureport.fleet.totals import LOST
+from gpureport.report.charts.elements import place_ticks
+from gpureport.report.model.head import Action, Tile, Verdict
+from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
+from gpureport.report.sections.head.loss_sentence import LOSSES
+from gpureport.report.sections.pictures.time_spent import build_segments, describe_pauses, list_legend, sort_classes
+from gpureport.report.wording import display, terms
+from gpureport.report.wording.headlines import choose_headline
+
+HEADING = "What would save most"
+_OPEN = 3
+"""Steps of advice that are no part of a table."""
+_UNKNOWN = 0.05
+"""Share of the GPU time without data from which the share lost is a lower bound."""
+_FEW, _MANY = 0.25, 3
+"""Share of the runs that half of the loss must lie in for the headline to name their number, of so many runs."""
+_NEGLIGIBLE, _MUCH = 0.002, 0.03
+"""Share below which a segment cannot be seen, and from which the largest loss is flagged."""
+_TITLE = 80
+_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPage:
+    """The page; `ended` is the last sample in seconds since 1970, the date of the file."""
+
+    title: str
+    quiet_line: str
+    version: str
+    command: str
+    ended: int
+    verdict: Verdict
+    tiles: tuple[Tile, ...]
+    spent: TimeSpent | None
+    actions: tuple[Action, ...]
+    parts: tuple[PagePart, ...]
+
+    @property
+    def subtitle(self) -> str:
+        """The quiet line, by the name that the templates of a report use."""
+        return self.quiet_line
+
+
+def build_page(report: Facts, *, command: str, version: str) -> FleetPage:
+    """Return the page of a report by the command and the version of gpureport that made it."""
+    amounts, (length, period) = words.choose_amounts(report), words.describe_period(report)
+    parts = [*list_parts(report, amounts, command, version, _OPEN)]
+    return FleetPage(
+        title=", ".join(filter(None, ("GPU fleet", period))),
+        quiet_line=" \N{MIDDLE DOT} ".join(filter(None, _list_read(report, period))),
+        version=display.clean(version),
+        command=display.clean(command),
+        ended=(report["ended"] or 0) // 1_000_000,
+        verdict=Verdict(sentence=_write_headline(report, amounts, length), details=tuple(_write_lead(report, amounts))),
+        tiles=tuple(_list_tiles(report, amounts)),
+        spent=_build_bars(report, amounts),
+        actions=tuple(_build_action(each, amounts) for each in report["savings"][:_OPEN]),
+        parts=tuple(sorted(parts, key=lambda part: not part.is_open)),
+    )
+
+
+def _list_read(report: Facts, period: str) -> Iterator[str]:
+    """Yield what was read."""
+    yield display.shorten(display.clean(report["selection"]), _TITLE) or "all runs"
+    yield display.plural(report["use"]["runs"], "run")
+    yield display.plural(report["gpus"], "GPU") if report["gpus"] is not None else ""
+    yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
+    yield period
+
+
+# --- headline and lead
+
+
+def _sort_losses(report: Facts) -> list[Facts]:
+    """Return the classes that count as lost, the one with most time first."""
+    lost = [each for each in report["classes"] if each["name"] in LOST]
+    return sorted(lost, key=lambda each: -float(each["gpu_seconds"]))
+
+
+def _name_loss(key: str) -> str:
+    """Return what a class of GPU time is called within a sentence."""
+    return LOSSES.get(key, "slowed clocks" if key == "throttled" else key.replace("_", " "))
+
+
+def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
+    """Return the per cent that was lost, of how much, what it cost, and where most of it was lost."""
+    use = report["use"]
+    held, lost, unknown = (use[name] for name in ("gpu_seconds", "lost_gpu_seconds", "unknown_gpu_seconds"))
+    if not held:
+        return f"No GPU time was recorded in {display.plural(use['runs'] + len(report['failed']), 'run')}"
+    whole = f"{amounts.format_time(held)} {amounts.long_unit}"
+    if unknown >= held * (1 - NOTABLE_RATIO):
+        energy = f", which took {display.energy(report['energy_joules'])}" if report["energy_joules"] else ""
+        return f"No utilisation was recorded in {whole}{energy}"
+    period = f" {length}".rstrip()
+    pauses = measure_excessive_short_pauses({each["name"]: each["gpu_seconds"] for each in report["classes"]})
+    if lost < held * NOTABLE_RATIO and pauses is not None:
+        return f"What was lost of {whole} is not known: short pauses took {display.percent(pauses)}"
+    if lost < held * NOTABLE_RATIO:
+        return choose_headline([f"Hardly any of {whole} lost{period}", f"Hardly any of {whole} lost"])
+    least = "At least " if pauses is not None or unknown >= held * _UNKNOWN else ""
+    start = f"{least}{display.percent(lost / held)} of {whole} lost"
+    money = f", {amounts.format_money(use['lost_cost'])}" if use["lost_cost"] is not None and amounts.currency else ""
+    places = [*_list_culprits(report), ""]
+    return choose_headline([f"{start}{when}{money}{where}" for where in places for when in (period, "")])
+
+
+def _list_culprits(report: Facts) -> Iterator[str]:
+    """Yield where most was lost, the fullest words first."""
+    runs, half = report["use"]["runs"], report["half_lost_in"]
+    if 0 < half <= max(runs * _FEW, 1) and runs >= _MANY:
+        where = f"; half in {display.plural(half, 'run')}"
+        yield f"{where}, mainly {_name_loss(report['half_lost_class'])}"
+        yield where
+    else:
+        yield from (f", mainly {_name_loss(loss['name'])}" for loss in _sort_losses(report)[:1])
+
+
+def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
+    """Yield what a month loses, what is in no figure or in doubt, in one sentence, and what to do first."""
+    if month := report["month"]:
+        hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
+        time, cost = f"{lost}{display.GAP}GPU-h", month["lost_cost"]
+        amount = time if cost is None else f"{amounts.format_money(cost)} ({time})"
+        yield f"At this rate, {hours} GPU-hours a month lose {amount}."
+    if doubts := "; ".join(_list_doubts(report, amounts)):
+        yield f"{doubts[:1].upper()}{doubts[1:]}."
+    pulled = words.count_cards(report["health"], PULL)
+    pull = f"pull {display.plural(pulled, 'GPU')}" if pulled else ""
+    for best in report["savings"][:1]:
+        amount, runs = amounts.format_both(best["gpu_seconds"], best["cost"]), display.plural(best["runs"], "run")
+        # what looks for a cause saves nothing by itself
+        gain = f"{amount} lost in {runs}" if best["step"] in GROUPS["probe"] else f"up to {amount}, in {runs}"
+        yield f"First: {display.lower_first(words.shorten_name(best['title']))}, {gain}{pull and f'; then {pull}'}."
+    if pull and not report["savings"]:
+        yield f"First: {pull}."
+
+
+def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
+    """Yield how many runs are in no figure, and how much of the time has no data, names nobody or counts twice."""
+    parts = [(report["failed"], "that failed"), (report["without_gpu"], "without a GPU")]
+    if named := [f"{display.plural(len(runs), 'run')} {why}" for runs, why in parts if runs]:
+        yield f"left out: {display.join_words(named)}"
+    whole, unknown = report["use"]["gpu_seconds"], report["use"]["unknown_gpu_seconds"]
+    if whole and unknown >= whole * NOTABLE_RATIO:
+        yield f"{display.percent(unknown / whole)} of the GPU time has no data"
+    ratio = measure_pauses_ratio({each["name"]: each["gpu_seconds"] for each in report["classes"]})
+    if report["pausing_runs"] and ratio >= NOTABLE:
+        longest = words.shorten_name(report["pausing_runs"][0]["name"])
+        where = f", the longest in {longest}" if report["use"]["runs"] > 1 else ""
+        yield f"short pauses took {display.percent(ratio)} of the observed time, and may be waits{where}"
+    for by in report["groupings"][:1]:
+        word = display.lower_first(words.name_label(by["label"]))
+        unnamed = sum(group["use"]["gpu_seconds"] for group in by["groups"] if group["name"] is None)
+        if [group["name"] for group in by["groups"]] == [None] and by["rest"] is None:
+            yield f"no run states its {word}"
+        elif whole and unnamed >= whole * NOTABLE_RATIO:
+            yield f"{display.percent(unnamed / whole)} of the GPU time names no {word}"
+    if report["overlapping_gpu_seconds"]:
+        yield f"{amounts.format_both(report['overlapping_gpu_seconds'])} may be counted twice"
+
+
+# --- key figures, bars, advice
+
+
+def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
+    """Yield the key figures, the one to quote first: loss, size, best saving, GPUs to take out."""
+    use, health, gpus = report["use"], report["health"], report["gpus"]
+    share = words.format_lost_share(use)
+    lost = "" if share == display.NOT_RECORDED else amounts.format_both(use["lost_gpu_seconds"], use["lost_cost"])
+    yield Tile(label="GPU time lost", value=share, context=lost)
+    cost = f"{amounts.format_money(use['cost'])}. " if use["cost"] is not None else ""
+    on = f" on {display.plural(gpus, 'GPU')}" if gpus is not None else ""
+    where = f" in {display.plural(report['nodes'], 'node')}" if report["nodes"] else ""
+    yield Tile(
+        label="GPU time in all",
+        value=amounts.format_time(use["gpu_seconds"]),
+        unit=amounts.unit,
+        context=f"{cost}{display.plural(use['runs'], 'run')}{on}{where}",
+    )
+    best, gain = "none found", "No finding asks for a change."
+    for saving in report["savings"][:1]:
+        amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
+        best, gain = words.shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"
+    yield Tile(label="Would save most", value=best, context=gain)
+    is_assessed = bool(health["cards"] or health["healthy"])
+    counts = [(words.count_cards(health, WATCH), "to watch"), (health["healthy"], "healthy")]
+    counts += [(health["not_assessed"], "not assessed")]
+    yield Tile(
+        label="GPUs to pull",
+        value=display.integer(words.count_cards(health, PULL)) if is_assessed else "not assessed",
+        unit=f"of {display.integer(gpus)}" if is_assessed and gpus is not None else "",
+        context=", ".join(f"{display.integer(count)} {what}" for count, what in counts if count),
+    )
+
+
+def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
+    """Return the bars on one axis: all runs, the lost classes, the largest first, then the others."""
+    use = report["use"]
+    whole, end = use["gpu_seconds"], use["gpu_seconds"] / amounts.size
+    if not whole:
+        return None
+    shown = {each["name"]: each for each in report["classes"] if each["name"] != "no_job"}
+    losses = _sort_losses(report)
+    others = [shown[name] for name in sort_classes(shown) if shown[name] not in losses]
+    scaled = {name: each["gpu_seconds"] / amounts.size for name, each in shown.items()}
+    share = words.format_lost_share(use)
+    bars = [
+        SpentBar(
+            label="All runs",
+            segments=build_segments(scaled, lambda amount: display.percent(amount * amounts.size / whole), {}),
+            total=amounts.format_time(whole),
+            note="use not recorded" if share == display.NOT_RECORDED else f"{share} lost",
+            beside=amounts.format_money(use["cost"]) if amounts.is_priced else "",
+        )
+    ]
+    for place, each in enumerate([*losses, *others]):
+        name, seconds = each["name"], each["gpu_seconds"]
+        meaning = " lost" if each in losses else "" if name == "no_samples" else " used"
+        bars.append(
+            SpentBar(
+                label=terms.class_title(name),
+                # the row names the class and states the share, so its only segment has no text
+                segments=(TimeSegment(key=name, label="", value=scaled[name], text=""),),
+                total=amounts.format_time(seconds),
+                note=f"{display.percent(seconds / whole)}{meaning}",
+                is_bad=place == 0 and bool(losses) and seconds >= _MUCH * whole,
+                beside=amounts.format_money(each["cost"]) if amounts.is_priced else "",
+            )
+        )
+    idle = use["no_job_gpu_seconds"]
+    uncounted = f"Not counted: {amounts.format_both(idle)} in which no job ran." if idle else ""
+    return TimeSpent(
+        caption=f"{amounts.long_unit} of all jobs, then by class.{describe_pauses(bars[:1])}",
+        columns=(amounts.unit, "Cost" if amounts.is_priced else ""),
+        bars=tuple(bars),
+        end=end,
+        ticks=place_ticks(end, amounts.unit.removeprefix("GPU-")),
+        legend=list_legend(bars[:1], {}, _NEGLIGIBLE * end),
+        rest=" ".join(filter(None, (uncounted, words.explain_prices(report, amounts)))),
+    )
+
+
+def _build_action(saving: Facts, amounts: words.Amounts) -> Action:
+    """Return a step of advice: what it could save, how, and the finding that asks for it and where it was worst."""
+    step = STEPS.get(saving["step"])
+    amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
+    gain = f"Cause of {amount} not known" if saving["step"] in GROUPS["probe"] else f"Up to {amount}"
+    how = _SENTENCE.split(step.do, maxsplit=1)[0] if step else ""
+    found = [terms.kind_title(kind) for kind in saving["kinds"][:1]]
+    found += [f"worst in {display.join_words(words.name_runs(saving['examples']))}"]
+    return Action(
+        title=words.shorten_name(saving["title"]),
+        gain=f"{gain}, in {display.plural(saving['runs'], 'run')}",
+        text=f"{step.title}: {display.lower_first(how)}" if step and step.title != saving["title"] else how,
+        certainty=f"{display.raise_first('; '.join(found))}.",
+    )

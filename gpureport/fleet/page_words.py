@@ -1,0 +1,179 @@
+"""How the page on many runs says things: GPU time and money in one unit and currency, names, days, tables."""
+
+from calendar import monthrange
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import PurePosixPath
+
+from gpureport.comparison.gains import NOTABLE_RATIO
+from gpureport.fleet.cards import Facts
+from gpureport.importers import LOCATORS
+from gpureport.importers.runs import longer_names
+from gpureport.label_tags import BY_NAME
+from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.wording import display
+
+PRICE_OPTION = "--gpu-hour-price '2.49 EUR'"
+UNKNOWN = "not known"
+_UNITS = (
+    ("GPU-h", "GPU-hours", 3600.0, 36_000.0),
+    ("GPU-min", "GPU-minutes", 60.0, 600.0),
+    ("GPU-s", "GPU-seconds", 1.0, 0.0),
+)
+"""Units of GPU time with their size, and the GPU-seconds of all runs from which each is used."""
+_WHOLE_FROM = 100  # amount from which money is printed without decimals
+_NAME, _ID, _LONGEST_KEY = 64, 8, 24
+"""Most characters of a name that is not ours; those of an id that tell it from others, and of a key told whole."""
+_EDGE, _DAYS_FROM = 2, 2 * 86_400
+"""Days that may lack at either end of a month named whole, and seconds from which a period is counted in days."""
+_MODELS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """The unit of GPU time of a page and its `size` in GPU-seconds, the currency, and whether any cost is known."""
+
+    unit: str
+    long_unit: str
+    size: float
+    currency: str
+    is_priced: bool
+
+    def format_time(self, gpu_seconds: float) -> str:
+        """Return GPU time without its unit, for columns."""
+        return display.number(gpu_seconds / self.size)
+
+    def format_money(self, cost: float | None) -> str:
+        """Return a cost, in whole units from 100 on; `not known` for None."""
+        if cost is None:
+            return UNKNOWN
+        if 0 < abs(cost) < _WHOLE_FROM:
+            return display.money(cost, self.currency)
+        return display.money(round(cost), self.currency).replace(".00", "")
+
+    def format_lost_cost(self, use: Facts) -> str | None:
+        """Return what lost time cost, nothing where none was lost, whatever the price; None where no cost is shown."""
+        return self.format_money(use["lost_cost"] if use["lost_gpu_seconds"] else 0.0) if self.is_priced else None
+
+    def format_both(self, gpu_seconds: float, cost: float | None = None) -> str:
+        """Return GPU time with its unit, after its cost where that is known: `$5,775 (2,310 GPU-h)`."""
+        time = f"{self.format_time(gpu_seconds)}{display.GAP}{self.unit}"
+        return time if cost is None else f"{self.format_money(cost)} ({time})"
+
+
+def choose_amounts(report: Facts) -> Amounts:
+    """Return the unit in which the GPU time of all runs reads well, and the currency."""
+    unit, long_unit, size, _ = next(each for each in _UNITS if report["use"]["gpu_seconds"] >= each[-1])
+    uses = (report["use"], *(group["use"] for by in report["groupings"] for group in by["groups"]))
+    is_priced = any(use["cost"] is not None for use in uses)
+    currency = report["prices"]["currency"]
+    return Amounts(unit=unit, long_unit=long_unit, size=size, currency=currency, is_priced=is_priced)
+
+
+def explain_prices(report: Facts, amounts: Amounts) -> str:
+    """Return what a reader must know of money, in one sentence; empty where it is all there."""
+    if unpriced := report["prices"]["unpriced_models"]:
+        models = display.join_words([display.clean(model) for model in unpriced[:_MODELS]])
+        more = len(unpriced) - _MODELS
+        others = f" and {display.plural(more, 'other model')}" if more > 0 else ""
+        return f"No price given for {models}{others}, so the cost of all runs is not known."
+    if not amounts.is_priced:
+        return f"No price given, so no cost ({PRICE_OPTION})."
+    return "" if amounts.currency else f"Cost: no currency given ({PRICE_OPTION})."
+
+
+def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
+    """Return the share of GPU time that was lost; `not recorded` where nothing is known of it.
+
+    Where more may be lost than is known, it is said to be a lower bound, and a tiny bound is `not known`.
+    """
+    ratio = use["lost_ratio"] if use["gpu_seconds"] > use["unknown_gpu_seconds"] else None
+    if is_lower_bound and ratio is not None:
+        return f"at least {display.percent(ratio)}" if ratio >= NOTABLE_RATIO else UNKNOWN
+    return display.or_not_recorded(ratio, display.percent)
+
+
+def count_cards(health: Facts, verdict: str) -> int:
+    """Return how many GPUs are to be pulled, or watched."""
+    return sum(card["verdict"] == verdict for card in health["cards"])
+
+
+def make_table(columns: Sequence[str | None], rows: Iterable[Sequence[str | Cell | None]], *words: str) -> Table:
+    """Return a table; columns without a title are left out, and those named last hold words."""
+    titles = tuple(title for title in columns if title is not None)
+    cells = ([Cell(text=each) if isinstance(each, str) else each for each in row if each is not None] for row in rows)
+    return Table(
+        columns=titles,
+        numeric=tuple(title not in words for title in titles[1:]),
+        rows=tuple(Row(head=head, cells=tuple(rest)) for head, *rest in cells),
+    )
+
+
+# --- names
+
+
+def shorten_name(name: str) -> str:
+    """Return a name of a run, person or machine: cleaned, and cut in its middle if long."""
+    return display.shorten_middle(display.clean(name), _NAME)
+
+
+def name_label(label: str) -> str:
+    """Return what a label is called: `User`."""
+    return BY_NAME[label].title if label in BY_NAME else shorten_name(label)
+
+
+def name_runs(runs: Sequence[Facts]) -> list[str]:
+    """Return the names of some runs, where they are alike with the source in brackets."""
+    alike: defaultdict[str, dict[str, Facts]] = defaultdict(dict)
+    for run in runs:
+        alike[run["name"]][run["id"]] = run
+    shown = {name: _describe_sources(same.values()) for name, same in alike.items() if len(same) > 1}
+    sources = [shown.get(run["name"], {}).get(run["id"]) for run in runs]
+    names = [shorten_name(run["name"]) for run in runs]
+    return [f"{name} ({source})" if source else name for name, source in zip(names, sources, strict=True)]
+
+
+def _describe_sources(runs: Collection[Facts]) -> dict[str, str]:
+    """Return where each of some runs lies, short, by its id: as much of a path as tells it apart."""
+    shown = {run["id"]: _describe_tracked(run["source"]) if run["source"] else run["id"][:_ID] for run in runs}
+    logs = [run for run in runs if run["source"] and not shown[run["id"]]]
+    paths = longer_names([run["source"] for run in logs])
+    shown |= {run["id"]: path for run, path in zip(logs, paths, strict=True)}
+    texts = Counter(shown.values())
+    return {key: shorten_name(text if texts[text] == 1 else f"{text}, {key}") for key, text in shown.items()}
+
+
+def _describe_tracked(source: str) -> str:
+    """Return the store and short id of a run of a tracker: `mlflow.db#84fcdd07`; empty of a log."""
+    prefix = next((each for each in LOCATORS if source.startswith(each)), "")
+    store, _, key = source.removeprefix(prefix).rpartition("#")
+    # keys that people read differ at their ends, such as PROJECT-101; longer ids are random
+    return f"{PurePosixPath(store).name}#{key if len(key) <= _LONGEST_KEY else key[:_ID]}" if prefix and store else ""
+
+
+# --- days
+
+
+def describe_period(report: Facts) -> tuple[str, str]:
+    """Return when the runs ran: `in October` or `in 18 days`, and `1 to 31 October 2026`; empty without times."""
+    if report["started"] is None:
+        return "", ""
+    start, end = (datetime.fromtimestamp(report[name] / 1e6, UTC).date() for name in ("started", "ended"))
+    seconds = (report["ended"] - report["started"]) / 1e6
+    length = f"in {(end - start).days + 1} days"
+    if seconds < _DAYS_FROM:
+        length = f"in {display.duration(seconds)}"
+    last = monthrange(start.year, start.month)[1]
+    if (start.year, start.month) == (end.year, end.month) and start.day <= 1 + _EDGE and end.day >= last - _EDGE:
+        length = f"in {start:%B}"
+    first = format_day(start) if start.year != end.year else f"{start.day} {start:%B}"
+    if (start.year, start.month) == (end.year, end.month):
+        first = str(start.day)
+    return length, format_day(end) if start == end else f"{first} to {format_day(end)}"
+
+
+def format_day(day: date) -> str:
+    """Return a day: `31 October 2026`."""
+    return f"{day.day} {day:%B} {day.year}"

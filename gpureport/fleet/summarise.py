@@ -1,0 +1,263 @@
+"""From the recording of a run and its analysis to a row for each of its GPUs, and the key of what it was made from.
+
+Where the key is the same, the row is as well. The rules are known by the code of the analysis itself and not by a
+number that somebody has to raise: a row made by other code is made again. Labels that no rule looks at, such as user,
+project and job, are no part of a key, so that labelling ten thousand runs analyses none of them again.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from math import fsum
+from pathlib import Path
+
+import numpy as np
+
+import gpureport
+from gpureport import columns, label_tags
+from gpureport.analysis import RULES
+from gpureport.analysis.account.selection import apply_settings, list_settings
+from gpureport.analysis.advice.facts import read_setup
+from gpureport.analysis.job.events import is_training_name
+from gpureport.analysis.job.params import find_framework
+from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
+from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
+from gpureport.comparison import gains
+from gpureport.findings import Finding, Severity
+from gpureport.fleet.summary_table import CLASS_COLUMNS, Row, make_row
+from gpureport.recording import Device, Recording, Run
+from gpureport.redaction import OwnSecrets, get_own_secrets
+from gpureport.settings import Settings
+from gpureport.store.run_records import StoredRun
+
+_PACKAGE = Path(gpureport.__file__).parent
+_PARTS = ("*.py", "*.toml", "analysis/**/*.py", "analysis/**/*.toml", "comparison/gains.py", "fleet/summar*.py")
+"""What decides about the content of a row: the analysis, the types it works on, and how it is summarised."""
+_RANK = list(Severity)
+_CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
+"""The class of GPU time of each kind that has one."""
+_FIRST_YEAR = 365 * 86_400_000_000
+_UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
+_ERRORS = {
+    "ecc_corrected": ("gpu_ecc_corrected_total", "gpu_ecc_single_bit_total"),
+    "ecc_uncorrected": ("gpu_ecc_uncorrected_total", "gpu_ecc_double_bit_total"),
+}
+"""Two recorders of the same errors: those of the one that saw more count."""
+_REMAPPED = ("gpu_remapped_rows_correctable_total", "gpu_remapped_rows_uncorrectable_total")
+_Times = Mapping[str, Mapping[str, float]]
+"""The seconds of each GPU in each class of GPU time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarySettings:
+    """What decides about rows besides the runs: thresholds of rules, and the hash of their code.
+
+    It is small, as it goes along with every run to be summarised.
+    """
+
+    settings: Settings
+    version: str
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules with their thresholds."""
+        return apply_settings(RULES, self.settings)
+
+
+def read_summary_settings(settings: Settings) -> SummarySettings:
+    """Return what of the settings decides about rows.
+
+    Raises:
+        SettingsError: when a rule or threshold is unknown, or a value is no number.
+    """
+    apply_settings(RULES, settings)
+    rules = {name: values for name, values in settings.content.items() if name == "rules"}
+    return SummarySettings(settings=Settings(file=settings.file, content=rules), version=hash_rules())
+
+
+@cache
+def hash_rules() -> str:
+    """Return a hash of the code that decides about the content of a row."""
+    digest = sha256(gpureport.__version__.encode())
+    for path in sorted(path for part in _PARTS for path in _PACKAGE.glob(part)):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def make_keys(settings: SummarySettings) -> Callable[[StoredRun], str]:
+    """Return what makes the key of a run: its series, the labels that rules look at, and the rules."""
+    own = get_own_secrets()
+    limits = [(rule.name, name, limit.value) for rule in settings.rules for name, limit in list_settings(rule).items()]
+    shared = [settings.version, limits, *([repr(own)] if own != OwnSecrets() else [])]
+
+    def make_key(stored: StoredRun) -> str:
+        run, pairs = stored.run, stored.run.params_and_tags
+        setup = repr((read_setup(pairs), find_framework(pairs)))
+        is_training = any(is_training_name(name) for name, _ in pairs)
+        made_from = (run.id, stored.series_sha256, stored.training_sha256, stored.importer_version)
+        content = [*shared, *made_from, run.params, setup, is_training]
+        return sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+    return make_key
+
+
+def describe_run(run: Run, key: str) -> Row:
+    """Return what is known of a run without its series; no time where the date is missing."""
+    is_dated = not run.quality.synthetic_time and run.ended >= _FIRST_YEAR
+    return make_row(
+        key,
+        run.id,
+        source=run.sources[0].locator if run.sources else None,
+        started=run.started if is_dated else None,
+        ended=run.ended if is_dated else None,
+        timezone=run.timezone,
+        **read_labels(run),
+    )
+
+
+def read_labels(run: Run) -> Row:
+    """Return the columns that a person may change after a run was summarised."""
+    return {
+        "run_name": run.name,
+        "step": run.step,
+        "params": list(run.params),
+        "tags": list(run.tags),
+        "work_amount": run.work.amount if run.work else None,
+        "work_unit": run.work.unit if run.work else None,
+    }
+
+
+def apply_labels(row: Row, run: Run) -> Row:
+    """Return a row under the labels that its run has now."""
+    node, slash, _ = (row["device"] or "").rpartition("/")
+    named = (row["node"] or node) if slash else label_tags.find_label(run.params_and_tags, "node")
+    return {**row, **read_labels(run), "node": named if row["device"] else None}
+
+
+def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[Row]:
+    """Return a row for each GPU of a run, in its order; a single one without a GPU."""
+    whole = describe_run(recording.run, key)
+    times = {time.device: dict(time.seconds) for time in analysis.gpu_time}
+    rows = [{**whole, **_summarise_gpu(recording, analysis, gpu, times)} for gpu in recording.run.gpus]
+    return rows or [{**whole, "not_judged": sorted(_find_unjudged(analysis, None))}]
+
+
+def _find_unjudged(analysis: Analysis, device: str | None) -> set[str]:
+    return {entry.kind for entry in analysis.not_judged if entry.device in {None, device}}
+
+
+def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times: _Times) -> Row:
+    run, unjudged = recording.run, _find_unjudged(analysis, gpu.id)
+    statistics = next((one for one in analysis.statistics if one.device == gpu.id), None)
+    used, heat = (statistics.metric(name) if statistics else None for name in (_UTILISATION, _TEMPERATURE))
+    # of a GPU without samples, or whose rows may be those of another, nothing is known
+    seconds = times.get(gpu.id, {"no_samples": (run.ended - run.started) / 1e6})
+    return {
+        "node": gpu.node or label_tags.find_label(run.params_and_tags, "node"),
+        "device": gpu.id,
+        "uuid": gpu.uuid,
+        "model": gpu.model,
+        "observed_seconds": statistics.observed_seconds if statistics else None,
+        **{CLASS_COLUMNS[name]: amount for name, amount in seconds.items()},
+        "lost_seconds": fsum(amount for name, amount in seconds.items() if name in LOST_CLASSES) if seconds else None,
+        "energy_joules": _read_energy(statistics) if statistics else None,
+        "utilisation": used.mean if used else None,
+        "memory_peak_bytes": statistics.memory_peak_bytes if statistics else None,
+        "memory_total_bytes": gpu.memory_total_bytes,
+        "findings": list(_summarise_findings(analysis, gpu, times)),
+        "not_judged": sorted(unjudged),
+        "max_temperature_celsius": heat.max if heat else None,
+        **_read_health(recording, analysis, gpu.id, unjudged),
+    }
+
+
+def _read_energy(statistics: DeviceStatistics) -> float | None:
+    """Return the energy of a GPU: the integral of its power, otherwise what its counter rose by."""
+    counter = statistics.energy_counter
+    if statistics.energy_joules is not None or counter is None or counter.restarts or counter.impossible:
+        return statistics.energy_joules
+    return counter.total or None
+
+
+def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
+    """Yield what was found on a GPU or on the whole job, in the order of the analysis.
+
+    A loss in a recording too short to assess it asks for no step.
+    """
+    is_too_short = gains.is_recording_too_short(analysis)
+    groups: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in analysis.findings:
+        if not finding.devices or gpu.id in finding.devices:
+            groups[finding.fingerprint].append(finding)
+    for fingerprint, findings in groups.items():
+        worst = max(findings, key=lambda each: each.lost_gpu_seconds or 0.0)
+        lost = [each.lost_gpu_seconds for each in findings if each.lost_gpu_seconds is not None]
+        yield {
+            "kind": worst.kind,
+            "cause": worst.cause,
+            "severity": max((each.severity for each in findings), key=_RANK.index),
+            "count": len(findings),
+            "lost_gpu_seconds": fsum(lost) * _measure_part(worst, gpu.id, times) if lost else None,
+            "fingerprint": fingerprint,
+            "is_consequence": all(each.root is not None for each in findings),
+            "steps": [] if lost and is_too_short else [step.name for step in worst.steps],
+        }
+
+
+def _measure_part(finding: Finding, device: str, times: _Times) -> float:
+    """Return which part of what a finding lost one of its GPUs lost.
+
+    It is that of the time of its class where there is any, otherwise each has the same.
+    """
+    concerned = [each for each in finding.devices if each in times] or list(times)
+    name = _CLASSES.get(finding.kind, "")
+    whole = fsum(times[each].get(name, 0.0) for each in concerned)
+    return times.get(device, {}).get(name, 0.0) / whole if whole else 1 / max(len(concerned), 1)
+
+
+def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
+    """Return the signs of a sick GPU in one run: what was found, what is clear, None for what nobody recorded."""
+    by_kind: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in analysis.findings:
+        if device in finding.devices:
+            by_kind[finding.kind].append(finding)
+
+    def check(kind: str, findings: Sequence[Finding]) -> str:
+        return "found" if findings else "not assessed" if kind in unjudged else "clear"
+
+    def sum_seconds(kind: str) -> float | None:
+        found = by_kind[kind]
+        if not found and kind in unjudged:
+            return None
+        return fsum(part.seconds for each in found for part in each.intervals)
+
+    def count_errors(counters: Sequence[str]) -> int | None:
+        evidence = [each for finding in by_kind["ecc_error"] for each in finding.evidence if each.metric in counters]
+        if evidence:
+            return int(max(each.observed for each in evidence))
+        is_recorded = any(len(_read_values(recording, device, name)) for name in counters)
+        return 0 if is_recorded and "ecc_error" not in unjudged else None
+
+    remapped = [values[-1] for name in _REMAPPED if len(values := _read_values(recording, device, name))]
+    return {
+        "heat_slowed_seconds": sum_seconds("thermal_throttle"),
+        "hardware_slowed_seconds": sum_seconds("hw_throttle"),
+        **{name: count_errors(counters) for name, counters in _ERRORS.items()},
+        "remapped_rows": int(sum(remapped)) if remapped else None,
+        "gpu_lost": check("gpu_lost", [each for each in by_kind["gpu_lost"] if each.cause != "sensor"]),
+        "slow_link": check(
+            "pcie_degraded", [each for each in by_kind["pcie_degraded"] if each.severity is not Severity.INFO]
+        ),
+    }
+
+
+def _read_values(recording: Recording, device: str, metric: str) -> columns.FloatArray:
+    """Return the recorded values of a metric of one device."""
+    table = recording.rows_of(device)
+    if metric not in table.column_names:
+        return np.zeros(0)
+    values = columns.floats(table.column(metric))
+    return values[~np.isnan(values)]

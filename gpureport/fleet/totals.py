@@ -1,0 +1,348 @@
+"""The report on many runs from their rows: sums by class, run, label and week, and advice."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from itertools import accumulate
+from math import fsum, inf
+from typing import Any, TypeAlias, TypeVar
+
+from gpureport import label_tags
+from gpureport.analysis.account.cost import Prices
+from gpureport.analysis.advice.choose import STEPS
+from gpureport.analysis.results import LOST_CLASSES
+from gpureport.comparison.gains import measure_excessive_short_pauses
+from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
+from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
+from gpureport.recording import Device, identify_card
+from gpureport.report.sections.findings.words import find_advice
+
+LABELS = ("user", "project", "job", "node")
+"""What runs are grouped by if nobody asks for anything else."""
+_OWN_LABELS = ("node", "model", "step")
+"""Labels that are facts of a GPU or its run."""
+_PRICED_BY = ("provider", "instance", "spot")
+"""Labels that prices depend on."""
+_MOST, _MOST_EXAMPLES = 20, 3
+"""Groups and runs that are listed: what a person can talk to; runs and steps that advice names."""
+_MOST_WEEKS = 520
+"""Weeks of a period beyond which those without a run are left out: a clock that was wrong by years fills no page."""
+_HOUR, _DAY = 3600, 86_400_000_000
+_HELD = "held"
+"""The part of `unused` in which a process held the memory of the GPU: no other job could have had it."""
+_CONTEXT = 0.05
+"""Share of the memory above which a process holds it: a context alone takes less."""
+LOST = (*LOST_CLASSES, _HELD)
+_CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
+_SUMMED = [*_CLASSES, "job", "lost"]
+
+Sums: TypeAlias = Mapping[str, Any]
+"""Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; None is not known), and `runs`."""
+Key = TypeVar("Key")
+
+
+def build_fleet_report(
+    summaries: Sequence[Row],
+    prices: Prices,
+    labels: Sequence[str] = LABELS,
+    selection: str = "",
+    gpu_hours_per_month: float | None = None,
+) -> Facts:
+    """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is.
+
+    `labels` are what runs are grouped by, `selection` says how they were selected; they are a sample of a month.
+    """
+    rows = _price_rows(summaries, prices)
+    members = _group(rows, (row["run_id"] for row in rows))
+    whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}
+    first = {run: own[0] for run, own in members.items()}
+    lost = {run: sums["lost"] for run, sums in runs.items() if sums["lost"] > 0}
+    ranked = _by_amount(lost)
+    enough = fsum(lost.values()) / 2
+    half = next((count for count, sum_ in enumerate(accumulate(lost[run] for run in ranked), 1) if sum_ >= enough), 0)
+    largest = _find_largest_loss(_sum([row for run in ranked[:half] for row in members[run]]))
+    pauses = {run: seconds for run, sums in runs.items() if (seconds := _measure_long_pauses(sums)) > 0}
+    dated = [row for row in rows if row["started"] is not None]
+    powered = [row for row in rows if row["energy_joules"] is not None]
+    cards = {row["card"] for row in rows}
+    overlaps, overlapping = find_overlaps(dated)
+    return {
+        "selection": selection,
+        "started": min((row["started"] for row in dated), default=None),
+        "ended": max((row["ended"] for row in dated), default=None),
+        "is_zoned": bool(dated) and all(row["timezone"] is not None for row in dated),
+        "use": _read_use(whole),
+        "month": _project_month(_read_use(whole), gpu_hours_per_month),
+        "gpus": (None if len(runs) > 1 else len(rows)) if None in cards else len(cards),
+        "nodes": len({row["node"] for row in rows if row["node"]}),
+        "energy_joules": fsum(row["energy_joules"] for row in powered) if powered else None,
+        "energy_gpu_seconds": fsum(row["job"] for row in powered),
+        "classes": list(_list_classes(whole)),
+        "prices": _describe_prices(rows, prices),
+        "half_lost_in": half,
+        "half_lost_class": largest and largest["name"],
+        "worst_runs": [
+            {
+                "run": name_run(first[run]),
+                "user": _read_label(first[run], "user"),
+                **_describe_sums(runs[run]),
+                "is_lower_bound": run in pauses,
+            }
+            for run in ranked[:_MOST]
+        ],
+        "pausing_runs": [name_run(first[run]) for run in _by_amount(pauses)[:_MOST]],
+        "groupings": [_group_runs(rows, label) for label in labels],
+        "savings": _merge_advice(rows),
+        "health": assess_health(rows),
+        "weeks": _divide_by_week(dated),
+        "undated_gpu_seconds": fsum(row["job"] for row in rows if row["started"] is None),
+        "failed": [{"run": name_run(row), "error": row["error"]} for row in summaries if row["error"]],
+        "without_gpu": [name_run(row) for row in summaries if row["device"] is None and not row["error"]],
+        "overlaps": overlaps,
+        "overlapping_gpu_seconds": overlapping,
+        "unassessed": _list_unassessed(rows),
+    }
+
+
+def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
+    """Return the rows with a GPU, with its time in jobs, what was lost of it, its price and what it is known by."""
+
+    @cache
+    def find_price(model: str | None, labels: tuple[tuple[str, str], ...]) -> float | None:
+        return prices.price_gpu(Device(id="", index=0, model=model), dict(labels)).amount
+
+    def find_times(row: Row) -> dict[str, float]:
+        times = {name: row[column] or 0.0 for name, column in CLASS_COLUMNS.items()}
+        is_held = (row["memory_peak_bytes"] or 0.0) > _CONTEXT * (row["memory_total_bytes"] or inf)
+        times[_HELD] = times["unused"] if is_held else 0.0
+        times["unused"] -= times[_HELD]
+        job = fsum(amount for name, amount in times.items() if name != "no_job")
+        return times | {"job": job, "lost": fsum(times[name] for name in LOST)}
+
+    return [
+        {
+            **row,
+            "times": (times := find_times(row)),
+            "job": times["job"],
+            "lost": times["lost"],
+            "price": find_price(row["model"], tuple(pair for pair in _pairs(row) if pair[0] in _PRICED_BY)),
+            "card": identify_card(row["uuid"], row["node"], row["device"]),
+        }
+        for row in summaries
+        if row["device"] is not None and not row["error"]
+    ]
+
+
+def _pairs(row: Row) -> list[tuple[str, str]]:
+    return [*row["params"], *row["tags"]]
+
+
+def _read_label(row: Row, label: str) -> str | None:
+    """Return what a run on a GPU is labelled with; None where it is not."""
+    if label in _OWN_LABELS:
+        own: str | None = row[label]
+        return own
+    return label_tags.find_label(_pairs(row), label)
+
+
+# --- sums
+
+
+def _sum(rows: Collection[Row]) -> Sums:
+    """Return the sums of some GPUs; no cost is known where one with such time has no price."""
+    sums: dict[str, Any] = {"runs": len({row["run_id"] for row in rows})}
+    for name in _SUMMED:
+        spent = [(row["price"], seconds) for row in rows if (seconds := row["times"][name]) > 0]
+        is_priced = bool(spent) and all(price is not None for price, _ in spent)
+        sums[name] = fsum(seconds for _, seconds in spent)
+        sums[f"{name}_cost"] = fsum(price * seconds for price, seconds in spent) / _HOUR if is_priced else None
+    return sums
+
+
+def _group(rows: Iterable[Row], keys: Iterable[Key]) -> dict[Key, list[Row]]:
+    """Return the rows that share a key."""
+    groups: defaultdict[Key, list[Row]] = defaultdict(list)
+    for row, key in zip(rows, keys, strict=True):
+        groups[key].append(row)
+    return groups
+
+
+def _read_use(sums: Sums) -> Facts:
+    return {
+        "runs": int(sums["runs"]),
+        "gpu_seconds": sums["job"],
+        "lost_gpu_seconds": sums["lost"],
+        "unknown_gpu_seconds": sums["no_samples"],
+        "no_job_gpu_seconds": sums["no_job"],
+        "cost": sums["job_cost"],
+        "lost_cost": sums["lost_cost"],
+        "lost_ratio": sums["lost"] / sums["job"] if sums["job"] else None,
+    }
+
+
+def _project_month(use: Facts, gpu_hours: float | None) -> Facts | None:
+    """Return what a month loses where its GPU-hours are used as in these runs."""
+    if not gpu_hours or not use["gpu_seconds"]:
+        return None
+    factor, lost = gpu_hours * _HOUR / use["gpu_seconds"], use["lost_gpu_seconds"]
+    cost = None if use["lost_cost"] is None else factor * use["lost_cost"]
+    return {"gpu_seconds": gpu_hours * _HOUR, "lost_gpu_seconds": factor * lost, "lost_cost": cost}
+
+
+def _list_classes(sums: Sums) -> Iterator[Facts]:
+    """Yield GPU time by class; those without time are left out."""
+    for name in _CLASSES:
+        if sums[name] > 0:
+            yield {"name": name, "gpu_seconds": sums[name], "cost": sums[f"{name}_cost"]}
+
+
+def _find_largest_loss(sums: Sums) -> Facts | None:
+    """Return the lost class with most time; None where nothing was lost."""
+    lost = [each for each in _list_classes(sums) if each["name"] in LOST]
+    return max(lost, key=lambda each: each["gpu_seconds"], default=None)
+
+
+def _describe_sums(sums: Sums) -> Facts:
+    return {"use": _read_use(sums), "largest_loss": _find_largest_loss(sums)}
+
+
+def _measure_long_pauses(sums: Sums) -> float:
+    """Return the GPU-seconds of short pauses of one run; 0 up to 30% of the time."""
+    seconds = {name: sums[name] for name in _CLASSES}
+    return 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
+
+
+def _by_amount(amounts: Mapping[str, float]) -> list[str]:
+    """Return names by their amount, the largest first; of equal ones the first in the alphabet."""
+    return sorted(amounts, key=lambda name: (-amounts[name], name))
+
+
+def _describe_prices(rows: Sequence[Row], prices: Prices) -> Facts:
+    unpriced = {row["model"] or "unknown model" for row in rows if row["price"] is None and row["job"] > 0}
+    return {
+        "currency": prices.currency if prices.rates else "",
+        "date": prices.date if prices.rates else "",
+        "unpriced_models": sorted(unpriced) if prices.rates else [],
+    }
+
+
+def _group_runs(rows: Sequence[Row], label: str) -> Facts:
+    """Return all runs by one label; runs without it are a group of their own that is always listed."""
+    members = _group(rows, (_read_label(row, label) for row in rows))
+    sums = {name: _sum(own) for name, own in members.items()}
+    ranked = sorted(sums, key=lambda name: (-sums[name]["lost"], -sums[name]["job"], name or ""))
+    listed = ranked[:_MOST] + [name for name in ranked[_MOST:] if name is None]
+    rest = [name for name in ranked[_MOST:] if name is not None]
+    joined = _describe_sums(_sum([row for name in rest for row in members[name]]))
+    return {
+        "label": label,
+        "groups": [{"name": name, **_describe_sums(sums[name]), "groups": 1} for name in listed],
+        "rest": {"name": None, **joined, "groups": len(rest)} if rest else None,
+    }
+
+
+def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
+    """Return what runs did in each week, oldest first; a run across a border is divided evenly over its length."""
+    parts: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        start, stop = row["started"], row["ended"]
+        for week in range(_count_weeks(start), _count_weeks(max(stop - 1, start)) + 1):
+            inside = min(stop, _start_week(week + 1)) - max(start, _start_week(week))
+            share = inside / (stop - start) if stop > start else 1.0
+            times = {name: seconds * share for name, seconds in row["times"].items()}
+            parts[week].append(row if share == 1 else {**row, "times": times})
+    if not parts:
+        return []
+    begin, end = min(row["started"] for row in rows), max(row["ended"] for row in rows)
+    weeks = range(min(parts), max(parts) + 1)
+    return [
+        {
+            "monday": datetime.fromtimestamp(_start_week(week) // 1_000_000, UTC).date().isoformat(),
+            **_describe_sums(_sum(parts.get(week, []))),
+            "is_partial": _start_week(week) < begin or _start_week(week + 1) > end,
+        }
+        for week in (weeks if len(weeks) <= _MOST_WEEKS else sorted(parts))
+    ]
+
+
+def _count_weeks(time: int) -> int:
+    """Return in which week a time is: week 0 begins on Monday 29 December 1969."""
+    return (time + 3 * _DAY) // (7 * _DAY)
+
+
+def _start_week(week: int) -> int:
+    return (7 * week - 3) * _DAY
+
+
+def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
+    """Return the kinds that could not be judged, that on most GPU time first."""
+    pairs = [(row, kind) for row in rows for kind in row["not_judged"]]
+    members = _group((row for row, _ in pairs), (kind for _, kind in pairs))
+    found = [
+        {"kind": kind, "runs": len({row["run_id"] for row in own}), "gpu_seconds": fsum(row["job"] for row in own)}
+        for kind, own in members.items()
+    ]
+    return sorted(found, key=lambda each: (-each["gpu_seconds"], each["kind"]))
+
+
+# --- what would save most
+
+
+def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
+    """Return the steps of the catalogue by what they could save at most, the most first.
+
+    Only the first step of a finding gets its time; without a shown cause, only to record more does.
+    """
+    losses: defaultdict[str, list[tuple[Row, Row, float]]] = defaultdict(list)
+    for row in rows:
+        for finding, seconds in _list_root_losses(row):
+            is_known = finding["cause"] not in {"not shown", "unknown"}
+            fitting = [step for step in finding["steps"] if is_known or step == "record_more"]
+            if seconds > 0 and fitting:
+                losses[fitting[0]].append((row, finding, seconds))
+    lost = {step: fsum(seconds for _, _, seconds in own) for step, own in losses.items()}
+    savings: list[Facts] = []
+    for step in _by_amount(lost):
+        savings.append(_merge_losses(step, losses[step], {each["title"] for each in savings}))
+    return savings
+
+
+def _list_root_losses(row: Row) -> Iterator[tuple[Row, float]]:
+    """Yield findings that lost time and follow from no other, with the seconds each could give back.
+
+    Findings may overlap: where they say more than the GPU lost, each is scaled down alike.
+    """
+    roots = [each for each in row["findings"] if each["lost_gpu_seconds"] and not each["is_consequence"]]
+    stated = fsum(each["lost_gpu_seconds"] for each in roots)
+    for each in roots:
+        yield each, each["lost_gpu_seconds"] * (min(1.0, row["lost"] / stated) if stated else 0.0)
+
+
+def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:
+    """Return a step of advice over some losses.
+
+    It is called what the reports of these runs call what to do about the finding that lost most, unless they name GPUs
+    in it, or another step has this title.
+    """
+    runs, kinds, advice = Counter[str](), Counter[str](), Counter[tuple[str, str | None, tuple[str, ...]]]()
+    for row, finding, seconds in losses:
+        runs[row["run_id"]] += seconds  # type: ignore[assignment]  # a counter adds up seconds as well
+        kinds[finding["kind"]] += seconds  # type: ignore[assignment]
+        advice[finding["kind"], finding["cause"], tuple(finding["steps"])] += seconds  # type: ignore[assignment]
+    names = {row["run_id"]: name_run(row) for row, _, _ in losses}
+    others = Counter(each for _, finding, _ in losses for each in finding["steps"][1:])
+    costs = [row["price"] and row["price"] * seconds / _HOUR for row, _, seconds in losses]
+    title, *_ = find_advice(*max(advice, key=lambda each: advice[each])) or ("",)
+    if not title or "{" in title or title in taken:
+        title = STEPS[step].title if step in STEPS else step.replace("_", " ")
+    return {
+        "step": step,
+        "title": title,
+        "kinds": _by_amount(kinds),
+        "runs": len(runs),
+        "gpu_seconds": fsum(seconds for _, _, seconds in losses),
+        "cost": None if None in costs else fsum(cost for cost in costs if cost is not None),
+        "examples": [names[run] for run in _by_amount(runs)[:_MOST_EXAMPLES]],
+        "other_steps": _by_amount(others)[:_MOST_EXAMPLES],
+    }
