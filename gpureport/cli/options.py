@@ -29,8 +29,8 @@ _TAKES = {
     "@ANALYSE @READ",
     "nightly": "site! label night fail_on fail_on_change baseline summary step host training / "
     "fail_on_standing_change anonymise all_reports policy junit store @ANALYSE @READ",
-    "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month anonymise engine "
-    "scheduler @READ",
+    "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / "
+    "gpu_hours_per_month anonymise engine scheduler @READ",
     "ingest": "force listing store host training as_one_run tz name step param / anonymise @READ",
     "baseline-set": "store host training as_one_run tz gpus name step param tag / anonymise @READ",
     "runs-list": "list_form tagged where since store",

@@ -110,7 +110,7 @@ def test_a_terminal_that_takes_no_utf_8_gets_ascii(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SystemExit):
         main(["analyze", str(SAMPLES / "thermal_throttle")])
     out.flush()
-    text = out.buffer.getvalue()  # type: ignore[attr-defined]  # of BytesIO
+    text = out.buffer.getvalue()
     assert text.isascii()
     assert b"# Computing   t Slowed by heat" in text
 
