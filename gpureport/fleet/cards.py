@@ -45,7 +45,8 @@ def assess_health(rows: Sequence[Row]) -> Facts:
     cards: defaultdict[object, list[Row]] = defaultdict(list)
     gpus = Counter(row["run_id"] for row in rows)
     for row in sorted(rows, key=lambda row: (row["started"] or 0, row["run_id"])):
-        cards[row["card"]].append({**row, "slow_gpu": _find_slowness(row) if gpus[row["run_id"]] > 1 else None})
+        row["slow_gpu"] = _find_slowness(row) if gpus[row["run_id"]] > 1 else None
+        cards[row["card"]].append(row)
     unidentified = cards.pop(None, [])
     assessed = [_assess_card(own) for own in cards.values()]
     verdicts = [card["verdict"] for card in assessed]
@@ -60,7 +61,8 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 def _find_slowness(row: Row) -> float | None:
     """Return 1 for a GPU that was slower than equal ones of its run, which nothing else explains."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
-    is_own = any(each["cause"] not in _EXPLAINED for each in slow)
+    # heat and hardware that were recorded are symptoms of their own, beside which it is for information
+    is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)
     return None if "slow_gpu" in row["not_judged"] else float(is_own)
 
 
