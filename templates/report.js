@@ -209,7 +209,7 @@ function fill(name, boxes, alpha = 1) {
     path.closePath();
   }
   for (const [x, y, wide, tall] of boxes) {
-    if (x !== edge) {
+    if (!(abs(x - edge) < .01)) {
       close();
       path.moveTo(x, y);
     } else path.lineTo(x, y);
@@ -224,10 +224,15 @@ function fill(name, boxes, alpha = 1) {
   pen.globalAlpha = 1;
 }
 
+// Text has a rim in the colour of the page, so that curves do not strike it through.
 function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 999) {
   pen.fillStyle = colour(name);
+  pen.strokeStyle = colour('paper');
+  pen.lineWidth = 3;
+  pen.lineJoin = 'round';
   pen.font = `${font} ${look.fontFamily}`;
   pen.textAlign = align;
+  pen.strokeText(text, x, y, most);
   pen.fillText(text, x, y, most);
 }
 
@@ -245,7 +250,7 @@ function drawStrip(strip) {
   const {run: {row, top, seconds}, device, marks} = strip, tall = row * .5, thick = row * .18;
   const y = top + (strip.number + .1) * row, floorY = y + tall, track = box(0, seconds, y, tall);
   const main = device.series.find(({metric}) => metric.strip), means = main ? columnsOf(main)[0] : [];
-  const bars = [], dots = [], bands = {};
+  const bars = [], dots = [];
   function addDots(x) {
     for (let at = x % 6; at < tall; at += 6) dots.push([x, y + at, 1, 1.5]);
   }
@@ -258,14 +263,14 @@ function drawStrip(strip) {
     const [from, , wide] = box(start, end);
     for (let x = 0; x < wide; x++) addDots(round(from) + x);
   }
-  strip.band.forEach(([name, end], at) => {
-    (bands[name] ??= []).push(box(strip.band[at - 1]?.[1] ?? 0, end, floorY + 1, thick, .5));
-  });
   const [ink, weight] = strip === chosen ? ['link', 600] : ['ink', 400];
   write(device.name, 0, y + tall / 2, ink, 'left', `${weight} ${min(12, row * .85)}px`, left - 6);
   fill('track', [track]);
   fill('busy', bars);
-  for (const name in bands) fill(name, bands[name]);
+  for (const [name, tops] of strip.band) {
+    const size = seconds / tops.length, base = floorY + 1 + thick;
+    fill(name, tops.map((top, at) => box(at * size, (at + 1) * size, base - thick * top / 100, thick * top / 100, .5)));
+  }
   fill('soft', dots);
   for (const name of ['soft', 'note', 'mark']) {
     const found = marks.filter(([, level]) => level === name);
@@ -297,6 +302,8 @@ function drawPanel(series, position) {
   [high, low].forEach((end, row) => write(end, left - 6, y + 6 + row * (PANEL - 11), 'soft', 'right'));
   outline('line', 1, [[left + .5, y + .5, width - 1, PANEL - 1]]);
   fill('mark', hotBoxes(marks, y, PANEL), .12);
+  const held = limits.filter(([number]) => !isHost && number === series.number);
+  fill('bad', held.map(([, limit]) => [left, round(up(limit)), width, 1]));
   if (strips[1] && !isHost) {
     const peers = strips.flatMap(({device}) => device.series.filter(({metric}) => metric === series.metric))
       .map(each => columnsOf(each)[0]);
@@ -315,9 +322,7 @@ function drawPanel(series, position) {
     pen.lineTo(left + x + 1, up(value));
   });
   pen.stroke();
-  for (const [number, limit, text] of isHost ? [] : limits) {
-    if (number !== series.number) continue;
-    fill('bad', [[left, round(up(limit)), width, 1]]);
+  for (const [, limit, text] of held) {
     write(text, left + width - 4, up(limit) + (up(limit) < y + 14 ? 8 : -7), 'bad', 'right');
   }
   outline('mark', 2, hotBoxes(marks, y, PANEL));

@@ -19,7 +19,6 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 from generators import (  # noqa: E402 - found beside this file
     kind_pictures,
-    kind_signs,
     kinds_page,
     man_page,
     message_listing,
@@ -31,7 +30,6 @@ from generators import (  # noqa: E402 - found beside this file
 )
 
 PAGES: dict[str, Callable[[], str]] = {
-    "docs/explanation/advice.md": pages.advice_page,
     "docs/images/rooms.svg": rooms_picture.draw_rooms,
     "docs/reference/cli.md": pages.cli_page,
     "docs/reference/kinds.md": kinds_page.kinds_page,
@@ -53,7 +51,7 @@ def main() -> int:
     parser.add_argument("--manual", type=Path)
     given = parser.parse_args()
     if given.pictures:
-        drawn = {f"docs/images/kinds/{kind}.svg": kind_pictures.draw_kind(kind) for kind in kind_signs.SIGNS}
+        drawn = {f"docs/images/kinds/{kind}.svg": kind_pictures.draw_kind(kind) for kind in kind_pictures.SERIES}
         return _write(drawn, given.check)
     if given.notebook:
         page = "docs/tutorial/python.ipynb"

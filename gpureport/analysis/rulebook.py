@@ -124,14 +124,15 @@ Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
 class Rule:
     """One way to lose GPU time, or a family with a shared computation, as `rules.toml` declares it.
 
-    The condition is in paragraphs and list items, the first in short. `recording` says what to record besides metrics.
-    With `whole_log` it sees samples outside jobs as well.
+    `conditions` say in short when each kind is found, `more` the rest, in paragraphs and list items. `recording` says
+    what to record besides metrics. With `whole_log` it sees samples outside jobs as well.
     """
 
     judge: Judge
     name: str
     descriptions: tuple[KindDescription, ...]
-    condition: tuple[str, ...]
+    conditions: Mapping[str, str]
+    more: tuple[str, ...]
     limits: Limits
     settings: tuple[str, ...]
     requires: tuple[tuple[str, ...], ...] = ()
@@ -150,36 +151,35 @@ class Rule:
         return self.judge(context, self.limits)
 
 
+def _read_limits(said: Mapping[str, Any]) -> dict[str, Threshold]:
+    """Return limits by name; those that rules share stand first."""
+    own = {key: _read_limit(*said[key]) for key in said if key != "shared"}
+    return {key: SHARED_LIMITS[key] for key in said.get("shared", ())} | own
+
+
+def _read_limit(value: float, unit: str, origin: str, source: str) -> Threshold:
+    return Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
+
+
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
-_SHARED, _METRICS = _SAID.pop("@limits"), _SAID.pop("@metrics")
-
-
-def _add_shared(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return limits with those that rules share, which stand first."""
-    return {key: _SHARED[key] for key in said.get("shared", ())} | {key: said[key] for key in said if key != "shared"}
-
-
-def read_limits(name: str) -> Limits:
-    """Return the limits of a rule as `rules.toml` has them."""
-    said = _add_shared(_SAID[name].get("settings", {})) | _add_shared(_SAID[name].get("limits", {}))
-    return Limits(
-        {
-            key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
-            for key, (value, unit, origin, source) in said.items()
-        }
-    )
+_METRICS = _SAID.pop("@metrics")
+SHARED_LIMITS = {key: _read_limit(*said) for key, said in _SAID.pop("@limits").items()}
+"""Limits that several rules share."""
 
 
 def rule(name: str) -> Callable[[Judge], Rule]:
     """Make a rule of a function that finds its kinds; `rules.toml` says the rest."""
     said = _SAID[name]
+    conditions = said["condition"] if isinstance(said["condition"], dict) else {name: said["condition"]}
+    settings = _read_limits(said.get("settings", {}))
     return partial(
         Rule,
         name=name,
-        descriptions=tuple(KINDS[kind] for kind in said.get("kinds", [name])),
-        condition=(said["condition"], *filter(None, re.split(r"\n\n|\n(?=- )", said.get("more", "")))),
-        limits=read_limits(name),
-        settings=tuple(_add_shared(said.get("settings", {}))),
+        descriptions=tuple(KINDS[kind] for kind in conditions),
+        conditions=conditions,
+        more=tuple(filter(None, re.split(r"\n\n|\n(?=- )", said.get("more", "")))),
+        limits=Limits(settings | _read_limits(said.get("limits", {}))),
+        settings=tuple(settings),
         requires=tuple(tuple(group) for group in said.get("requires", [])),
         after=tuple(said.get("after", [])),
         wants=tuple(each for name in said.get("wants", []) for each in _METRICS.get(name[1:], [name])),

@@ -6,11 +6,11 @@ from dataclasses import fields as list_fields
 from pathlib import Path
 from typing import Any
 
-from gpureport.importers.protocol.column_map import read_column_map
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracker, split_readable
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
+from gpureport.importers.tools.mapped import read_column_map
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work

@@ -20,7 +20,7 @@ from gpureport.report import build
 from gpureport.report.charts.palette import CLASSES, OTHER_CLASS, SEVERITY
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.comparison_reasons import describe_no_work, describe_reason
+from gpureport.report.wording.reasons import describe_no_work, describe_reason
 from gpureport.series_table import local_times
 
 if TYPE_CHECKING:

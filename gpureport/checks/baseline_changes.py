@@ -18,8 +18,8 @@ from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict, measure_run_interval
-from gpureport.report.wording.differences import setup_wording
-from gpureport.report.wording.differences.comparison_reasons import describe_reason, describe_unknown_change
+from gpureport.report.wording import differences
+from gpureport.report.wording.reasons import describe_reason, describe_unknown_change
 
 _NEAR = 0.1
 """Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
@@ -64,6 +64,10 @@ def compare_with_baseline(
     )
 
 
+_UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
+"""Why the size of a change is not known, though both sides have the figure."""
+
+
 def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     """Return the change of a figure: in points, as a share of before, or in its unit."""
     if limit.statistic:
@@ -74,7 +78,9 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     reason = delta.reason
     if reason and reason.kind is ReasonKind.SAME_RECORDING:
         return not_observed(reason.kind.value, "the baseline is the very recording that is checked")
-    if delta.verdict is Verdict.NOT_ENOUGH_DATA or delta.difference is None:
+    is_harmless = delta.difference is not None and check_wording.is_improvement(limit, delta.difference)
+    has_size = is_harmless and reason is not None and reason.kind in _UNSURE_SIZE
+    if delta.difference is None or (delta.verdict is Verdict.NOT_ENOUGH_DATA and not has_size):
         known = Why(reason.kind.value, describe_reason(reason)) if reason else NO_REASON
         unrecorded = Why("not_recorded", f"{limit.name} was not recorded on both sides")
         return ObservedValue(missing=_explain_missing_figure(limit, delta, found) or known or unrecorded)
@@ -132,6 +138,8 @@ def _repetition_margin(delta: Delta) -> float:
 
 
 def _describe_basis(delta: Delta) -> Why:
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
+        return Why("size_not_sure", f"its size is not sure: {describe_reason(delta.reason).removesuffix('.')}")
     if delta.reason and delta.reason.kind is ReasonKind.DRIFT:
         return Why("drift", describe_reason(delta.reason).removesuffix("."))
     if delta.basis == Basis.REPLICATES.value:
@@ -144,7 +152,7 @@ def _describe_setup(found: BaselineComparison) -> Why:
     changes = list_changes_of_job(compare_setups(found.base, found.step))
     if not changes:
         return NO_REASON
-    return Why("other_setup", f"changed since the baseline: {setup_wording.list_setup_changes(changes)}")
+    return Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changes)}")
 
 
 def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:

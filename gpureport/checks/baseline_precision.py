@@ -19,7 +19,7 @@ from gpureport.comparison.verdict import (
     find_smallest_ratio,
 )
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.comparison_reasons import describe_reason
+from gpureport.report.wording.reasons import describe_reason
 
 _BASELINE, _ANOTHER = "baseline", "another run"
 

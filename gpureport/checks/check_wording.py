@@ -11,8 +11,8 @@ from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.differences.comparison_reasons import SINGLE_RUN_SCATTER
-from gpureport.report.wording.differences.relative_changes import format_percent_change
+from gpureport.report.wording.differences import format_percent_change
+from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER
 
 FAILED, NOT_ASSESSED, PASSED = "FAILED", "NOT ASSESSED", "PASSED"
 """How a gate ended."""
@@ -128,8 +128,8 @@ def _format_size(limit: Limit, value: float) -> str:
 def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float], why: str) -> str:
     """Return that a change may or may not keep its limit; empty where that is known.
 
-    It is known where the whole interval keeps or breaks the limit, and where the change itself keeps it and the
-    interval reaches no further from it to the side of the limit than the limit is large.
+    It is known where the whole interval keeps or breaks the limit; where a run did better; and where the change itself
+    keeps the limit and the interval reaches no further from it to the side of the limit than the limit is large.
 
     Args:
         limit: the limit on the change.
@@ -137,7 +137,7 @@ def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float]
         ends: of the interval of the change.
         why: what leaves it open, and what would settle it.
     """
-    if len({limit.holds(end) for end in ends}) == 1:
+    if len({limit.holds(end) for end in ends}) == 1 or is_improvement(limit, value):
         return ""
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
@@ -146,6 +146,11 @@ def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float]
     verb = "fell" if limit.threshold.value < 0 else "rose"
     least = "at least" if demands_change(limit) == limit.relation.endswith("=") else "more than"
     return f"whether it {verb} by {least} {_threshold_size(limit)} is not known {why}"
+
+
+def is_improvement(limit: Limit, value: float) -> bool:
+    """Return whether a change goes away from a limit that only bounds how much worse a run may be."""
+    return not demands_change(limit) and (value < 0 if limit.is_upper else value > 0)
 
 
 def demands_change(limit: Limit) -> bool:

@@ -23,7 +23,7 @@ from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.work import build_training_curves
 from gpureport.recording import Recording
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.comparison_reasons import describe_no_work
+from gpureport.report.wording.reasons import describe_no_work
 
 NO_TARGET = Why("no_target", "no target is given: --target NAME=VALUE, or target under [training]")
 """Why the time to a target is not known."""

@@ -9,7 +9,7 @@ import click
 from gpureport import __version__
 from gpureport.cli.messages import current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
-from gpureport.cli.output import check_openable, measure_output, name_files, open_page, typed_command
+from gpureport.cli.output import check_openable, measure_page, name_files, open_page, typed_command
 from gpureport.cli.reading import given, readings, stored, words
 from gpureport.errors import SettingsError, StoreError
 
@@ -180,8 +180,7 @@ def write_fleet(report: "FleetReport", options: Options, brand: "Brand") -> None
     if options.form == "json":
         click.echo(fleet_json.render(report), nl=False)
     elif not options.outputs:
-        width, colour = measure_output()
-        click.echo(terminal_page.render(page, width=width, colour=colour, full=full), nl=False)
+        click.echo(terminal_page.render(page, measure_page(), full=full), nl=False)
     name_files(page.verdict.sentence, options)
     open_page(options)
 

@@ -194,7 +194,7 @@ class NightReports:
     def _compare_with_baseline(self, name: str, runs: AnalysedRuns) -> "Iterator[EarlierComparison]":
         """Yield the comparison of each step with the baseline, or why there is none; a run without one is a step."""
         from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
-        from gpureport.report.sections.comparison.earlier_comparison import compare_with_earlier  # noqa: PLC0415 - as above
+        from gpureport.report.sections.steps.pairs import compare_with_earlier  # noqa: PLC0415 - as above
 
         if self.against.reason:
             note = f"Not compared: {self.against.reason.rstrip('?.')}."
@@ -210,7 +210,7 @@ class NightReports:
     def _compare_with_last_week(self, night: "NightlyRecord", runs: AnalysedRuns) -> "Iterator[EarlierComparison]":
         """Yield the comparison of each job with its runs of last week, if any."""
         from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
-        from gpureport.report.sections.comparison.earlier_comparison import compare_with_earlier  # noqa: PLC0415 - as above
+        from gpureport.report.sections.steps.pairs import compare_with_earlier  # noqa: PLC0415 - as above
 
         day, week = date.fromisoformat(night.date), timedelta(days=_WEEK)
         nights = [each for each in self.whole.values() if day - week <= date.fromisoformat(each.date) < day]

@@ -27,7 +27,7 @@ _TAKES = {
     "compare": "form text_detail by steps step work host training target throughput / anonymise @SELECT @ANALYSE @READ",
     "check": "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store "
     "@ANALYSE @READ",
-    "nightly": "site! label night fail_on fail_on_change baseline summary step host training / anonymise all_reports "
+    "nightly": "site! label night fail_on fail_on_change fail_on_standing_change baseline summary step host training / anonymise all_reports "
     "policy junit store @ANALYSE @READ",
     "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / anonymise engine "
     "scheduler @READ",
@@ -158,6 +158,9 @@ class Options:
         "--summary FILE", "Write what became of each rule as Markdown, for a job summary.", read.output
     )
     fail_on_change: bool = flag("--fail-on-change", "Exit with 1 on the night in which a change for the worse shows.")
+    fail_on_standing_change: bool = flag(
+        "--fail-on-standing-change", "Exit with 1 as long as a change for the worse holds."
+    )
     gate_form: str = choice("--format", "Text for people, JSON, or one line for a chat.", "text", "json", "line")
     exports: "tuple[tuple[str, Place], ...]" = many(
         "--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpureport.places import Place
     from gpureport.report.formats.branding import Brand
     from gpureport.report.model.report_content import Report
+    from gpureport.report.wording.terminal_lines import Page
 
 _WIDEST = 120
 _OPENED = (".html", ".pdf")
@@ -74,15 +75,18 @@ def print_report(content: "Report", options: "Options") -> None:
     """Print one screen of the report, or all: as wide as the terminal, plain when piped."""
     from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
 
-    width, colour = measure_output()
-    full = options.text_detail == "full"
-    click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
+    click.echo(text.render(content, measure_page(), full=options.text_detail == "full"), nl=False)
 
 
-def measure_output() -> tuple[int, bool]:
-    """Return how wide standard output is, and whether it takes colour."""
-    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    return width, sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def measure_page() -> "Page":
+    """Return how wide standard output is, and which characters and colours it takes."""
+    from gpureport.report.wording.terminal_lines import Page  # noqa: PLC0415 - loads the report
+
+    return Page(
+        width=min(shutil.get_terminal_size((80, 24)).columns, _WIDEST),
+        ascii=not (sys.stdout.encoding or "utf").lower().startswith("utf"),
+        colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
+    )
 
 
 def check_outputs(options: "Options", sources: Sequence[str] = ()) -> None:

@@ -69,19 +69,11 @@ def format_columns_option(row: Sequence[str]) -> str:
 class Account:
     """The lines of one log: rows, headers, noise, driver messages, rejected lines, and those that continue a row.
 
-    A form counts each line once. Rows count as they are yielded; forms report the other lines here.
-
-    Attributes:
-        continued: lines that belong to a row counted for another line.
-        absent: cells without a value, by column as the log names it and reason.
-        tags: what the log says of the whole run, by the names of `label_tags`.
-        columns: headings, and the metric or attribute that each became.
-        averaged: whether its power readings are known to be averages over a second.
-        forms: what a person calls each of its forms, and the rows it gave.
-        snapshot: whether it shows GPUs at one moment, as a drawn table does.
-        mixed_note: note for rows of several GPUs that nothing tells apart; empty where unnamed rows are not
-            checked for that.
-        rejected: by reason how many lines, and the first.
+    A form counts each line once. Rows count as they are yielded; forms report the other lines here. `absent` counts
+    cells without a value by column and reason, `columns` has headings and what each became, `forms` the rows of each
+    form, `rejected` by reason how many lines and the first. Power readings may be known to be `averaged` over a second;
+    a `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart, empty
+    where unnamed rows are not checked for that.
     """
 
     rows: int = 0
@@ -157,12 +149,7 @@ class Account:
             self.noise += 1
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give the driver messages above the last of some rows the time of the row before each.
-
-        Args:
-            numbers: lines of rows that are kept, rising.
-            times: their times, in microseconds.
-        """
+        """Give driver messages above the last of some kept rows, by rising lines, the time of the row before."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:

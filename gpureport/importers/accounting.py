@@ -22,7 +22,7 @@ from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, split_locator
 from gpureport.importers.source_text import RawFile
 from gpureport.importers.sources import take_stream
-from gpureport.importers.tracker_series import build_device_table, build_tracked, is_dated
+from gpureport.importers.tracker_series import build_device_table, build_tracked
 from gpureport.label_tags import BY_COLUMN
 from gpureport.limits import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import Device
@@ -55,7 +55,6 @@ class Table(LocalStore):
     """A table whose rows are its runs; those without GPU figures hold no hardware series."""
 
     def __init__(self, where: str) -> None:
-        """Read the table, packed or not."""
         super().__init__(take_stream(where) or Path(where), where)
         file = RawFile(self.path)
         if not self.path.is_file() or file.size > MOST_RECORD_BYTES:
@@ -177,14 +176,14 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
         lacks = next((fault for fault, holds in faults.items() if holds), "")
         tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
         model, name = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", "")), f"{own.get('JobName') or 'job'}-{job}"
-        start, means = _read_time(own.get("Start", "")), {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
+        start, means = parse_time(own.get("Start", "")), {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
         tags, status = tags | {"job_state": state}, state or "state not recorded"
         yield _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
 
 
 def _read_emissions(cells: Cells) -> _Row:
     """Return a run of CodeCarbon, one row written at its end, with the mean power of its GPUs."""
-    run, project, ended = cells["run_id"], cells["project_name"] or "run", _read_time(cells["timestamp"])
+    run, project, ended = cells["run_id"], cells["project_name"] or "run", parse_time(cells["timestamp"])
     names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
     seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
     if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and energy > 0):
@@ -213,8 +212,3 @@ def _read_seconds(cells: Cells) -> float:
     found = re.fullmatch(r"(?:(\d{1,4})-)?(?:(\d\d):)?(\d\d):(\d\d)", cells.get("Elapsed", ""), re.ASCII)
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-
-
-def _read_time(text: str) -> tuple[int, bool] | None:
-    moment = parse_time(text)
-    return moment if moment is not None and is_dated(moment[0]) else None

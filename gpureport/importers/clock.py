@@ -30,11 +30,7 @@ _SEVERAL = 3
 
 
 def load_zone(name: str) -> ZoneInfo:
-    """Return the zone of that name.
-
-    Raises:
-        SettingsError: when there is none.
-    """
+    """Return the zone of that name, or raise a `SettingsError`."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, RecursionError) as error:
@@ -56,15 +52,9 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> tuple[IntArray, IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: BoolArray | None = None) -> IntArray:
-    """Return local stamps, in microseconds, as UTC.
+    """Return local stamps, in microseconds, as UTC; of an ambiguous one its first time, or where `second` says so.
 
-    Args:
-        stamps: local times.
-        zone: zone of the recording machine.
-        second: whether an ambiguous stamp is the second of its two times; the first where None.
-
-    Raises:
-        SettingsError: where several stamps lie in an hour that the zone skips.
+    Raise a `SettingsError` where several stamps lie in an hour that the zone skips.
     """
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
@@ -247,12 +237,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Return which rows have a damaged date: a day or more off their device's neighbouring rows.
-
-    Args:
-        stamps: stamps of the rows, in microseconds.
-        devices: device of each, negative for rows to leave out.
-    """
+    """Return which rows have a damaged date: a day or more off their device's neighbouring rows."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -276,14 +261,9 @@ Genuine logs have 1 to 6 ms between the rows of a tick, and 50 under load.
 
 @dataclass(slots=True)
 class Clock:
-    """The clock of one device, measured as it ticks.
+    """The clock of one device, measured as it ticks: time of its `first` and `last` row, and backward `steps`.
 
-    Attributes:
-        device: device id.
-        steps: backward steps, where the log has any.
-        first: time of the first row, in microseconds; None before there is any.
-        last: time of the last one.
-        duplicates: rows with the time of the row before; after `measure`.
+    `duplicates` counts rows with the time of the row before, after `measure`.
     """
 
     device: str

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -58,13 +57,10 @@ def absence(text: str) -> str | None:
 class Column:
     """What one column of a log fills, and how its cells are read.
 
-    Attributes:
-        target: metric, or a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`.
-        source: name in the log, or the known name that a hand-written `heading` was `translated` to.
-        read: reads a stripped cell; None if the column cannot hold it.
-        unit: unit of numbers without one, `stated` by the heading or not; empty for columns without units.
-        decimal: character before the decimals of a number.
-        known: values of texts already read, as texts of a log recur.
+    It fills `target`: a metric, a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`. `source` is its name in
+    the log, or the known name that a hand-written `heading` was `translated` to. `read` reads a stripped cell, None if
+    it cannot; `unit` is that of numbers without one, `stated` by the heading or not, empty for columns without units.
+    `known` holds values of texts already read, as texts of a log recur.
     """
 
     target: str
@@ -154,7 +150,6 @@ class Texts:
         return cls(np.array(codes, dtype=np.int32), list(places))
 
     def __getitem__(self, rows: npt.NDArray[Any] | slice) -> "Texts":
-        """Return some rows."""
         return Texts(self.codes[rows], self.texts)
 
     def __len__(self) -> int:
@@ -172,14 +167,11 @@ Cells = Any
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a log.
+    """Rows of a log by their `lines`, rising: a running number where a line holds several rows.
 
-    Attributes:
-        lines: line of each, rising; a running number where a line holds several rows.
-        times: time of each in microseconds, as written, or UTC where `zone` is stated; None without times.
-        data: columns by target: numbers in base units, NaN for none; `Texts` of ATTRIBUTES, extras, MASK and LOST.
-        zone: zone that the stamps state, so that they are UTC; else None.
-        reasons: why cells of a column hold no value, by the column's name in the log.
+    `times` are microseconds, as written, or UTC where the stamps state a `zone`; None without times. `data` has columns
+    by target: numbers in base units, NaN for none; `Texts` of ATTRIBUTES, extras, MASK and LOST. `reasons` has why
+    cells of a column hold no value, by the column's name in the log.
     """
 
     lines: IntArray
@@ -201,22 +193,11 @@ class Rows:
             {name: texts[rows] for name, texts in self.reasons.items()},
         )
 
-    def count_absent(self) -> Counter[tuple[str, str]]:
-        """Return how many cells hold no value, by column and reason."""
-        found: Counter[tuple[str, str]] = Counter()
-        for column, texts in self.reasons.items():
-            for code, cells in enumerate(np.bincount(texts.codes + 1).tolist()[1:]):
-                found[column, texts.texts[code]] += cells
-        return +found
-
 
 def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows by their cells, and the rows of each fault; the caller selects the others.
+    """Return rows by their lines and the cells of each column, and the rows of each fault, still among them.
 
-    Args:
-        columns: what the cells hold.
-        cells: the texts of each column: an Arrow dictionary array, or a list.
-        lines: line of each row.
+    Cells are the texts of a column: an Arrow dictionary array, or a list.
     """
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
     # what is wrong with a time is said where nothing else is
@@ -312,13 +293,11 @@ _TOGETHER = 20_000
 
 
 def rows_from_records(records: Iterable[Mapping[str, Any]], zone: str | None = None) -> Iterator[Rows]:
-    """Yield records as rows, in order, those with a time apart from those without.
+    """Yield what a form reads line by line as rows, in order, those with a time apart from those without.
 
-    Args:
-        records: what a form reads line by line: `{"line": 1, "timestamp": microseconds or None, "index": "0",
-            "gpu_power_watts": 250.0}`: its line, its time, the names of ATTRIBUTES as text, metrics in base units;
-            None, or no entry, for no value. `"host": True` is a row of the machine.
-        zone: zone that the times state, None where they are local ones.
+    A record is `{"line": 1, "timestamp": microseconds or None, "index": "0", "gpu_power_watts": 250.0}`: names of
+    ATTRIBUTES as text, metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
+    Times are local ones unless they state a `zone`.
     """
     remaining = iter(records)
     while part := list(islice(remaining, _TOGETHER)):
@@ -341,7 +320,11 @@ def _rows(records: Sequence[Mapping[str, Any]], zone: str | None, *, stamped: bo
 def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     """Return a column as Arrow arrays; the clock event mask gives one per reason, and its unnamed bits."""
     if not isinstance(values, Texts):
-        return {name: _to_arrow(name, values)}
+        kind = METRIC_TYPES[name]
+        if pa.types.is_integer(kind):
+            # a sum of counters may be larger than a counter can be: no reading
+            values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
+        return {name: nan_to_null(values, kind)}
     if name != MASK:
         return {
             name: categories(
@@ -353,14 +336,6 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     unknown = bits & ~np.uint64(sum(CLOCK_EVENT_BITS.values()))
     arrays = {each: to_arrow(flags, METRIC_TYPES[each], valid) for each, flags in found.items()}
     return arrays | {"clock_event_unknown_bits": to_arrow(unknown, pa.uint64(), valid)}
-
-
-def _to_arrow(name: str, values: FloatArray) -> "pa.Array[Any]":
-    kind = METRIC_TYPES[name]
-    if pa.types.is_integer(kind):
-        # a sum of counters may be larger than a counter can be: no reading
-        values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
-    return nan_to_null(values, kind)
 
 
 _CODED = pa.dictionary(pa.int32(), pa.string())

@@ -53,7 +53,10 @@ _FEW = 2
 
 
 class Extraction:
-    """One log of GPUs, or of the machine, being read by a form."""
+    """One log of GPUs, or of the machine, being read by a form, which is called `name` where there are several.
+
+    `explain` says why no row is left, and what to do; a line longer than `longest` bytes is shortened.
+    """
 
     def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
@@ -65,16 +68,6 @@ class Extraction:
         explain: Callable[[Account], CodedProblem | None] | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
-        """Prepare to read, without reading yet.
-
-        Args:
-            file: the log.
-            options: how to select and place rows.
-            form: reads its lines.
-            name: what a person calls the form; stated in the account where there are several.
-            explain: says why no row is left, and what to do; None for the general message.
-            longest: most bytes of a line; a longer one is shortened.
-        """
         self._file, self._options, self._form, self._explain = file, options, form, explain
         self._longest = longest
         self._account = Account(forms={name: 0} if name else {})
@@ -93,11 +86,7 @@ class Extraction:
         self._untimed = 0
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each.
-
-        Raises:
-            SourceError: when no row can be used.
-        """
+        """Yield tables of one device each; raise a `SourceError` when no row can be used."""
         try:
             for rows, stamps, devices in self._parts():
                 times = self._place(rows, stamps, devices)
@@ -160,7 +149,12 @@ class Extraction:
         codes[codes >= 0] += 1
         codes[host] = 0
         if times is None:
-            stamps = self._count_times(codes)
+            # the n-th row of a device is n intervals after the first
+            for device in present(codes):
+                own = np.flatnonzero(codes == device)
+                counted = (self._counted[device] + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
+                stamps[own] = np.rint(counted)
+                self._counted[device] += len(own)
         if self._gpus.named and rows.times is not None:
             stamps = share_seconds(stamps, codes)
         wrong = find_wrong_dates(stamps, codes)
@@ -170,15 +164,6 @@ class Extraction:
             # counted times are no local ones, and UTC is not local either
             self._zone = None
         return rows, stamps, codes
-
-    def _count_times(self, devices: IntArray) -> IntArray:
-        """Return times of rows without stamps: the n-th of a device is n intervals after the first."""
-        times = np.zeros(len(devices))
-        for device in present(devices):
-            own = np.flatnonzero(devices == device)
-            times[own] = (self._counted[device] + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
-            self._counted[device] += len(own)
-        return np.rint(times).astype(np.int64)
 
     @property
     def _ids(self) -> list[str]:
@@ -212,16 +197,16 @@ class Extraction:
     def _survey(self) -> "Order":
         """Return the place in time of every row, after a second pass over the log.
 
-        So memory holds 18 bytes per row, not the rows.
+        So memory holds 22 bytes per row, not the rows.
         """
-        from gpureport.importers.row_order import hash_rows, put_in_order  # noqa: PLC0415 - most logs are in order
+        from gpureport.importers.row_order import hash_values, put_in_order  # noqa: PLC0415 - most logs are in order
 
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
-        kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint32)
+        kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found = [bytearray() for _ in kinds]
         for rows, stamps, devices in again._parts():
             kept = devices >= 0
-            parts: tuple[npt.NDArray[Any], ...] = (rows.lines, stamps, devices, hash_rows(rows))
+            parts: list[npt.NDArray[Any]] = [rows.lines, stamps, devices, hash_values(rows.data, len(rows))]
             for column, part, kind in zip(found, parts, kinds, strict=True):
                 column.extend(part[kept].astype(kind).tobytes())
         lines, stamps, devices, hashes = (np.frombuffer(*each) for each in zip(found, kinds, strict=True))
@@ -239,7 +224,9 @@ class Extraction:
     def _happened(self, rows: Rows, times: IntArray, devices: IntArray) -> None:
         """Keep what the log says happened up to the last of some rows."""
         kept = devices >= 0
-        self._account.absent += rows.select(kept).count_absent() if rows.reasons else {}
+        for column, why in rows.reasons.items():
+            for code, cells in enumerate(np.bincount(why.codes[kept] + 1).tolist()[1:]):
+                self._account.absent += Counter({(column, why.texts[code]): cells})
         self._account.date_messages(rows.lines[kept], times[kept])
         lost = rows.data.pop(LOST, None)
         figures = [values for name, values in rows.data.items() if name in _ANSWERS and not isinstance(values, Texts)]
@@ -256,7 +243,6 @@ class Extraction:
                     self._account.keep_event(f"[{text}]", int(rows.lines[row]), int(times[row]), self._ids[device])
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
-        """Yield one table a device."""
         places = present(devices)
         # a stable sort of small integers counts them instead of comparing
         order = np.argsort(devices.astype(np.int16), kind="stable")
@@ -278,7 +264,6 @@ class Extraction:
             yield own.add_column(0, "device", category(self._ids[place], end - start))
 
     def _nothing(self) -> CodedProblem:
-        """Return why no row is left, and what to do."""
         rejected = self._account.rejected
         if reject_reasons.NO_TIME in rejected:
             return f"its rows ({', '.join(self._account.forms)}) have no time", INTERVAL, "no_timestamps"
@@ -321,7 +306,6 @@ class Extraction:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Yield what a reader must know of times and devices."""
         yield from self._gpus.notes()
         if self._is_mixed():
             yield _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note

@@ -77,14 +77,10 @@ class Gpu:
 
 @dataclass(slots=True)
 class Gpus:
-    """The GPUs of a log.
+    """The GPUs of a log, of which those with the indices `keep` are kept; all for None.
 
-    Where the cell of the surest column is empty, the next one names a row's GPU. A row that no column names is
-    of the log's only GPU, else of none.
-
-    Attributes:
-        keep: indices to keep, all when None.
-        named: whether a column other than the model named any GPU.
+    Where the cell of the surest column is empty, the next one names a row's GPU. A row that no column names is of the
+    log's only GPU, else of none. `named`: a column other than the model named any.
     """
 
     keep: tuple[int, ...] | None = None
@@ -199,7 +195,6 @@ class Gpus:
 
 
 def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
-    """Return the first text that some rows hold in a column."""
     texts = rows.data.get(name)
     if not isinstance(texts, Texts):
         return None
@@ -272,7 +267,6 @@ def find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Coun
 
 
 def _agree(one: Identity, other: Identity) -> bool:
-    """Return whether two identities agree wherever both have a value."""
     return all(mine == its for mine, its in zip(one, other, strict=False) if mine is not None and its is not None)
 
 

@@ -97,12 +97,6 @@ def heading_words(heading: str) -> tuple[str, ...]:
     return tuple(word for part in parts for word in _SPELLINGS.get(part, part).split())
 
 
-def stated_unit_word(words: frozenset[str], base: str) -> str:
-    """Return the word that states a unit of this base, empty without one; bytes include bytes per second."""
-    wanted = base.removesuffix("/s")
-    return next((word for word in UNIT_WORDS if word in words and UNITS[UNIT_WORDS[word]].base == wanted), "")
-
-
 INDEX, MODEL, CORE = "index", "model", "core"
 """What a column may hold besides metrics: the number of a GPU, its model, and the load of one of several cores."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
@@ -185,20 +179,14 @@ _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
 
 class ColumnName(NamedTuple):
-    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, its unit, and that unit's word."""
+    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, and its unit."""
 
     target: str
     unit: str = ""
-    unit_word: str = ""
 
 
 def recognise_column(heading: str, columns: tuple[_Row, ...]) -> ColumnName | None:
-    """Return what a heading says of its column; None unless the table knows all its words.
-
-    Args:
-        heading: a heading as written.
-        columns: GPU_COLUMNS, INDEX_COLUMNS or HOST_COLUMNS.
-    """
+    """Return what a heading says of its column, by one of the tables above; None unless that knows all its words."""
     words = heading_words(heading)
     readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
     return next((found for each in readings for found in _matches(frozenset(each), columns)), None)
@@ -208,14 +196,14 @@ def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[Colum
     numbered = frozenset("#" if word.isdigit() else word for word in words)
     for row in columns:
         have = numbered if "#" in row.words else words
-        # a load of cores is stated as a share
+        # a load of cores is stated as a share; bytes are those per second, too
         base = "1" if row.target in CORE_LOADS else BY_NAME[row.target].unit if row.target in BY_NAME else ""
-        unit_word = stated_unit_word(words, base)
-        left = have - row.words - row.optional - {unit_word}
+        base = base.removesuffix("/s")
+        stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
         # numbers of these mean nothing without a unit
         needs_unit = row.target in _SIZED or row.target.endswith("per_second") or row.words == {"gpu", "memory"}
-        if row.words <= have and not left and (unit_word or not needs_unit):
-            yield ColumnName(row.target, UNIT_WORDS.get(unit_word, ""), unit_word)
+        if row.words <= have and not have - row.words - row.optional - {stated} and (stated or not needs_unit):
+            yield ColumnName(row.target, UNIT_WORDS.get(stated, ""))
 
 
 def is_time_heading(heading: str) -> bool:
@@ -232,17 +220,11 @@ _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
 def parse_number(cell: object) -> float | None:
     """Return the finite number in a cell of text or JSON, else None."""
-    if isinstance(cell, str):
-        # float() keeps ASCII separators that strip() removes
-        cell = cell.strip()
-        return parse_finite(cell) if _NUMBER.fullmatch(cell) else None
-    return parse_finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
-
-
-def parse_finite(cell: float | str) -> float | None:
-    """Return a number as a finite float, None if it is too large."""
+    # float() keeps ASCII separators that strip() removes
+    cell = cell.strip() if isinstance(cell, str) else cell
+    is_text = isinstance(cell, str) and _NUMBER.fullmatch(cell)
     try:
-        value = float(cell)
+        value = float(cell) if is_text or type(cell) in {int, float} else math.nan  # type: ignore[arg-type]
     except OverflowError:
         return None
     return value if math.isfinite(value) else None

@@ -1,59 +1,288 @@
-"""Logs of the GPUs' machine: output of tools (`host_forms`), or a CSV of one's own recorder."""
+"""What columns of host logs mean, how all that a log says of a time becomes one row, and the CSV of a recorder."""
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 from itertools import groupby, islice
-from operator import itemgetter
-from typing import NamedTuple
+from math import nan
+from operator import add, itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.errors import CodedProblem
+from gpureport.columns import FloatArray
 from gpureport.importers import headings, tools
 from gpureport.importers.account import Account, list_first
-from gpureport.importers.clock import read_times
-from gpureport.importers.columns import HOST_ROW, Rows, without_faults
-from gpureport.importers.host_forms import FORMS
-from gpureport.importers.protocol.reject_reasons import MALFORMED
+from gpureport.importers.clock import DAY
+from gpureport.importers.columns import HOST_ROW, TIME, Column, Rows, Texts, Values, decode, without_faults
+from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
+from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS
 
-_HINT = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
+LOAD, WAITING, BUSIEST = "cpu_utilization_ratio", "cpu_iowait_ratio", "cpu_busiest_core_ratio"
+CORE_COUNT, _USED, _TOTAL = "cpu_logical_cores", "host_memory_used_bytes", "host_memory_total_bytes"
+_SHARE, _HELD, _RUNNING = "host_memory_used_ratio", "process_memory_used_bytes", "process_cpu_cores"
+_READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
+_SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
+"""Sums over the disks of a list; what a table of all disks says is better."""
+_LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
+"""What is known only with the last line of a list, by what stands for the number of its lines."""
+_MERGE: Mapping[str, Callable[[float, float], float]] = {
+    **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
+    **dict.fromkeys((*_LISTS, *_SUMS), add),
+}
+"""How values of one time become one; of other names the last one counts."""
+_KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
+"""Bytes of a block of vmstat, of one in `sar -b`, and beyond those of any machine."""
+FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
+_STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
+"""Disks that are made of others, or of memory."""
+_ROUNDING, _EXACT = 0.03, 6e-5
+"""Shares in whole per cent exceed the whole by so much at most; one of two decimals is off by half of the last."""
+_DIVIDED = 1.5
+"""Parts of a process beyond this multiple of the whole say that it was divided by two cores or more (pragmatic)."""
+_FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
+"""A clock that falls by more was set back, as when summer time ends; a time of day that does has passed midnight."""
+
+Around = tuple[int, int] | None
+"""First and last local time of the log that one lies beside, which dates a log without dates."""
+Moment = tuple[int, bool] | None
+"""A time in microseconds, and whether it is UTC."""
+Cells = Mapping[str, Any]
+"""A row by the names of its columns: texts, or the numbers of JSON."""
+Said = tuple[int, str, Moment, Sequence[Cells] | None, str | tuple[str, ...]]
+"""Line, its text, its time, its rows, None where it has more or fewer cells than names, and their table.
+
+Where the text is empty, a list ends; rows of no table are whole lists.
+"""
+
+
+def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
+    """Return a cell's figure, sizes in bytes; a `ValueError` says why to reject the line."""
+    value = row[name]
+    if isinstance(value, str):
+        match = FIGURE.fullmatch(value)
+        suffix = match[2].lower() if match else "?"
+        value = float(match[1].replace(",", ".")) if match and suffix in ("kmgt" if unit == _KIB else "%") else None
+        unit = _KIB ** (1 + "kmgt".find(suffix)) if unit == _KIB else unit
+    if type(value) not in {int, float} or not 0 <= value * unit < _LARGEST:
+        raise ValueError(f"{MALFORMED} {name}")
+    return float(value * unit)
+
+
+def _cpu(row: Cells) -> dict[str, float]:
+    """Return the load of a core, or of all; waiting for a disk is not busy, stolen time is."""
+    waiting, core = parse_figure(row, "%iowait") / 100, str(row["CPU"])
+    busy = 1 - parse_figure(row, "%idle") / 100 - waiting
+    if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
+        raise ValueError(f"{MALFORMED} %idle")
+    busy = max(busy, 0.0)
+    return {BUSIEST: busy, "cores": 1} if core.isdigit() else {LOAD: busy, WAITING: waiting}
+
+
+def _memory(row: Cells) -> dict[str, float]:
+    """Return what is in use; older sysstat adds the page cache: there, used and free make the total."""
+    free, used, *cached = (parse_figure(row, f"kb{name}", _KIB) for name in ("memfree", "memused", "buffers", "cached"))
+    share, cache, total = parse_figure(row, "%memused") / 100, sum(cached), used + free
+    if total > 0 and abs(used / total - share) <= _EXACT and cache > total / 100:
+        used = max(used - cache, 0.0)
+    elif "kbslab" in row:
+        total += cache + parse_figure(row, "kbslab", _KIB)
+    else:
+        return {_USED: used, _SHARE: share}
+    return {_USED: used, _TOTAL: total, _SHARE: used / total if total else 0.0}
+
+
+def _disk(row: Cells) -> dict[str, float]:
+    """Return what a disk moved; what is made of other disks is not counted again."""
+    moved = dict(zip(_SUMS, (parse_figure(row, name, _KIB) for name in ("rkB/s", "wkB/s")), strict=True))
+    return {"disks": 1, **({} if _STACKED.match(str(row["DEV"])) else moved)}
+
+
+def _process(row: Cells) -> dict[str, float]:
+    """Return a process's cores and memory; `pidstat -I` divides the whole by all cores, but no part of it."""
+    if row.get("TGID") == "-":
+        return {}
+    found = {"processes": 1.0} | ({_HELD: parse_figure(row, "RSS", _KIB)} if "RSS" in row else {})
+    if "%CPU" in row:
+        whole = parse_figure(row, "%CPU") / 100
+        parts = sum(parse_figure(row, name) / 100 for name in ("%usr", "%system", "%guest") if name in row)
+        found[_RUNNING] = parts if parts > _DIVIDED * whole and parts > whole + _EXACT * 100 else whole
+    return found
+
+
+_TABLES: dict[str, Callable[[Cells], dict[str, float]]] = {
+    "CPU %idle %iowait": _cpu,
+    "kbmemfree kbmemused %memused kbbuffers kbcached": _memory,
+    "DEV rkB/s wkB/s": _disk,
+    "Command %CPU": _process,
+    "Command RSS": _process,
+    "total used": lambda row: {_TOTAL: row["total"], _USED: row["used"], _SHARE: row["used"] / row["total"]},
+}
+"""Columns that a table must have, and what reads a row of it."""
+_FIGURES = {
+    **{"bread/s": (_READ, _SECTOR), "bwrtn/s": (_WRITTEN, _SECTOR), "bi": (_READ, _KIB), "bo": (_WRITTEN, _KIB)},
+    **{"ldavg-1": ("host_load_average", 1), "machine_cores": (CORE_COUNT, 1), "watts": ("cpu_power_watts", 1)},
+}
+"""Metric and unit of columns that stand for themselves."""
+
+
+@lru_cache(1024)
+def find_readers(names: tuple[str, ...]) -> tuple[list[Callable[[Cells], dict[str, float]]], list[str]]:
+    """Return what reads a row with these columns, and those that stand for themselves; nothing without a metric."""
+    tables = {read: None for needed, read in _TABLES.items() if {*names}.issuperset(needed.split())}
+    return list(tables), [name for name in _FIGURES if name in names]
+
+
+def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
+    """Make a form of what yields what each line says."""
+    return lambda lines, first, account, around: _collect(read(lines, first, account, around), account)
+
+
+def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
+    """Yield one row per time: each table of a log goes through all times once, in order.
+
+    Where a table's clock falls, as when summer time ends, its times begin another pass.
+    """
+    places: dict[tuple[int, int], int] = {}
+    passes: dict[Hashable, tuple[int, int]] = {}
+    columns: dict[str, array[float]] = {}
+    numbers, utc, last, taken = array("q"), None, -1, 0
+    for number, text, time, rows, table in said:
+        height = text.count("\n") + 1 if text else 0
+        try:
+            found = list[tuple[str, float]]()
+            for row in rows or ():
+                readers, figures = find_readers(tuple(row))
+                found += [(_FIGURES[name][0], parse_figure(row, name, _FIGURES[name][1])) for name in figures]
+                found += [pair for read in readers for pair in read(row).items()]
+        except ValueError as error:
+            account.reject(str(error), number, text, rows=height)
+            continue
+        if not text or (rows and not found):
+            # a list is whole, or a table holds no metric
+            last, taken = -1, taken + height
+            continue
+        if rows is None or time is None or time[1] != (time[1] if utc is None else utc):
+            account.reject(WRONG_CELLS if rows is None else NO_TIME, number, text, rows=height)
+            continue
+        utc, taken = time[1], taken + height
+        before, falls = passes.get(table, (time[0], 0))
+        passes[table] = key = time[0], falls + (time[0] < before - _FALL)
+        if key not in places:
+            numbers.append(number)
+        place = places.setdefault(key, len(places))
+        last = place if table else -1
+        for name, value in found:
+            column = columns.setdefault(name, array("d"))
+            column.extend([nan] * (place + 1 - len(column)))
+            merge = _MERGE.get(name) if column[place] == column[place] else None
+            column[place] = merge(column[place], value) if merge else value
+    count = len(places)
+    account.continued += taken - count
+    data = {name: np.append(column, [nan] * (count - len(column))) for name, column in columns.items()}
+    _finish_lists(data, last, account)
+    times, falls_of = np.array([*places], dtype=np.int64).reshape(-1, 2).T
+    # a table may hold times that those before it lack
+    order = np.lexsort((times, falls_of))
+    filled: dict[str, Values] = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
+    # lines that rise, each once
+    rising = np.maximum.accumulate(np.sort(numbers) - np.arange(count)) + np.arange(count)
+    yield Rows(rising, times[order], {HOST_ROW: np.ones(count), **filled}, "UTC" if utc else None)
+
+
+def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
+    """Drop what lists with missing lines say; add up the others where no table has the sum of all disks."""
+    for kind, names in _LISTS.items():
+        if kind not in data:
+            continue
+        lengths = data.pop(kind)
+        known = ~np.isnan(lengths)
+        # the busiest core may not be among those that -P names
+        wrong = known & np.isnan(data.get(LOAD, lengths * nan)) & (kind == "cores")
+        if last >= 0 and known[last]:
+            known[last] = False
+            # a log may end in a list
+            wrong[last] |= {*lengths[known]} != {lengths[last]}
+        account.absent.update({(kind, "the list may lack some"): int(wrong.sum())} if wrong.any() else {})
+        if kind == "cores":
+            data[CORE_COUNT] = np.where(wrong | np.isnan(lengths), data.get(CORE_COUNT, lengths * nan), lengths)
+        for name in data.keys() & {*names}:
+            data[name][wrong] = nan
+    for listed, name in _SUMS.items():
+        if (spare := data.pop(listed, None)) is not None:
+            data[name] = np.where(np.isnan(data.get(name, spare)), spare, data.get(name, spare))
+
+
+class DayClock:
+    """Turns times of day into moments: the date may be elsewhere or missing, and midnight may pass.
+
+    Each table has its own time: `sar` prints one for the whole day, then the next.
+    """
+
+    def __init__(self, account: Account, around: Around) -> None:
+        self._account, self._around = account, around
+        self._day: int | None = None
+        self._last: dict[Hashable, int] = {}
+
+    def date(self, text: str) -> None:
+        """Take the date a log states: of several readings the one near the log beside, else the first."""
+        found: list[int] = []
+        for form in ("%Y-%m-%d", *(("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()), "%d-%m-%Y", "%d-%m-%y"):
+            with suppress(ValueError):
+                day = datetime.strptime(re.sub("[./]", "-", text), form).replace(tzinfo=UTC)
+                found.append(int(day.timestamp()) * 1_000_000)
+        found = list(dict.fromkeys(found))
+        near = [day for day in found if self._around and self._around[0] - DAY <= day <= self._around[1]]
+        if found:
+            self._day, self._last = near[0] if len(near) == 1 else found[0], {}
+        if len(found) > 1 and len(near) != 1:
+            self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
+
+    def at(self, since_midnight: int | None, table: Hashable = None) -> Moment:
+        """Return the moment of a time of day in a table, None without a date."""
+        if since_midnight is None:
+            return None
+        if self._day is None and self._around is not None:
+            self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
+            placed = f"its times were placed on {_name_day(self._day)}, where they are nearest to the start of the log."
+            self._account.note(f"It writes no date: {placed}")
+        if self._day is None:
+            return None
+        last = self._last.get(table, self._day)
+        now = last // DAY * DAY + since_midnight
+        self._last[table] = now = now + DAY if now < last - _BACK else now
+        return now, False
+
+
+def _name_day(day: int) -> str:
+    return datetime.fromtimestamp(day / 1e6, UTC).strftime("%Y-%m-%d")
+
 
 # a CSV of a recorder: headings as people name them, a column a core
 
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
-_BUSIEST = "cpu_busiest_core_ratio"
-_LOADS = {"cpu_utilization_ratio", "cpu_iowait_ratio", "host_load_average", _BUSIEST, *headings.CORE_LOADS}
-_MOST, _LARGEST = 1.01, 2.0**62
-"""A share that is rounded may exceed 1 by so much; bytes beyond any machine's."""
-_LONGEST, _TOGETHER, _LISTED = 64, 10_000, 10
+_LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
+_MOST, _BARE = 1.01, "?"
+"""A share that is rounded may exceed 1 by so much; unit of a share that states none: 93 is 93 %, 0.93 may be too."""
+_LONGEST, _MANY, _LISTED = 64, 10_000, 10
 """Characters of a heading, rows that are read at once, and columns that a note names."""
 
 
-class _Column(NamedTuple):
-    """A kept column; `bare` is a share without a stated unit: 93 is 93 %, 0.93 may be too."""
-
-    name: str
-    target: str
-    scale: float
-    most: float
-    bare: bool
-
-
 class _Table(NamedTuple):
-    """What a header declares: places of the time and of kept columns; names of the time and of the rest."""
+    """What a header declares: places of the time, its column, the kept ones by place, and the names of the others."""
 
     stamps: list[int]
-    kept: dict[int, _Column]
-    time: str
+    time: Column
+    kept: dict[int, Column]
     others: list[str]
 
 
-def _find_table(header: Sequence[str]) -> _Table | None:
+def find_table(header: Sequence[str]) -> _Table | None:
     """Return the columns a header declares, None where it names no time or no processor load.
 
     The first column of each metric counts, and every core without a column of the busiest. Beside GPU columns,
@@ -64,101 +293,74 @@ def _find_table(header: Sequence[str]) -> _Table | None:
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
     gpus = set(filter(_GPU.search, distinct))
     times = {name.lower(): names.index(name) for name in reversed(distinct) if headings.is_time_heading(name)}
-    found: dict[tuple[str, str], _Column] = {}
+    found: dict[str, Column] = {}
     for name in distinct:
         said = None if name in gpus else headings.recognise_column(name, headings.HOST_COLUMNS)
         if said and not (gpus and said.target.startswith("host_memory") and not _OWN_MEMORY.search(name)):
             share, core = said.target.endswith("_ratio"), said.target == headings.CORE
             bare = (share or said.target in headings.CORE_LOADS) and "cores" not in headings.heading_words(name)
             scale = UNITS[said.unit].to_base(1) if said.unit else 0.01 if bare else 1.0
-            most = _MOST if share or core else _LARGEST
-            column = _Column(name, said.target, scale, most, bare and not said.unit)
-            found.setdefault((said.target, name * core), column)
-    if not times or not _LOADS & {target for target, _ in found}:
+            read = partial(_read_cell, scale=scale, most=_MOST if share or core else _LARGEST)
+            target = f"{headings.CORE} {name}" if core else said.target
+            stated = said.unit if said.unit or not bare else _BARE
+            found.setdefault(target, Column(target=target, source=name, read=read, stated=stated))
+    cores = [target for target in found if target.startswith(headings.CORE)]
+    if not times or not (cores or _LOADS & found.keys()):
         return None
-    if (_BUSIEST, "") in found:
-        found = {key: column for key, column in found.items() if key[0] != headings.CORE}
+    kept = {
+        names.index(each.source): each for each in found.values() if not (BUSIEST in found and each.target in cores)
+    }
     stamps = [times["date"], times["time"]] if {"date", "time"} <= times.keys() else [min(times.values())]
-    kept = {names.index(column.name): column for column in found.values()}
-    others = [name for place, name in enumerate(names) if name and place not in {*stamps, *kept}]
-    return _Table(stamps, kept, names[stamps[-1]], others)
+    time, others = names[stamps[-1]], [name for at, name in enumerate(names) if name and at not in {*stamps, *kept}]
+    return _Table(stamps, Column(target=TIME, source=time, heading=time), kept, others)
 
 
-@lru_cache(4096)
-def _read(text: str, scale: float, most: float) -> float | None:
+def _read_cell(text: str, scale: float, most: float) -> float | None:
     """Return a cell's value, NaN for what no machine has, None for no number."""
     try:
         value = float(text.replace(",", ".").rstrip("% ")) * scale
     except ValueError:
-        return math.nan if headings.absence_word(text) or text == "NA" else None
-    return value if 0 <= value <= most else math.nan
-
-
-def _begins_table(text: str) -> bool:
-    lines = tools.first_lines(text, 1)
-    return any(";interval;timestamp;" not in line and _find_table(tools.split_cells(line, "")) for line in lines)
+        return nan if headings.absence_word(text) or text == "NA" else None
+    return value if 0 <= value <= most else nan
 
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
     """Yield the rows of such a CSV; headers may recur, also with other columns."""
     del around
-    found = tools.table_rows(lines, first, account, _find_table, "")
+    found = tools.table_rows(lines, first, account, find_table, "")
     for table, same in groupby(found, itemgetter(1)):
         if table.others:
             account.note(f"Columns that are not kept: {list_first(table.others, _LISTED)}.")
-        while part := list(islice(same, _TOGETHER)):
-            numbers, _, cells = zip(*part, strict=True)
-            kept, faulty = without_faults(*_decode(table, np.array(numbers), list(zip(*cells, strict=True)), account))
+        while part := list(islice(same, _MANY)):
+            numbers, _, rows = zip(*part, strict=True)
+            cells = list(zip(*rows, strict=True))
+            stamps = list(map(" ".join, zip(*(cells[place] for place in table.stamps), strict=True)))
+            texts = [stamps, *(cells[place] for place in table.kept)]
+            kept, faulty = without_faults(*decode([table.time, *table.kept.values()], texts, np.array(numbers)))
             for place, reason in faulty:
-                account.reject(reason, numbers[place], ",".join(cells[place]))
-            yield kept
+                account.reject(reason, numbers[place], ",".join(rows[place]))
+            yield _finish_rows(table, kept, account)
 
 
-def _decode(
-    table: _Table, numbers: IntArray, cells: Sequence[Sequence[str]], account: Account
-) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows and their faults; of several cores the busiest counts."""
-    times, good, zone = read_times(list(map(" ".join, zip(*(cells[place] for place in table.stamps), strict=True))))
-    utc = zone or "utc" in headings.heading_words(table.time)
-    rows = Rows(numbers, times, {HOST_ROW: np.ones(len(numbers))}, "UTC" if utc else None)
-    faults, found = {f"{MALFORMED} {table.time}": ~good}, dict[_Column, FloatArray]()
-    for place, column in table.kept.items():
-        read = [_read(text, column.scale, column.most) for text in cells[place]]
-        faults[f"{MALFORMED} {column.name}"] = np.array([value is None for value in read])
-        found[column] = np.array(read, dtype=np.float64)
-        for text, value in zip(cells[place], read, strict=True):
-            if value is not None and math.isnan(value):
-                account.absent[column.name, headings.describe_absence(text)] += 1
-    bare = [column for column in found if column.bare]
+def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
+    """Return rows of a CSV; of several cores the busiest counts."""
+    found: dict[Column, FloatArray] = {}
+    for column in table.kept.values():
+        values, why = rows.data.pop(column.target), rows.reasons.get(column.source)
+        found[column] = values if not isinstance(values, Texts) else np.array([*values.texts, nan])[values.codes]
+        impossible = int((np.isnan(found[column]) & (why is None or why.codes < 0)).sum())
+        account.absent.update({(column.source, "no value it can have"): impossible} if impossible else {})
+    bare = [column for column in found if column.stated == _BARE]
     shares = np.concatenate([[0.0], *(100 * found[column] for column in bare)])
-    is_stated = any(column.scale == UNITS["%"].to_base(1) and not column.bare for column in found)
-    if not is_stated and np.nanmax(shares) <= 1 and (shares % 1 > 0).any():
-        names = ", ".join(sorted(column.name for column in bare))
+    if not any(each.stated == "%" for each in found) and np.nanmax(shares) <= 1 and (shares % 1 > 0).any():
+        names = ", ".join(sorted(column.source for column in bare))
         account.note(f"Nothing tells whether {names} is a share or per cent, so it is not kept: say cpu_percent.")
-        found = {column: values for column, values in found.items() if not column.bare}
-    for column, values in found.items():
-        target = _BUSIEST if column.target == headings.CORE else column.target
-        rows.data[target] = np.fmax(np.asarray(rows.data.get(target, values)), values)
-    cores = {int(re.findall(r"\d+", each.name)[0]) for each in table.kept.values() if each.target == headings.CORE}
+        found = {column: values for column, values in found.items() if column not in bare}
+    for column, numbers in found.items():
+        target = BUSIEST if column.target.startswith(headings.CORE) else column.target
+        rows.data[target] = np.fmax(np.asarray(rows.data.get(target, numbers)), numbers)
+    cores = {int(re.findall(r"\d+", each.source)[0]) for each in table.kept.values() if each.target not in BY_NAME}
     if len(cores) > 1 and min(cores) <= 1 and max(cores) - min(cores) == len(cores) - 1:
-        rows.data.setdefault("cpu_logical_cores", np.full(len(numbers), float(len(cores))))
-    return rows, faults
-
-
-def _explain(account: Account) -> CodedProblem:
-    """Return why no row is left, and what to do."""
-    reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in account.rejected.items()) or "no metric"
-    return f"none of its {account.lines} lines holds a value of a machine ({reasons})", _HINT, "no_usable_row"
-
-
-HOST = tools.ToolLog(
-    kind="host",
-    title="host log",
-    recognised_by=(
-        "The first lines of sar, sadf, mpstat, pidstat, vmstat, top or AMDuProf, or a CSV with a time "
-        "and the load of a CPU."
-    ),
-    sample="cpu_bound/host.csv",
-    forms=(("a CSV", _begins_table, read_csv), *FORMS),
-    explain=_explain,
-)
+        rows.data.setdefault(CORE_COUNT, np.full(len(rows), float(len(cores))))
+    rows.data[HOST_ROW] = np.ones(len(rows))
+    return rows

@@ -1,4 +1,4 @@
-"""What tools print of a machine: sysstat, vmstat, top and AMDuProf, one function per form.
+"""What tools print of a machine: sysstat, vmstat, top and AMDuProf.
 
 A form yields what each line says: its number and text, its time, its rows by column name, and their
 table. It counts lines that say nothing of the machine.
@@ -13,10 +13,21 @@ from itertools import islice
 from math import nan
 from typing import Any
 
+from gpureport.errors import CodedProblem
 from gpureport.importers import tools
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import parse_time, parse_time_of_day
-from gpureport.importers.host_rows import FIGURE, Around, Cells, DayClock, Said, find_readers, host_form
+from gpureport.importers.host import (
+    FIGURE,
+    Around,
+    Cells,
+    DayClock,
+    Said,
+    find_readers,
+    find_table,
+    host_form,
+    read_csv,
+)
 from gpureport.importers.protocol import reject_reasons as reasons
 
 # sar, mpstat and pidstat: a heading begins with a time, as rows do
@@ -29,7 +40,7 @@ _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
 """The line that sysstat's programs begin with: system, release, host, date, and how many cores the machine has."""
-_WIDEST, _FIRST_LINES = 300, 100
+_WIDEST = 300
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
@@ -79,7 +90,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
     """Return a table row, empty without a metric; a command may hold blanks."""
-    if not find_readers(names):
+    if not any(find_readers(names)):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
     return [dict(zip(names, cells, strict=False))] if fits else None
@@ -322,16 +333,38 @@ def read_uprof(lines: Iterable[str], first: int, account: Account, around: Aroun
             yield number, line, moment, [{"watts": watts}] if fits else None, "timechart"
 
 
+def _begins_table(text: str) -> bool:
+    lines = tools.first_lines(text, 1)
+    return any(";interval;timestamp;" not in line and find_table(tools.split_cells(line, "")) for line in lines)
+
+
 def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
     """Return what finds a line among the first; `top` and a shell may print some before."""
-    return lambda text: any(map(found, tools.first_lines(text, _FIRST_LINES)))
+    return lambda text: any(map(found, tools.first_lines(text, 100)))
 
 
-FORMS: tuple[tools.Form, ...] = (
-    ("sadf -d", _has(_SADF.match), read_sadf),
-    ("JSON of sysstat", lambda text: bool(re.search(r'(?s)"sysstat".*"(?:file-)?date"', text)), read_sysstat_json),
-    ("sar, mpstat or pidstat", _has(lambda line: _SYSSTAT & {*_find_heading(line)}), read_sysstat),
-    ("vmstat", _has(lambda line: _find_vmstat_names(line.split())), read_vmstat),
-    ("top -b", _has(_TOP.match), read_top),
-    ("AMDuProf timechart", lambda text: text.lstrip().startswith("AMDPROFILER"), read_uprof),
+def _explain(account: Account) -> CodedProblem:
+    rejected = ", ".join(f"{n} {reason}" for reason, (n, _) in account.rejected.items()) or "no metric"
+    hint = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
+    return f"none of its {account.lines} lines holds a value of a machine ({rejected})", hint, "no_usable_row"
+
+
+HOST = tools.ToolLog(
+    kind="host",
+    title="host log",
+    recognised_by=(
+        "The first lines of sar, sadf, mpstat, pidstat, vmstat, top or AMDuProf, or a CSV with a time "
+        "and the load of a CPU."
+    ),
+    sample="cpu_bound/host.csv",
+    forms=(
+        ("a CSV", _begins_table, read_csv),
+        ("sadf -d", _has(_SADF.match), read_sadf),
+        ("JSON of sysstat", lambda text: bool(re.search(r'(?s)"sysstat".*"(?:file-)?date"', text)), read_sysstat_json),
+        ("sar, mpstat or pidstat", _has(lambda line: _SYSSTAT & {*_find_heading(line)}), read_sysstat),
+        ("vmstat", _has(lambda line: _find_vmstat_names(line.split())), read_vmstat),
+        ("top -b", _has(_TOP.match), read_top),
+        ("AMDuProf timechart", lambda text: text.lstrip().startswith("AMDPROFILER"), read_uprof),
+    ),
+    explain=_explain,
 )

@@ -131,7 +131,20 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         accounts.append(_rename_account(log, names, f"{log.given.locator}: "))
     for name, parts in kept.items():
         tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
-    quality, zones = _merge_accounts(accounts, twice), {log.outcome.timezone for log in logs}
+    whole, zones = merge_quality(accounts), {log.outcome.timezone for log in logs}
+    first, rejected, absent = dict[str, Rejected](), Counter[str](), Counter[tuple[str, str]]()
+    for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
+        first.setdefault(entry.reason, entry)
+        rejected[entry.reason] += entry.rows
+    for cells in whole.absent_cells:
+        absent[cells.column, cells.reason] += cells.cells
+    # each reason once, less the rows held twice
+    quality = replace(
+        whole,
+        rows_kept=whole.rows_kept - twice,
+        rejected=tuple(replace(first[reason], rows=rows) for reason, rows in rejected.items() if rows),
+        absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
+    )
     if not quality.synthetic_time:
         # what one log missed another may hold
         quality = measure_times(tables.values(), quality)[0]
@@ -179,23 +192,6 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
     return same.id
 
 
-def _merge_accounts(accounts: Sequence[Quality], twice: int) -> Quality:
-    """Return the account of all main logs, each reason once, less the rows held `twice`."""
-    whole = merge_quality(accounts)
-    first, rejected, absent = dict[str, Rejected](), Counter[str](), Counter[tuple[str, str]]()
-    for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
-        first.setdefault(entry.reason, entry)
-        rejected[entry.reason] += entry.rows
-    for cells in whole.absent_cells:
-        absent[cells.column, cells.reason] += cells.cells
-    return replace(
-        whole,
-        rows_kept=whole.rows_kept - twice,
-        rejected=tuple(replace(first[reason], rows=rows) for reason, rows in rejected.items() if rows),
-        absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
-    )
-
-
 def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -> Quality:
     """Return a log's account with its devices' names in the run, without devices that are not among them."""
     account = log.outcome.quality
@@ -207,7 +203,6 @@ def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -
 
 
 def _recorded_on(log: surveys.Log) -> str:
-    """Return the machine a log was recorded on, where its recording says so."""
     path = Path(log.given.locator)
     run = read_run_file(path.parent) if name_log(path) else None
     return run.host if run else ""

@@ -62,7 +62,6 @@ class LabelTable:
     """A table, and which of its rows belong to the runs looked up in it, by run id."""
 
     def __init__(self, path: Path) -> None:
-        """Read the table, or raise a `SettingsError`."""
         self.path = path
         self.rows, self.unread = _read_rows(path)
         self.matches: dict[str, LabelMatch] = {}
@@ -159,7 +158,6 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
 
 
 def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the cells of each line."""
     hint = f"give what this prints: {SACCT}"
     try:
         content = read_regular_file(path, most=_MOST_BYTES) if path.is_file() else read_small_text(path).encode()

@@ -1,7 +1,18 @@
-"""Reads messages of protobuf without their schema."""
+"""Messages of protobuf, read without their schema, and the scalars of TensorBoard's event files, which frame them.
 
+A record is its message's length, a checksum of that, the message and its checksum (tensorflow/core/lib/io
+record_writer). The message has a wall time, a step and values, each a number or a tensor of one (event.proto,
+summary.proto, tensor.proto). Images, histograms and texts are skipped.
+"""
+
+import struct
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
+
+from gpureport.importers.account import Account
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED
+from gpureport.importers.source_text import BLOCK, RawFile, decompressed_blocks
 
 _VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}
 """Kinds of fields: a whole number, bytes, and those of a fixed size."""
@@ -33,3 +44,73 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:  # noqa: PLR2004 - as above
             return value % 2**64, at + place + 1
     raise ValueError("a number is cut")
+
+
+MARK = "brain.Event:"
+"""What the first record of every such file holds: its version."""
+_FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28
+"""Bytes before and behind a message, and of one at most: an image may be large, a damaged length is larger."""
+_TIME, _STEP, _SUMMARY = 1, 2, 5
+_TAG, _SIMPLE, _TENSOR = 1, 2, 8
+_CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
+"""Fields of a tensor that hold its values, as bytes or packed, and its types that are read."""
+
+
+def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str, float | str]]]:
+    """Yield the number of each record with scalars, its `wall_time`, its `step`, and scalars by tag.
+
+    What follows a damaged length is lost, and counts as one record.
+    """
+    held, number = b"", 0
+    for block in decompressed_blocks(file, BLOCK):
+        held, at = held + block, 0
+        while len(held) - at >= _FRAME:
+            length, checksum = struct.unpack_from("<QI", held, at)
+            if length > _LONGEST or _mask(held[at : at + 8]) != checksum:
+                account.reject(f"{MALFORMED} record", number + 1)
+                return
+            start, end = at + _FRAME, at + _FRAME + length
+            if len(held) < end + _CHECKSUM:
+                break
+            number, at = number + 1, end + _CHECKSUM
+            try:
+                found = _read_event(held[start:end])
+                sound = not found or _mask(held[start:end]) == int.from_bytes(held[end:at], "little")
+            except (ValueError, IndexError, KeyError, TypeError, struct.error):
+                sound = False
+            if not sound:
+                account.reject(f"{MALFORMED} record", number)
+            elif found:
+                yield number, found
+            else:
+                account.noise += 1
+        held = held[at:]
+    if held:
+        account.reject(CUT_LAST_LINE, number + 1)
+
+
+def _read_event(message: bytes) -> dict[str, float | str]:
+    """Return an event's time, step and scalars; nothing without scalars."""
+    event, scalars = read_message(message), dict[str, float]()
+    for value in (read_message(each) for summary in event[_SUMMARY] for each in read_message(summary)[1]):
+        tensor = read_message(value[_TENSOR][-1] if value[_TENSOR] else b"")
+        kind = "<f" if value[_SIMPLE] else _DTYPES.get(tensor[1][-1], "") if tensor[1] else ""
+        found = [*value[_SIMPLE][-1:], *(each for field in _CONTENTS for each in tensor[field][-1:]), b""][0]
+        if kind and len(found) == struct.calcsize(kind):
+            scalars.setdefault(value[_TAG][-1].decode(), struct.unpack(kind, found)[0])
+    time = struct.unpack("<d", event[_TIME][-1])[0] if event[_TIME] else 0.0
+    return {**scalars, "wall_time": f"{time:.6f}", "step": event[_STEP][-1] if event[_STEP] else 0} if scalars else {}
+
+
+_CRC = list(range(256))
+for _ in range(8):
+    _CRC = [(each >> 1) ^ (0x82F63B78 if each & 1 else 0) for each in _CRC]
+
+
+def _mask(data: bytes) -> int:
+    """Return the checksum of bytes as in records: a rotated and shifted CRC-32C."""
+    crc = 0xFFFFFFFF
+    for each in data:
+        crc = _CRC[(crc ^ each) & 255] ^ (crc >> 8)
+    crc ^= 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF

@@ -38,16 +38,10 @@ def _read_head(path: Path) -> bytes:
 def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Give a read-only connection.
 
-    SQLite makes files beside a database in WAL mode to read it, which fails in a read-only folder: with
-    an empty log it is opened as unchanging, else a copy of both is read.
-
-    A hostile schema is bounded: the functions it calls, a value's size, and a query's work. Text that
-    is not UTF-8 is read too.
-
-    Raises:
-        SourceError: when it was written to while it was copied.
-        OSError: when a file cannot be read.
-        sqlite3.Error: when it is no database, damaged, or locked too long.
+    SQLite makes files beside a database in WAL mode to read it, which fails in a read-only folder: with an empty log it
+    is opened as unchanging, else a copy of both is read. A hostile schema is bounded: the functions it calls, a value's
+    size, and a query's work. Text that is not UTF-8 is read too. Raise `SourceError` when it was written to while it
+    was copied, `OSError` or `sqlite3.Error` when it cannot be read.
     """
     log, options = path.with_name(f"{path.name}-wal"), "mode=ro"
     if _read_head(path)[_WAL_BYTE:] == _IN_WAL_MODE:

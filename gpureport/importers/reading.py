@@ -51,12 +51,9 @@ def find_runs(
 ) -> list[list[Input]]:
     """Return the runs of a file, a folder or `-`, each as main logs, companions and files beside it.
 
-    In a folder and below, logs of one machine and the same minutes are one run, and so is a log per node, with
-    host logs of its time. A person's `host` wins over what is found; `kind` names the importer of
-    a file whatever its content.
-
-    Raises:
-        SourceError: when there is no log, or a file is of no known kind.
+    In a folder and below, logs of one machine and the same minutes are one run, and so is a log per node, with host
+    logs of its time. A person's `host` wins over what is found; `kind` names the importer of a file whatever its
+    content. Raise `SourceError` when there is no log, or a file is of no known kind.
     """
     if not host and not is_folder(source):
         return [[identify(str(source), kind=kind)]]
@@ -68,7 +65,8 @@ def find_runs(
 class Reading:
     """Reads one run from its logs; take the batches before the run.
 
-    Sources are hashed as they are read. Asking for the run's id earlier reads the rest of them.
+    Sources are hashed as they are read. Asking for the run's id earlier reads the rest of them. With `strict`, a line
+    that is not understood is an error.
     """
 
     def __init__(
@@ -80,10 +78,6 @@ class Reading:
         strict: bool = False,
         training: Sequence[TrainingFile] = (),
     ) -> None:
-        """Prepare to read one or several logs of one run, and files beside it.
-
-        With `strict`, a line that is not understood is an error.
-        """
         self._inputs = sorted(inputs, key=lambda each: each.companion_of is not None)
         self._files = [RawFile(each.path) for each in self._inputs]
         self._several, self._strict = sum(not each.beside for each in inputs) > 1, strict
@@ -127,20 +121,21 @@ class Reading:
         return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each.
+        """Yield tables of one device each, in order of time if the log has it; `sort_by_time` puts others right.
 
-        Rows of a device come in order of time if its log has it; `series_table.sort_by_time` puts others right.
-
-        Raises:
-            SourceError: when a source has no usable content, changes meanwhile, or has rejected lines and reading is
-                strict; when host logs share a metric, or their times cannot be compared with the log's.
+        Raise `SourceError` when a source has no usable content, changes meanwhile, or has rejected lines and reading is
+        strict; when host logs share a metric, or their times cannot be compared with the log's.
         """
         self._outcomes, self._training = [], {}
         held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
         if self._several or (held is not None and held.held):
             yield from self._read_logs(range(len(self._inputs) if self._several else 1))
         else:
-            yield from self._stream()
+            with _errors_at(self.locator):
+                extraction = self._inputs[0].importer.extract(self._files[0], self._options)
+                yield from extraction.batches()
+            self._outcomes = [extraction.outcome()]
+            self._refuse_rejected_lines(self._outcomes[0], self.locator)
         if not self._several and len(self._inputs) > 1:
             if self._outcomes[0].has_host:
                 what = "the GPU log holds series of the machine already"
@@ -153,16 +148,6 @@ class Reading:
         for locator, file in (*read, *trained):
             with _errors_at(locator):
                 file.settle()
-
-    def _stream(self) -> Iterator["pa.Table"]:
-        """Yield the rows of the only GPU log as they are read."""
-        each, file = self._inputs[0], self._files[0]
-        with _errors_at(each.locator):
-            extraction = each.importer.extract(file, self._options)
-            yield from extraction.batches()
-        outcome = extraction.outcome()
-        self._refuse_rejected_lines(outcome, each.locator)
-        self._outcomes = [outcome]
 
     def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
         """Yield the rows of one or several logs, read as a whole, as those of one run."""
@@ -230,11 +215,7 @@ class Reading:
             raise SourceError(where, f"lines were rejected: {reasons}", hint, code="lines_rejected")
 
     def run(self) -> Run:
-        """Return what is known about the run, after the last batch.
-
-        Raises:
-            SourceError: when it holds too many GPUs.
-        """
+        """Return what is known about the run, after the last batch; raise `SourceError` for too many GPUs."""
         outcomes, training = self._outcomes, self._training.values()
         devices = sorted(
             (device for outcome in outcomes for device in outcome.devices),
@@ -267,7 +248,10 @@ class Reading:
             work=next((read.work for read in training if read.work), None),
             quality=quality,
         )
-        return self.labels.applied(name_copies_by_url(run))
+        # objects of a bucket are named by URL, not by local copy
+        sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in run.sources)
+        quality = replace(quality, notes=tuple(map(name_by_url, quality.notes)))
+        return self.labels.applied(replace(run, sources=sources, quality=quality))
 
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Return its tables' headings, and the metric or attribute of each, after the last batch."""
@@ -316,12 +300,6 @@ def _name_after_logs(inputs: Sequence[Input]) -> str:
         return derive_name(logs[0].locator)
     folders = Path(commonpath([Path(log.locator).resolve().parent for log in logs])).parts[1:]
     return "/".join(folders[-count_named(folders) :]) if folders else strip_suffixes(logs[0].path.name)
-
-
-def name_copies_by_url(run: Run) -> Run:
-    """Return a run whose sources and notes name bucket objects by URL, not by local copy."""
-    sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in run.sources)
-    return replace(run, sources=sources, quality=replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes))))
 
 
 def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:

@@ -1,5 +1,6 @@
 """Where rows belong in a log whose stamps run backwards: copies are dropped, clock steps made good."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from zlib import crc32
 from zoneinfo import ZoneInfo
@@ -11,7 +12,7 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.account import format_count
 from gpureport.importers.clock import fold_sizes, to_utc
-from gpureport.importers.columns import Rows, Texts
+from gpureport.importers.columns import Texts, Values
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """Neither a time server nor the end of summer time sets a clock back further, and none does more often."""
@@ -29,15 +30,9 @@ Step = tuple[int, int, int, str]
 
 
 class Order(NamedTuple):
-    """The rows of a log in the order of its lines.
+    """The rows of a log by their rising `lines`: times, in UTC where the zone is known, and copies of earlier ones.
 
-    Attributes:
-        lines: line of each, rising.
-        times: its time, in UTC where the zone is known.
-        copies: rows that repeat earlier ones.
-        steps: backward steps of each device, by its place.
-        notes: what a reader must know.
-        shuffled: whether stamps run backwards too often for one writer.
+    `steps` are backward steps of each device, by its place; `shuffled`: stamps run backwards too often for one writer.
     """
 
     lines: npt.NDArray[Any]
@@ -52,10 +47,10 @@ class Order(NamedTuple):
         return np.minimum(np.searchsorted(self.lines, lines), len(self.lines) - 1)
 
 
-def hash_rows(rows: Rows) -> npt.NDArray[np.uint32]:
+def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
     """Return a number per row for all its values, in any order of columns."""
-    hashes = np.zeros(len(rows), dtype=np.uint64)
-    for name, values in rows.data.items():
+    hashes = np.zeros(length, dtype=np.uint64)
+    for name, values in columns.items():
         salt = np.uint64(crc32(name.encode()) | 1)
         if isinstance(values, Texts):
             known = np.array([*(crc32(str(text).encode()) for text in values.texts), 0], dtype=np.uint64)
@@ -66,7 +61,7 @@ def hash_rows(rows: Rows) -> npt.NDArray[np.uint32]:
         # each column is mixed by itself, so that column order does not matter
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
-    return (hashes >> np.uint64(32)).astype(np.uint32)
+    return hashes
 
 
 def put_in_order(
@@ -79,14 +74,8 @@ def put_in_order(
     """Return where rows belong: copies are left out, rows after a clock was set back move on.
 
     A step back by a few intervals is a late row, and many steps, or steps over hours, are several recordings: such rows
-    keep their stamps and are sorted by time.
-
-    Args:
-        lines: line of each row, rising.
-        stamps: stamps as written, in microseconds.
-        devices: place of the device of each.
-        hashes: what each row holds, as a number.
-        zone: zone of the stamps, None where it is unknown or they are UTC.
+    keep their stamps and are sorted by time. Rows come by rising lines, with their stamps as written, the place of
+    their device, and a number for their content; `zone` is None where it is unknown or they are UTC.
     """
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
     steps, shuffled, notes = dict[int, list[Step]](), 0, list[str]()
@@ -111,40 +100,33 @@ def put_in_order(
 def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | None) -> BoolArray:
     """Return which rows of a device repeat rows above a step back, as most of their stretch do.
 
-    After summer time ends, the same stamps recur rightly.
+    In a stretch that begins in the hour that summer time ends with, the same stamps recur rightly.
     """
-    stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0, dtype=np.int32)
-    behind = stamps[1:][stamps[1:] <= np.maximum.accumulate(stamps)[:-1]]
-    copies = np.zeros(len(stamps), dtype=np.bool_)
-    if not len(behind):
-        return copies
-    # no other rows can have the stamp of one that stands behind later ones
-    own = np.flatnonzero((stamps >= behind.min()) & (stamps <= behind.max()))
-    among = stretch[own]
+    stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        found: BoolArray = among[first[which]] < among
+        found: BoolArray = stretch[first[which]] < stretch
         return found
 
-    place = repeats(stamps[own])
-    again = place & repeats(hashes[own].astype(np.int64) ^ stamps[own] * 0x1E3779B97F4A7C15)
-    rows = np.bincount(stretch)
-    repeated, met = np.bincount(among, again, len(rows)), np.bincount(among, minlength=len(rows))
-    varied = {int(part) for part in np.unique(among) if len(np.unique(hashes[own[again & (among == part)]])) > _LATE}
+    place = repeats(stamps)
+    again = place & repeats(hashes.astype(np.int64) ^ stamps * 0x1E3779B97F4A7C15)
+    among, values = stretch[again], hashes[again].astype(np.int64)
+    _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ values, return_index=True)
+    rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
     # if a stretch goes on behind the copy, only values met before count, where they vary
-    share = repeated / np.where(np.isin(np.arange(len(rows)), [*varied]), np.maximum(met, 1), rows)
-    pace, cuts = measure_pace(stamps), own[again & (np.diff(among, prepend=-1) > 0)]
-    rightly = [stretch[cut] for cut in cuts.tolist() if cut and _is_fold(stamps, cut, pace, zone)]
+    varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
     # a copy of which the last cell was cut off is one nevertheless
-    copies[own] = place & (share[among] >= _COPIED) & ~np.isin(among, rightly)
-    return copies
+    copies: BoolArray = place & (repeated >= _COPIED * np.where(varied, met, rows))[stretch]
+    begins = stamps[np.diff(stretch, prepend=-1) > 0]
+    return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
 
 
 def _on_one_clock(lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None) -> tuple[IntArray, list[Step], int]:
     """Return a device's times, its clock's steps, and how often it is shuffled."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
-    pace, apart, falls = measure_pace(stamps), np.diff(lines), np.diff(stamps)
+    apart, falls = np.diff(lines), np.diff(stamps)
+    pace = int(np.median(falls[falls > 0])) if (falls > 0).any() else 0
     if 2 * (falls < 0).sum() > len(stamps):
         # the newest row stands first
         return times, [], 0
@@ -194,9 +176,3 @@ def _is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bo
     before, after = fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
     # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
     return bool(before > 0 and 0 < after < 2 * fall and fall <= after + pace)
-
-
-def measure_pace(stamps: IntArray) -> int:
-    """Return the median positive difference between stamps; 0 without any."""
-    steps = np.diff(stamps)
-    return int(np.median(steps[steps > 0])) if (steps > 0).any() else 0

@@ -156,7 +156,15 @@ def _group_logs(
         each.log = surveys.survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
     groups: list[_Group] = []
     for each in sorted((each for each in given if each.log is not None), key=lambda each: each.log.rank):
-        able = [group for group in groups if _may_join(next(iter(group)), each, options, only_adding=only_adding)]
+        able = [
+            group
+            for main, group in ((next(iter(group)), group) for group in groups)
+            if main.path != each.path
+            and (main.folder == each.folder or None in {main.folder, each.folder})
+            and surveys.shared_time(main.log.span, each.log.span) >= 0
+            and _have_one_clock(main.log.outcome, each.log.outcome, options)
+            and (not only_adding or each.log.adds_to(main.log))
+        ]
         homes = _find_homes(able, each)
         for main, group in (homes or {}).items():
             group[each] = main
@@ -183,16 +191,6 @@ def _group_logs(
 
 def _have_one_clock(one: Outcome, other: Outcome, options: ReadOptions) -> bool:
     return options.tz is not None or (one.timezone is None) == (other.timezone is None)
-
-
-def _may_join(main: _Given, each: _Given, options: ReadOptions, *, only_adding: bool) -> bool:
-    return (
-        main.path != each.path
-        and (main.folder == each.folder or None in {main.folder, each.folder})
-        and surveys.shared_time(main.log.span, each.log.span) >= 0
-        and _have_one_clock(main.log.outcome, each.log.outcome, options)
-        and (not only_adding or each.log.adds_to(main.log))
-    )
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
@@ -324,7 +322,9 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
         is_alone = held[folder] == 1 and is_folder(source) and all(each.path.parent == folder for each in inputs)
         is_alone = is_alone and not any(files.list_in_folder(folder, "gpu", used))
-        found.append(files.list_training_logs(folder, used) if is_alone else [])
+        listed = files.list_files(folder) if is_alone else ()
+        logs = (path for path in listed if path not in used and files.recognise_companion(path) == "training")
+        found.append([TrainingFile(path, str(path), beside=True) for path in logs])
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from io import RawIOBase, StringIO
 from itertools import chain, islice
@@ -72,11 +72,7 @@ class FileState(NamedTuple):
 
 @contextmanager
 def raise_source_errors(path: Path) -> Iterator[None]:
-    """Turn system errors on reading a source into errors that name it.
-
-    Raises:
-        SourceError: when it cannot be read.
-    """
+    """Turn system errors on reading a source into `SourceError`s that name it."""
     try:
         yield
     except PermissionError as error:
@@ -88,6 +84,10 @@ def raise_source_errors(path: Path) -> Iterator[None]:
         raise SourceError(str(path), error.strerror or "cannot be read", hint, code=code) from error
 
 
+_HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
+"""Starts its thread with the first block."""
+
+
 class RawFile:
     """A file's bytes, hashed when first read.
 
@@ -96,7 +96,6 @@ class RawFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Take a file; it is looked at when it is first read."""
         self.path = path
         self.account = ByteAccount()
         self.watch: Callable[[int], None] | None = None
@@ -144,7 +143,7 @@ class RawFile:
                 if known < len(block):
                     self._wait()
                     # aside, while the block is parsed; this releases the interpreter
-                    self._hashing = _hashers().submit(self._hasher.update, memoryview(block)[known:])
+                    self._hashing = _HASHERS.submit(self._hasher.update, memoryview(block)[known:])
                     self.hashed = at + len(block)
                 at += len(block)
                 yield block
@@ -165,21 +164,12 @@ class RawFile:
         return self._hasher.hexdigest()
 
     def settle(self) -> None:
-        """Check, after parsing, that what was parsed is what was hashed.
-
-        Raises:
-            SourceError: when bytes that were read twice differ.
-        """
+        """Raise a `SourceError` when bytes that were read twice, for parsing and for the hash, differ."""
         if not self._again or FileState.from_path(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
             what = "it changed while it was read"
             raise SourceError(str(self.path), what, "copy it and read the copy", code="changed_while_read")
-
-
-@cache
-def _hashers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 _CHUNK = 4096

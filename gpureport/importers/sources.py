@@ -228,28 +228,23 @@ def is_readable(path: Path) -> bool:
         return False
 
 
-def _list_files(folder: Path) -> list[Path]:
+def list_files(folder: Path) -> list[Path]:
+    """Return the files in a folder but hidden ones, by name."""
     return [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
 
 
 def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> Iterator[Input]:
     """Yield the logs of `gpu` or `host` in a folder, except some files."""
-    for path in (path for path in _list_files(folder) if path not in without):
+    for path in (path for path in list_files(folder) if path not in without):
         found, importer = _classify(path, FileState.from_path(path))
         if importer is not None and found == role:
             yield Input(path, importer, str(path), beside=role == "host")
 
 
-def list_training_logs(folder: Path, without: Collection[Path] = ()) -> list[TrainingFile]:
-    """Return the training logs of a folder, but for some files."""
-    found = (path for path in _list_files(folder) if path not in without and recognise_companion(path) == "training")
-    return [TrainingFile(path, str(path), beside=True) for path in found]
-
-
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
     """Return a folder's own files that look like logs and are not among those used."""
     known = {path.resolve() for path in used}
-    files = _list_files(Path(source)) if is_folder(source) else []
+    files = list_files(Path(source)) if is_folder(source) else []
     return [path for path in files if path.resolve() not in known and path.suffix.lower() not in _NO_LOGS]
 
 

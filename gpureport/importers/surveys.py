@@ -5,7 +5,6 @@ from copy import copy
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakSet
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,10 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.errors import SourceError
+from gpureport.importers.columns import Texts, Values
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.reading import survey_key, surveyed
+from gpureport.importers.row_order import hash_values
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
 from gpureport.recording import Device
@@ -54,18 +55,12 @@ ones, up to which one of the two is damaged (pragmatic)."""
 class Log:
     """A log that was read: what is known of it, and its rows, held or to be read again.
 
-    Attributes:
-        outcome, gpus: what is known of it, and its GPUs.
-        span, spans: first and last time, and those of each device.
-        interval: median seconds between samples; 1 where a device has a single one.
-        metrics, is_complete: columns with values, and whether they include all that most checks need.
-        rank: sorts the main log first: most metrics that checks need, then finest, then richest.
-        held: bytes of the held rows.
-        node: its machine among several, once the logs are joined.
+    `metrics` are columns with values, `interval` the median seconds between samples, 1 for a single one. `rank` sorts
+    the main log first: most metrics that checks need, then finest, then richest. `held` counts bytes of the held rows.
+    `node` is its machine among several, once the logs are joined. A `SourceError` says that nothing in it can be used.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
-        """Read a log; a `SourceError` says that nothing in it can be used."""
         self.given, self.file, self._options = given, file or RawFile(given.path), options
         try:
             extraction = given.importer.extract(self.file, options)
@@ -169,12 +164,6 @@ def any_overlap(spans: Sequence[Span]) -> bool:
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
-def format_span(span: Span) -> str:
-    """Return a source's first and last time, in its own zone or in UTC."""
-    start, end = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in span)
-    return f"{start} to {end}"
-
-
 def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
     """Raise an error where some sources are UTC and others name no zone; `tz` is for stamps without one."""
     first, base = inputs[0].locator, outcomes[0]
@@ -193,7 +182,8 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
     """Raise an error where a source shares no time with the GPU log it is joined to."""
     if shared_time(span, main) < 0:
-        what = f"it covers another time than the GPU log ({format_span(span)}; the GPU log: {format_span(main)})"
+        times = [f"{datetime.fromtimestamp(at // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}" for at in (*span, *main)]
+        what = "it covers another time than the GPU log ({} to {}; the GPU log: {} to {})".format(*times)
         raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
@@ -255,32 +245,27 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
         return "same"
     if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
         return "apart" if any(mine == theirs for mine, theirs in together) else ""
-    copied = [_holds_copy(one.keys(mine.id), other.keys(theirs.id)) for mine, theirs in pairs] if copies else []
-    return "same" if any(copied) else "untold"
-
-
-def _holds_copy(one: tuple[IntArray, Hashes], other: tuple[IntArray, Hashes]) -> bool:
-    """Return whether most rows of the shorter of two logs of the same time are in both."""
-    (times, keys), (other_times, other_keys) = one, other
-    inside = (other_times >= times[0]) & (other_times <= times[-1])
-    place, far = find_nearest(other_times[inside], times)
-    shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
-    equal = int((keys[place] == other_keys[inside]).sum())
-    return equal > 0 and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal
+    for first, second in pairs if copies else ():
+        (times, keys), (other_times, other_keys) = one.keys(first.id), other.keys(second.id)
+        inside = (other_times >= times[0]) & (other_times <= times[-1])
+        place, far = find_nearest(other_times[inside], times)
+        shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
+        equal = int((keys[place] == other_keys[inside]).sum())
+        if equal > 0 and equal >= _EQUAL * shorter and int((far == 0).sum()) - equal <= 1 + _OTHER * equal:
+            return "same"
+    return "untold"
 
 
 def hash_rows(table: pa.Table) -> Hashes:
     """Return a number per row for its time and values; empty columns do not matter."""
-    keys = columns.integers(table.column("timestamp")).view(np.uint64)
-    for name in sorted(set(table.column_names) - KEYS):
-        column: Any = table.column(name)
+    held: dict[str, Values] = {}
+    for name in {*table.column_names} - KEYS:
+        column: Any = table.column(name).combine_chunks()
         if pa.types.is_dictionary(column.type):
-            column = column.combine_chunks()
-            texts = np.array([crc32(text.encode()) for text in column.dictionary.to_pylist()] or [0], dtype=np.uint64)
-            bits = texts[columns.integers(column.indices)]
+            held[name] = Texts(
+                columns.integers(column.indices, null=-1).astype(np.int32), column.dictionary.to_pylist()
+            )
         else:
-            # 0.0 and -0.0 are one value
-            bits = (columns.floats(column) + 0.0).view(np.uint64)
-        mixed = (keys ^ (bits + np.uint64(crc32(name.encode())))) * np.uint64(0xBF58476D1CE4E5B9)
-        keys = np.where(columns.valid(column), mixed ^ (mixed >> np.uint64(29)), keys)
-    return keys
+            held[name] = columns.floats(column)
+    times = columns.integers(table.column("timestamp")).view(np.uint64)
+    return hash_values(held, len(table)) ^ times * np.uint64(0x9E3779B97F4A7C15)

@@ -129,7 +129,6 @@ class CutReading:
     """Reads a part of a run, as `Reading` reads all of it; all is held in memory meanwhile."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
-        """Prepare to read a part of `reading`, or of the `whole` if read already."""
         self._reading, self._window, self._whole = reading, window, whole
         self.labels: Labels = reading.labels
 

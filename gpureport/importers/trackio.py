@@ -6,16 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from gpureport.columns import FloatArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
+from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments, holds_tables, open_database
 from gpureport.importers.protocol.importer import ReadOptions
@@ -25,15 +26,11 @@ from gpureport.importers.tracker_series import (
     Series,
     build_device_table,
     build_tracked,
-    is_dated,
     list_rejected,
     make_series,
 )
 from gpureport.parsing import MOST
 from gpureport.recording import HOST, Device
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _TABLES = ("metrics", "system_metrics")
 _GPU = re.compile(r"gpu/([0-9]{1,4})/(.+)")
@@ -62,15 +59,6 @@ _COLUMNS = {
     "network/recv_mb_per_sec": ("host_network_receive_bytes_per_second", 2**20),
 }
 """What is measured of a GPU, then of the machine: the column it becomes, and what its values are multiplied by."""
-
-
-def _read_time(text: object) -> int | None:
-    """Return a time in microseconds; Trackio writes UTC, with or without offset. None for an impossible date."""
-    with suppress(ValueError, TypeError, OverflowError):
-        moment = datetime.fromisoformat(str(text))
-        time = round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1e6)
-        return time if is_dated(time) else None
-    return None
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
@@ -110,7 +98,7 @@ class TrackioStore(LocalStore):
                 key=f"{self.path.stem}/{key}",
                 name=str(name),
                 status="status not recorded",
-                started=_read_time(began),
+                started=(parse_time(str(began)) or [None])[0],
                 # by the names of MLflow, which say what it is of
                 hardware=[
                     f"system/{one.replace('/', '_')}"
@@ -125,12 +113,12 @@ class TrackioStore(LocalStore):
         """Return a run's points by name, ordered by time and step; rows that are not Trackio's count."""
         step, found = "step" if table == "metrics" else "0", defaultdict[str, list[tuple[int, float, int]]](list)
         for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
-            time, content = _read_time(at), _read_numbers(text)
+            time, content = parse_time(str(at)), _read_numbers(text)
             if time is None or content is None or not isinstance(number, int):
                 counts[TORN] += 1
             else:
                 for name, value in content.items():
-                    found[name].append((time, value, number))
+                    found[name].append((time[0], value, number))
         return {name: make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
 
     def config(self, run_id: str) -> dict[str, Any]:
@@ -143,7 +131,7 @@ class TrackioStore(LocalStore):
 
 def _build_devices(
     points: Mapping[str, Series], gpus: tuple[int, ...] | None, counts: Counter[str]
-) -> tuple[list[Device], "dict[str, pa.Table]"]:
+) -> tuple[list[Device], dict[str, pa.Table]]:
     """Return a run's devices with rows, GPUs by number before the machine."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(own.times for own in points.values())]))
     values: dict[int | None, dict[str, FloatArray]] = defaultdict(

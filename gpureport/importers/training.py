@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,17 +24,13 @@ from gpureport.importers import clock, tools
 from gpureport.importers import training_text as printed
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
+from gpureport.importers.protobuf import MARK, read_events
 from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome
-from gpureport.importers.source_text import Text, head_text
-from gpureport.importers.tensorboard import MARK, read_events
+from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
+from gpureport.importers.source_text import RawFile, Text, head_text
 from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.work_counting import count_gains
-
-if TYPE_CHECKING:
-    from gpureport.importers.protocol.importer import ReadOptions
-    from gpureport.importers.source_text import RawFile
 
 WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
 _TIMES = (
@@ -42,7 +38,6 @@ _TIMES = (
     *("elapsed_seconds", "elapsed_time", "relative_time", "runtime"),
 )
 _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps")
-_EMPTY = {"", "none", "null", "n/a", "-"}
 _BOARD = {"wall_time", "step", "value"}
 _HISTORY = "log_history"
 _MARKED, _FIRST_LINES = 100, 20
@@ -73,7 +68,7 @@ class Training:
     Its points may be `dated`; without times, `work` is the total of steps, None if they don't rise.
     """
 
-    table: "pa.Table"
+    table: pa.Table
     outcome: Outcome
     dated: bool
     work: Work | None = None
@@ -99,15 +94,11 @@ class TrainingLog:
         """Return whether an unnamed file is a training log: it must also name a loss or the like."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
-    def read(self, file: "RawFile", options: "ReadOptions", started: int, name: str) -> Training:
-        """Read a training log.
+    def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
+        """Read a training log; raise `SourceError` when it holds no point.
 
-        Args:
-            file: the log.
-            options: the zone of stamps.
-            started: when the run began, in microseconds, for a log of elapsed times.
-            name: what a person called it; TensorBoard's export names its metric nowhere else.
-        Raise `SourceError` when it holds no point.
+        Elapsed times count from when the run `started`, in microseconds; `name` is what a person called the log, as
+        TensorBoard's export names its metric nowhere else.
         """
         account, known, of_epochs = Account(), dict[str, int](), False
         counts: list[array[int]] = [array(kind) for kind in "qbqqi"]
@@ -179,7 +170,6 @@ def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
 
 
 def _normalise(name: str) -> str:
-    """Return a heading as it is compared."""
     return name.strip('"').removeprefix("\ufeff").strip().strip("_").lower().replace(" ", "_").replace("-", "_")
 
 
@@ -200,7 +190,7 @@ def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None,
 # rows of each kind of file
 
 
-def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[printed.Row]:
+def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[printed.Row]:
     if MARK.encode() in file.first_bytes(_MARKED):
         return ((number, "", cells) for number, cells in read_events(file, account))
     lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
@@ -218,7 +208,6 @@ def _read_rows(file: "RawFile", name: str, account: Account) -> Iterator[printed
 
 
 def _parse_object(text: str) -> object:
-    """Return what JSON says, None where it is none."""
     return next(iter(tools.parse_documents(text) or ()), None)
 
 
@@ -278,7 +267,7 @@ def _make_table(  # noqa: PLR0913, PLR0917 - the columns of a table
     values: columns.FloatArray,
     known: Mapping[str, int],
     account: Account,
-) -> "pa.Table":
+) -> pa.Table:
     """Return points as a table in TRAINING_SCHEMA, without the loop's waits at startup."""
     kept, took = np.ones(len(names), dtype=np.bool_), np.flatnonzero(names == known.get(printed.STEP_TIME, -1))
     if printed.WAITING in known and len(took):
@@ -322,8 +311,6 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
 def _parse_number(cell: object) -> float | None:
     """Return a number, NaN for a loss that was none, else None."""
     if isinstance(cell, bool) or not isinstance(cell, str | int | float):
-        return None
-    if isinstance(cell, str) and cell.strip().lower() in _EMPTY:
         return None
     try:
         value = float(cell)

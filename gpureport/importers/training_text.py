@@ -10,7 +10,7 @@ share of data loading in it is `data_wait_ratio`.
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -77,7 +77,10 @@ def is_training_text(text: str) -> bool:
 
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
     """Yield the lines of a training loop; the others are noise."""
-    loop, keras, where = _find_loop(lines), 0, dict[str, object]()
+    bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
+    names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
+    # the bars that count training steps are those drawn most
+    loop, keras, where = max(names, key=names.__getitem__, default=""), 0, dict[str, object]()
     done = spent = before = steps = 0
     from_zero = False
     for number, raw in enumerate(lines, 1):
@@ -124,13 +127,6 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             yield number, raw, cells if whole else CUT_LAST_LINE
         else:
             account.noise += 1
-
-
-def _find_loop(lines: Iterable[str]) -> str:
-    """Return the name of the bars that count training steps: the one drawn most."""
-    bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
-    names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
-    return max(names, key=names.__getitem__, default="")
 
 
 def _name_bar(bar: "re.Match[str]") -> str:

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.folder import refuse_artifacts
-from gpureport.importers.mlflow.selection import PREFIX, is_mlflow_source, split_locator
+from gpureport.importers.mlflow.runs import PREFIX, is_mlflow_source, split_locator
+from gpureport.importers.mlflow.stores import refuse_artifacts
 from gpureport.places import Place, RemotePath
 from gpureport.places.transfer import fetch
 from gpureport.publishing import folder_copy, folder_targets

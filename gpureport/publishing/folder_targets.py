@@ -3,7 +3,7 @@
 import re
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.mlflow.selection import is_store_scheme, refuse_database_server
+from gpureport.importers.mlflow.runs import is_store_scheme, refuse_database_server
 from gpureport.places import Place, parse_place
 
 # of two letters at least: a drive of Windows has one

@@ -6,11 +6,9 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.folder import Folder
-from gpureport.importers.mlflow.recording import ARTIFACT_FOLDER, PUBLISHED_PREFIX
-from gpureport.importers.mlflow.selection import Store
+from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PUBLISHED_PREFIX, Store
 from gpureport.importers.mlflow.server import Server, SignedServer, call_client
-from gpureport.importers.mlflow.stores import Database, folder_of_uri
+from gpureport.importers.mlflow.stores import Database, Folder, folder_of_uri
 from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.publishing import folder_copy
 

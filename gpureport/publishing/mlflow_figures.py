@@ -7,11 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.folder import Folder
-from gpureport.importers.mlflow.recording import PUBLISHED_PREFIX
-from gpureport.importers.mlflow.selection import Store
+from gpureport.importers.mlflow.runs import PUBLISHED_PREFIX, Store
 from gpureport.importers.mlflow.server import Server, call_client, load_mlflow
-from gpureport.importers.mlflow.stores import Database
+from gpureport.importers.mlflow.stores import Database, Folder
 from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
 from gpureport.store import atomic_writes

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.selection import Store, open_store
+from gpureport.importers.mlflow.runs import Store, open_store
 from gpureport.importers.protocol.tracker import Selection, select_runs
 from gpureport.publishing.mlflow_artifacts import prepare_artifact
 from gpureport.publishing.mlflow_figures import KIND, prepare_figures

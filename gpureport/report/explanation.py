@@ -11,7 +11,7 @@ from typing import Any
 
 from gpureport import recording_advice
 from gpureport.analysis.account.selection import kinds_by_name
-from gpureport.analysis.advice.choose import STEPS, Step
+from gpureport.analysis.advice.choose import STEPS, USUAL_CHECK, Step
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
@@ -20,11 +20,13 @@ from gpureport.errors import SettingsError
 from gpureport.findings import Threshold
 from gpureport.importers.nvidia_smi.fields import ALIASES, canonicalize, find_query_field, find_target
 from gpureport.importers.nvidia_smi.fields import ATTRIBUTE_FIELDS as ATTRIBUTES
-from gpureport.metrics import BY_NAME, METRICS, Metric, Scope
+from gpureport.metrics import BY_NAME, METRICS, Metric
 from gpureport.recording_advice import is_recorded
-from gpureport.report.model.shapes import Explanation, Fact, Section
+from gpureport.report.formats.text.terminal import write_blocks
+from gpureport.report.model.blocks import Block
+from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.terminal_lines import Line, Page, render_lines
+from gpureport.report.wording.terminal_lines import PIPE, Page
 
 RECORDING = "recording"
 _SUGGESTED = 3
@@ -33,40 +35,17 @@ _SLIP = 0.85
 """Likeness to a figure from which a word is taken for a slip: other names are more often meant."""
 _SHORTEST = 3
 """Letters from which on a word is looked for in others."""
+_FIRST = 3
+"""Steps of a cause on the first page."""
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
-_COMMANDS = {
-    "record": recording_advice.RECORD,
-    "gpus": recording_advice.GPU_COMMAND,
-    "pcie": recording_advice.DMON_COMMAND,
-    "host": recording_advice.HOST_COMMAND,
-    "process": recording_advice.PROCESS_COMMAND,
-    "counters": ",".join(recording_advice.COUNTER_FIELDS),
-    "gpm": recording_advice.GPM_COMMAND,
-    "dcgm": recording_advice.DCGM_COMMAND,
+_COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items() if isinstance(text, str)} | {
+    "counters": ",".join(recording_advice.COUNTER_FIELDS)
 }
-_UNITS = {
-    "1": "a ratio; 1 is 100%",
-    "By": "bytes",
-    "By/s": "bytes a second",
-    "W": "watts",
-    "Hz": "hertz",
-    "Cel": "degrees Celsius",
-    "s": "seconds",
-    "J": "joules",
-    "": "none",
-}
-_LIMIT_UNITS = {"Cel": "°C", "By": "bytes"}
-_SCOPES = {
-    Scope.GPU: ("one GPU", "nvidia-smi field"),
-    Scope.HOST: ("the machine the GPUs sit in", "host command"),
-}
-_COUNTED = {"no_samples": "as not known", "no_job": "in no share: shares are of the time of jobs"}
-"""How classes count that are neither lost nor work."""
 
 
-def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> Explanation:
+def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> list[Block]:
     """Return what a name stands for, or everything that can be explained without one.
 
     Args:
@@ -79,94 +58,80 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
         SettingsError: when nothing has the name, with the nearest one that does.
     """
     if name is None:
-        return _index(rules)
+        return list(_index(rules))
     if name == RECORDING:
-        return _explain_recording()
+        return list(_explain_recording())
     if _find_class(name) is None:
         # a class of GPU time may be called as the finding that fills it
         name = _list_titles(rules).get(name.lower(), name)
-    found = (
-        _explain_kinds(name, rules, brief=brief)
-        or _explain_class(name)
-        or _explain_metrics(name, rules)
-        or _explain_figure(name)
-    )
-    if found is None:
+    kinds = kinds_by_name(rules).get(name)
+    found = list(_explain_kinds(name, kinds, rules, brief=brief)) if kinds else _explain_class(name)
+    found = found or _explain_metrics(name, rules)
+    if name in _FIGURES and not found:
+        meaning, unit, rule = _FIGURES[name]
+        found = _section(name, facts=(("Meaning", meaning), ("Unit", unit), ("As a rule", f"--fail-on '{rule}'")))
+    if not found:
         raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules), code="nothing_explained")
     return found
 
 
-def _section(title: str, *paragraphs: str, facts: Iterable[tuple[str, str]] = ()) -> Section:
+def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
+    """Return an explanation as text for a terminal or a pipe; lines to be copied are never wrapped."""
+    return write_blocks(blocks, page)
+
+
+def _section(title: str, *texts: str, facts: Iterable[tuple[str, str]] = (), code: Sequence[str] = ()) -> list[Block]:
     """Return a section; a fact without text is left out."""
-    named = tuple(Fact(name=name, text=text) for name, text in facts if text)
-    return Section(title=title, paragraphs=paragraphs, facts=named)
+    named = [Fact(name=name, text=text) for name, text in facts if text]
+    return [Block(title=title, style="heading", texts=texts, facts=named, code=code)]
 
 
-def _explain_recording() -> Explanation:
-    """Return what to run, what it writes, and what it does not record."""
+def _explain_recording() -> Iterator[Block]:
+    """Yield what to run, what it writes, and what it does not record."""
     said = _SAID["recording"]
-    sections = tuple(
-        Section(
-            title=part["title"],
-            paragraphs=tuple(part.get("paragraphs", ())),
-            facts=tuple(Fact(name=name, text=text) for name, text in part.get("facts", {}).items()),
-            code=tuple(line.format_map(_COMMANDS) for line in part.get("code", ())),
-        )
-        for part in said["sections"]
-    )
-    return Explanation(title=said["title"], sections=sections)
+    yield from _section(said["title"])
+    for part in said["sections"]:
+        yield from _section(part["title"], code=[line.format_map(_COMMANDS) for line in part.get("code", ())])
+        yield from _section("", *part.get("paragraphs", ()), facts=part.get("facts", {}).items())
 
 
-def _explain_kinds(name: str, rules: Sequence[Rule], *, brief: bool) -> Explanation | None:
-    """Return what a kind or a family of kinds means; briefly what fits on a screen of it."""
-    kinds = kinds_by_name(rules).get(name)
-    if not kinds:
-        return None
+def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:
+    """Yield what a kind or a family of kinds means; briefly what fits on a screen of it."""
     rule = next(rule for rule in rules if kinds[0] in rule.kinds)
-    conditions = [display.clean_sentence(text) for text in rule.condition]
-    means = _section("Means", *(kind.meaning for kind in rule.descriptions if kind.name in kinds))
-    needs = _section("Needs", facts=_needs(rule))
-    steps = list(dict.fromkeys(step for kind in kinds for steps in KINDS[kind].steps.values() for step in steps))
+    conditions = [f"{kind}: {rule.conditions[kind]}" if len(kinds) > 1 else rule.conditions[kind] for kind in kinds]
+    yield from _section(f"{name}: {'; '.join(map(terms.kind_title, kinds))}")
+    yield from _section("Means", *(kind.meaning for kind in rule.descriptions if kind.name in kinds))
     if brief:
+        yield from _section("Found when", *conditions)
+        yield from _section("Needs", facts=_needs(rule))
+        yield from _section("Do", facts=_steps_by_cause(kinds, _FIRST))
         limits = display.plural(len(rule.limits), "limit")
-        words = (
-            f"gpureport explain {name} --detail full: the condition in full, {limits} and what "
-            f"{'each step' if len(steps) > 1 else 'the step'} needs and risks."
-        )
-        do = _section("Do", f"{_number_steps(steps)}.")
-        sections = [means, _section("Found when", conditions[0]), needs, do, _section("", words)]
-    else:
-        found = _section("Found when", *conditions, *_list_related_kinds(kinds, rule))
-        each = [_section(STEPS[step].title, facts=_step_facts(STEPS[step])) for step in steps]
-        sections = [means, found, *_limits(rule), needs, _chosen_steps(kinds), *each]
-    titles = "; ".join(map(terms.kind_title, kinds))
-    return Explanation(title=f"{name}: {titles}", sections=tuple(sections))
-
-
-def _list_related_kinds(kinds: Sequence[str], rule: Rule) -> Iterator[str]:
+        rest = f"the condition in full, {limits}, and every step with what it needs and risks."
+        yield Block(texts=[f"gpureport explain {name} --detail full: {rest}"])
+        return
     others = [kind for kind in rule.kinds if kind not in kinds]
-    if others:
-        yield f"Assessed together with {display.join_words(others)}."
-    if rule.after:
-        yield f"Assessed after {display.join_words(rule.after)}, whose findings it takes into account."
-
-
-def _limits(rule: Rule) -> Iterator[Section]:
+    beside = f"Assessed together with {display.join_words(others)}." if others else ""
+    after = f"Assessed after {display.join_words(rule.after)}, whose findings it takes into account."
+    more = map(display.clean_sentence, rule.more)
+    yield from _section("Found when", *conditions, *more, beside, after if rule.after else "")
     if rule.limits:
-        which = "one" if len(rule.settings) == len(rule.limits) else " or ".join(rule.settings)
-        where = f"To change {which}, name it in gpureport.toml under [rules.{rule.name}], in base units."
-        facts = (
-            (name, f"{_amount(limit)}; {limit.provenance.value}: {display.clean_sentence(limit.source)}")
-            for name, limit in rule.limits.items()
+        which = ["any"] if len(rule.settings) == len(rule.limits) else list(rule.settings)
+        where = f"Set {display.join_words(which)} in gpureport.toml under [rules.{rule.name}], in base units."
+        yield from _section(
+            "Thresholds", where, facts=((key, _describe_limit(rule.limits[key])) for key in rule.limits)
         )
-        yield _section("Thresholds", where, facts=facts)
+    yield from _section("Needs", facts=_needs(rule))
+    yield from _section("Steps, the most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
+    for step in dict.fromkeys(each for kind in kinds for steps in KINDS[kind].steps.values() for each in steps):
+        yield from _section(STEPS[step].title, facts=_step_facts(STEPS[step]))
 
 
-def _amount(limit: Threshold) -> str:
-    """Return a limit as it is set, all its digits included, and a ratio in per cent too."""
-    if limit.unit == "1":
-        return f"{limit.value:g} ({100 * limit.value:g}%)"
-    return f"{limit.value:g}{display.GAP}{_LIMIT_UNITS.get(limit.unit, limit.unit)}"
+def _describe_limit(limit: Threshold) -> str:
+    """Return a limit as it is set, all its digits included, and a ratio in per cent too, with its source."""
+    unit = {"Cel": "°C", "By": "bytes", "By/s": "bytes/s"}.get(limit.unit, limit.unit)
+    amount = f"({100 * limit.value:g}%)" if limit.unit == "1" else unit
+    value = f"{limit.value:.15g}{' ' if limit.unit == '1' else display.GAP}{amount}"
+    return f"{value}; {limit.provenance.value}: {display.clean_sentence(limit.source)}"
 
 
 def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -183,26 +148,30 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "Recorded by", "gpureport record"
 
 
-def _chosen_steps(kinds: Sequence[str]) -> Section:
-    """Return which steps some kinds have, in order and by cause where that decides."""
-    chosen = [(kind, cause, steps) for kind in kinds for cause, steps in KINDS[kind].steps.items()]
-    facts = []
-    for kind, cause, steps in chosen:
-        where = f"cause {cause}" if cause else "any other cause" if len(KINDS[kind].steps) > 1 else ""
-        when = ", ".join(filter(None, [kind if len(kinds) > 1 else "", where]))
-        facts.append((when, _number_steps(steps)))
-    note = "A step is left out of a report where the recording rules out what it needs."
-    return _section("Steps, the most promising first", note, facts=facts)
+def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+    """Yield the first steps of a kind, each with the causes that have them."""
+    causes: dict[tuple[str, ...], list[str]] = {}
+    for cause, steps in KINDS[kind].steps.items():
+        causes.setdefault(steps[:most], []).append(cause or "other")
+    yield from ((causes, steps) for steps, causes in causes.items())
 
 
-def _number_steps(names: Sequence[str]) -> str:
-    return "; ".join(f"{place}. {STEPS[name].title}" for place, name in enumerate(names, 1))
+def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the steps of some kinds, in order, at most so many for each cause."""
+    for kind in kinds:
+        for causes, steps in list_steps_by_cause(kind, most):
+            words = [kind] if len(kinds) > 1 else []
+            words += [", ".join(causes)] if len(KINDS[kind].steps) > 1 else []
+            numbered = "; ".join(f"{place}. {STEPS[name].title}" for place, name in enumerate(steps, 1))
+            yield ", ".join(words), numbered or "nothing"
 
 
 def _step_facts(step: Step) -> Iterator[tuple[str, str]]:
-    yield from (("Do", step.do), ("When", step.when), ("Only if", display.join_words(list(step.needs))))
-    yield "For", name_frameworks(step) if step.frameworks else ""
-    yield from (("Risk", step.risk), ("Check", step.check), ("Source", step.source))
+    needs = display.join_words(list(step.needs))
+    yield from (("Do", step.do), ("When", "" if step.when.lower() == f"{needs}.".lower() else step.when))
+    yield from (("Only if", needs), ("For", name_frameworks(step) if step.frameworks else ""))
+    yield from (("Risk", step.risk), ("Check", "" if step.check == USUAL_CHECK else step.check))
+    yield "Source", step.source
 
 
 def name_frameworks(step: Step) -> str:
@@ -215,66 +184,54 @@ def name_frameworks(step: Step) -> str:
 
 def _find_class(name: str) -> str | None:
     """Return the class of GPU time of a name, its key or what reports call it; None for others."""
-    word = _word(name)
-    return next((key for key in GPU_TIME_CLASSES if word in {_word(key), _word(terms.CLASSES[key])}), None)
+    word = name.lower().replace(" ", "_").replace("-", "_")
+    titles = {key: terms.CLASSES[key].lower().replace(" ", "_").replace("-", "_") for key in GPU_TIME_CLASSES}
+    return next((key for key, title in titles.items() if word in {key, title}), None)
 
 
-def _word(name: str) -> str:
-    return name.lower().replace(" ", "_").replace("-", "_")
-
-
-def _explain_class(name: str) -> Explanation | None:
+def _explain_class(name: str) -> list[Block]:
     """Return what a class holds, whether it counts as lost, and which kinds of findings tell more."""
     key = _find_class(name)
     if key is None:
-        return None
+        return []
     title = terms.CLASSES[key]
-    counted = "as lost" if key in LOST_CLASSES else _COUNTED.get(key, "not as lost")
+    counted = "as lost" if key in LOST_CLASSES else _SAID["counted"].get(key, "not as lost")
     findings = ", ".join(kinds_by_gpu_time_class(RULES).get(key, ()))
-    facts = _section("Class of GPU time", facts=[("Counted", counted), ("Findings", findings)])
-    return Explanation(title=f"{key}: {title}", sections=(_section("", dict(terms.DEFINITIONS)[title]), facts))
+    facts = [("Counted", counted), ("Findings", findings)]
+    meaning = dict(terms.DEFINITIONS)[title]
+    return [*_section(f"{key}: {title}", meaning), *_section("Class of GPU time", facts=facts)]
 
 
-def _explain_metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:
+def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
     """Return what the metrics mean that have a name, or that a field, host command or OpenTelemetry name stands for."""
     field = canonicalize(name)
     metrics = [
         metric
         for metric in METRICS
-        if name in {metric.name, metric.otel}
-        or metric.recorded_by in {name, field}
+        if name in {metric.name, metric.otel, metric.recorded_by}
+        or metric.recorded_by == field
         or find_target(field) == metric.name
     ]
     if len(metrics) == 1:
-        return Explanation(title=metrics[0].name, sections=(_section("", facts=_metric_facts(metrics[0], rules)),))
+        return _section(metrics[0].name, facts=_metric_facts(metrics[0], rules))
     if metrics:
-        briefs = _section("", facts=[(metric.name, metric.brief) for metric in metrics])
-        return Explanation(title=f"{name} stands for {len(metrics)} metrics", sections=(briefs,))
+        title = f"{name} stands for {len(metrics)} metrics"
+        return _section(title, facts=[(metric.name, metric.brief) for metric in metrics])
     if field in ATTRIBUTES and name not in _FIGURES:
-        text = "It describes a GPU and is kept with the run, not as a series of values."
-        return Explanation(title=name, sections=(_section("", text),))
-    return None
+        return _section(name, "It describes a GPU and is kept with the run, not as a series of values.")
+    return []
 
 
 def _metric_facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[tuple[str, str]]:
-    describes, source = _SCOPES[metric.scope]
+    describes, source = _SAID["scopes"][metric.scope.value]
     source = "DCGM field" if metric.recorded_by.startswith("DCGM_FI_") else source
     needed = [kind for rule in rules for kind in rule.kinds if any(metric.name in group for group in rule.requires)]
     wanted = [kind for rule in rules for kind in rule.kinds if metric.name in rule.wants and kind not in needed]
-    yield from (("Meaning", metric.brief), ("Unit", _UNITS.get(metric.unit, metric.unit)))
+    yield from (("Meaning", metric.brief), ("Unit", _SAID["units"].get(metric.unit, metric.unit)))
     yield from (("Behaves as", metric.kind.value), ("Describes", describes), ("A value covers", metric.covers))
     yield "Recorded by", f"{'gpureport record: ' if is_recorded(metric) else ''}{metric.recorded_by} ({source})"
     yield "OpenTelemetry", metric.otel or "has no name for it"
     yield from (("Needed by", ", ".join(needed)), ("Used by", ", ".join(wanted)))
-
-
-def _explain_figure(name: str) -> Explanation | None:
-    """Return what a figure of a run means, and how a rule limits it, if it is one."""
-    if name not in _FIGURES:
-        return None
-    meaning, unit, rule = _FIGURES[name]
-    facts = (("Meaning", meaning), ("Unit", unit), ("As a rule", f"--fail-on '{rule}'"))
-    return Explanation(title=name, sections=(_section("", facts=facts),))
 
 
 def _hint(name: str, rules: Sequence[Rule]) -> str:
@@ -305,41 +262,15 @@ def _list_names(rules: Sequence[Rule]) -> dict[str, str]:
     return others | dict(ALIASES) | {name: name for name in names}
 
 
-def _index(rules: Sequence[Rule]) -> Explanation:
+def _index(rules: Sequence[Rule]) -> Iterator[Block]:
+    yield from _section("What gpureport explain knows")
+    yield from _section("Recording", facts=[(RECORDING, "what to log so that every kind is judged")])
     kinds = [(kind, terms.kind_title(kind)) for rule in rules for kind in rule.kinds]
-    groups = [(rule.name, ", ".join(rule.kinds)) for rule in rules if rule.name not in rule.kinds]
+    yield from _section("Kinds of findings", facts=kinds)
+    families = [(rule.name, ", ".join(rule.kinds)) for rule in rules if rule.name not in rule.kinds]
+    yield from _section("Families of kinds", facts=families)
+    yield from _section("Classes of GPU time", facts=terms.CLASSES.items())
+    yield from _section("Figures of a run", ", ".join(_FIGURES))
     width = max(len(metric.name) for metric in METRICS)
-    metrics = tuple(f"  {metric.name:{width}}  {metric.recorded_by}" for metric in METRICS)
-    return Explanation(
-        title="What gpureport explain knows",
-        sections=(
-            _section("Recording", facts=[(RECORDING, "what to log so that every kind is judged")]),
-            _section("Kinds of findings", facts=kinds),
-            _section("Families of kinds", facts=groups),
-            _section("Classes of GPU time", facts=terms.CLASSES.items()),
-            _section("Figures of a run", ", ".join(_FIGURES)),
-            Section(title="Metrics, and what records each", code=metrics),
-        ),
-    )
-
-
-def render(content: Explanation, width: int = 80, *, colour: bool = False) -> str:
-    """Return an explanation as text for a terminal or a pipe; lines to be copied are never wrapped."""
-    return render_lines(_lines(content, Page(width=width, ascii=False)), colour=colour)
-
-
-def _lines(content: Explanation, page: Page) -> Iterator[Line]:
-    yield from page.wrapped(content.title, style="heading")
-    for section in content.sections:
-        yield Line()
-        if section.title:
-            yield from page.wrapped(section.title, style="heading")
-        yield from map(Line, section.code)
-        for paragraph in section.paragraphs:
-            yield from page.wrapped(paragraph, 2)
-        column = max((len(fact.name) for fact in section.facts), default=0) + 1
-        before = ""
-        for fact in section.facts:
-            name = "" if fact.name == before else fact.name
-            yield from page.wrapped(fact.text, 2, name.ljust(column) if fact.name else "")
-            before = fact.name
+    metrics = [f"{metric.name:{width}}  {metric.recorded_by}" for metric in METRICS]
+    yield from _section("Metrics, and what records each", code=metrics)

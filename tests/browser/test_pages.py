@@ -163,7 +163,7 @@ def test_paper_shows_what_matters_and_no_control(open_page: "Open", page_file: P
     with open_page(page_file) as page:
         page.emulate_media(media="print")
         shown = "[...document.querySelectorAll('.fold')].filter(fold => fold.checkVisibility())"
-        names = page.evaluate(f"{shown}.map(fold => fold.querySelector('section').id)")
+        names = page.evaluate(f"{shown}.flatMap(fold => [...fold.querySelectorAll('section')].map(part => part.id))")
         assert {"findings", "quality", "not-assessed"} <= set(names)
         assert "method" not in names
         assert page.locator("canvas:visible, .tools:visible, #tip:visible, #scheme:visible").count() == 0

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.report.wording import display, scales
-from gpureport.report.wording.differences import relative_changes
+from gpureport.report.wording import differences, display, scales
 
 FORMS: dict[str, tuple[Callable[..., str], dict[Any, str]]] = {
     "share": (
@@ -41,10 +40,10 @@ FORMS: dict[str, tuple[Callable[..., str], dict[Any, str]]] = {
     "bytes per second": (lambda value: display.quantity(value, "By/s"), {5.5 * 2**20: "5.77 MB/s"}),
     "ratio": (lambda value: display.quantity(value, "1"), {0.05: "5%", 3.5: "3.50 times"}),
     "change": (
-        relative_changes.format_percent_change,
+        differences.format_percent_change,
         {0.48: "−52%", 0.99: "−1%", 1.0: "0%", 1.1: "+10%", 2.12: "+112%"},
     ),
-    "times": (relative_changes.format_times, {1.84: "1.84 times", 12.0: "12 times"}),
+    "times": (differences.format_times, {1.84: "1.84 times", 12.0: "12 times"}),
     "interval": (display.drop_equal_ends, {"45 to 45%": "", "45 to 58%": "45 to 58%"}),
 }
 

@@ -100,6 +100,9 @@ ALLOWED: dict[str, dict[str, str]] = {
     ".html": KEYS
     | {
         "gpu_time.total": "the table of classes has it",
+        "answers.summary": "of several runs the table says how many each answer holds for",
+        "method.kinds": "those that were found; explain says when every kind is found",
+        "method.thresholds": "those of what was found; explain and the PDF list all",
         "timeline.strips.limits": "drawn in the charts of one GPU, whose panels of findings name those that matter",
     },
     ".pdf": KEYS

@@ -1,6 +1,7 @@
 """The page on one screen of a terminal: at most 30 lines that say what happened, why, and what next."""
 
 import gzip
+import io
 import re
 import sys
 import unicodedata
@@ -101,6 +102,17 @@ def test_text_is_plain_when_piped_and_holds_no_steering() -> None:
     for full in (False, True):
         assert "\x1b" not in build_page(runs.sample("thermal_throttle"), "txt", full=full)
         assert "\x1b" not in build_page(steps_with(TEXTS["escape codes"]), "txt", full=full)
+
+
+def test_a_terminal_that_takes_no_utf_8_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", out)
+    with pytest.raises(SystemExit):
+        main(["analyze", str(SAMPLES / "thermal_throttle")])
+    out.flush()
+    text = out.buffer.getvalue()  # type: ignore[attr-defined]  # of BytesIO
+    assert text.isascii()
+    assert b"# Computing   t Slowed by heat" in text
 
 
 def test_letters_of_any_width_keep_lines_and_columns() -> None:

@@ -152,3 +152,15 @@ def test_marks_are_those_of_the_findings_and_names_cannot_end_the_element() -> N
     index = unpack_page(page).contents
     assert [strip["marks"] for strip in index["runs"][0]["strips"]] == [[], [["F1", "note", 100.0, 130.0, 0]]]
     assert index["runs"][0]["label"] == "</script><b>"
+
+
+def test_classes_of_a_column_are_stacked() -> None:
+    """A steady 55% is two layers that fill each column, and no pieces side by side."""
+    util = 55 + np.random.default_rng(5).integers(-2, 3, (1, 900)).astype(float)
+    page = json.loads(build_page(testing.recording(util=util), "json"))
+    (strip,) = page["timeline"][0]["strips"]
+    band = dict(unpack_page(testing.recording(util=util)).contents["runs"][0]["strips"][0]["band"])
+    assert list(band) == ["low_use", "computing"]
+    assert set(band["low_use"]) == {100}
+    assert all(45 <= top <= 65 for top in band["computing"])
+    assert len(band["computing"]) * strip["band_seconds"] == pytest.approx(899)

@@ -1,4 +1,4 @@
-"""The pictures of docs/reference/kinds.md, from the sample logs: python docs/site/make_pages.py pictures draws them."""
+"""The pictures of docs/reference/kinds.md, from the sample logs."""
 
 import re
 from collections.abc import Iterator
@@ -8,11 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 import gpureport
-from generators.kind_signs import SIGNS
 from gpureport.metrics import METRICS
 
 ROOT = Path(__file__).parents[3]
-PICTURES = ROOT / "docs" / "images" / "kinds"
 _SAMPLES = ROOT / "sample_logs"
 _WIDTH, _LEFT, _PANEL, _GAP, _POINTS = 640, 8, 56, 24, 240
 _SCALES = {
@@ -23,6 +21,51 @@ _SCALES = {
     "Cel": (1, " °C"),
     "W": (1, " W"),
 }
+_UTILISATION = "gpu_utilization_ratio"
+_POWER = "gpu_power_watts"
+_CLOCK = "gpu_sm_clock_hertz"
+_MEMORY = "gpu_memory_used_bytes"
+_TEMPERATURE = "gpu_temperature_celsius"
+_CPU = "cpu_utilization_ratio"
+SERIES = {
+    "idle_gap": (_UTILISATION,),
+    "periodic_stall": (_UTILISATION,),
+    "startup_idle": (_UTILISATION,),
+    "tail_idle": (_UTILISATION,),
+    "thermal_throttle": (_CLOCK, _TEMPERATURE),
+    "hw_throttle": (_CLOCK, _TEMPERATURE),
+    "power_cap": (_POWER, _CLOCK),
+    "power_limited": (_POWER, _CLOCK),
+    "cpu_bound": (_UTILISATION, _CPU),
+    "io_bound": (_UTILISATION, "cpu_iowait_ratio"),
+    "cpu_bound_single": (_UTILISATION, "cpu_busiest_core_ratio"),
+    "transfer_bound": (_UTILISATION, "pcie_receive_bytes_per_second"),
+    "workers_headroom": (_UTILISATION, "host_memory_used_ratio"),
+    "host_memory_pressure": (_UTILISATION, "host_memory_used_ratio"),
+    "underutilised": (_UTILISATION, _CPU),
+    "low_util_cause_unknown": (_UTILISATION,),
+    "mem_headroom": (_MEMORY, _UTILISATION),
+    "mem_pressure": (_MEMORY, _UTILISATION),
+    "mem_prealloc": (_MEMORY, _UTILISATION),
+    "mem_leak": (_MEMORY, _UTILISATION),
+    "clocks_locked": (_CLOCK, _UTILISATION),
+    "ecc_error": ("gpu_ecc_uncorrected_total", _UTILISATION),
+    "gpu_lost": (_UTILISATION, _POWER),
+    "monitoring_ended": (_UTILISATION, _CPU),
+    "pcie_degraded": ("pcie_link_generation", _UTILISATION),
+    "log_gap": (_UTILISATION,),
+    "no_progress": (_UTILISATION, _POWER),
+    "hollow_util": (_UTILISATION, _POWER),
+    "imbalance": (_UTILISATION, _POWER),
+    "unused_gpu": (_UTILISATION, _MEMORY),
+    "zombie_memory": (_MEMORY, _UTILISATION),
+    "full_precision": (_UTILISATION, _POWER),
+    "rate_falls": (_UTILISATION, _CLOCK),
+    "slow_gpu": (_CLOCK,),
+    "unexplained_change": (_CLOCK, _POWER),
+    "oversized_gpu": (_UTILISATION, _MEMORY),
+}
+"""The series in the picture of each kind, from top to bottom."""
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#59626f}.a{stroke:#0072b2}.b{stroke:#aab4bf}"
     "path{fill:none;stroke-width:1.5}"
@@ -56,7 +99,7 @@ class _Sample:
 def draw_kind(kind: str) -> str:
     """Return the picture of a kind: series of its sample, with the time of the finding marked."""
     sample = _read_sample(kind)
-    recorded = [name for name in SIGNS[kind].metrics if name in sample.series and sample.series[name].notna().any()]
+    recorded = [name for name in SERIES[kind] if name in sample.series and sample.series[name].notna().any()]
     height = len(recorded) * (_PANEL + _GAP)
     drawn = [line for row, metric in enumerate(recorded) for line in _draw_metric(sample, metric, row)]
     title = f"{kind}: {', '.join(map(_title, recorded))} over {sample.length / 60:.0f} min"
@@ -122,9 +165,3 @@ def _title(metric: str) -> str:
     for written in ("GPU", "CPU", "PCIe", "SM", "ECC"):
         words = re.sub(rf"\b{written.lower()}\b", written, words)
     return words[0].upper() + words[1:]
-
-
-if __name__ == "__main__":
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for name in SIGNS:
-        (PICTURES / f"{name}.svg").write_text(draw_kind(name), encoding="utf-8", newline="\n")

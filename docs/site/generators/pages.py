@@ -4,23 +4,17 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
-from itertools import groupby
 from typing import Any
 
 import click
 
 import gpureport as api
 from generators.limit_rows import LIMITS
-from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.analysis.advice.choose import STEPS, Step
-from gpureport.analysis.kinds import KINDS
 from gpureport.cli.main import gpureport
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.tracker import Tracker
-from gpureport.metrics import METRICS, Metric, Scope
-from gpureport.report.explanation import name_frameworks
+from gpureport.metrics import METRICS, Metric, MetricKind, Scope
 
 MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
 
@@ -35,16 +29,23 @@ def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
 
 
+_MOMENT = "the moment of the reading"
+_METRICS = """A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1. A value is that of the
+moment of the reading, unless its meaning says what it covers.
+"""
+
+
 def _metric_row(metric: Metric) -> tuple[str, ...]:
     otel = f"`{metric.otel}`" if metric.otel else ""
-    recorded_by = f"`{metric.recorded_by}`"
-    return (f"`{metric.name}`", metric.unit, metric.kind.value, recorded_by, metric.covers, metric.brief, otel)
+    covers = "" if metric.covers == _MOMENT else f" Covers {metric.covers}."
+    counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
+    return (f"`{metric.name}`", metric.unit + counted, f"`{metric.recorded_by}`", metric.brief + covers, otel)
 
 
 def metrics_page() -> str:
     """Return docs/reference/metrics.md."""
-    header = ("column", "unit", "kind", "recorded by", "one value covers", "meaning", "OpenTelemetry")
-    parts = ["# Metrics\n", MADE, "A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.\n"]
+    header = ("column", "unit", "recorded by", "meaning", "OpenTelemetry")
+    parts = ["# Metrics\n", MADE, _METRICS]
     for scope, title in ((Scope.GPU, "Of a GPU"), (Scope.HOST, "Of the host")):
         rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
         parts += [f"## {title}\n", table(header, rows)]
@@ -88,82 +89,15 @@ needs. An error is one line that says the limit and what to do.
 _MEMORY = """## How little memory will do
 
 Where a job may map only so much memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows take 600 MB, and
-the other commands 800 MB, a report as PDF included; measured on two cores, and each core more may take some more.
-Below, a command ends with a line that says so, or a library of others ends it: OpenBLAS and Arrow abort where they get
-no memory, and Python may wait for a thread that cannot start. Nothing half stored is listed then. What lies half
-written in the store has a hidden name and is removed by the first `ingest` after a day: before, another process may
-still be writing it. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it is not set; with 16, a PDF takes
-1,000 MB.
+the other commands 800 MB on two cores, a report as PDF included. Below, a command ends with a line that says so, or
+OpenBLAS or Arrow abort; nothing half stored is listed then. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it
+is not set.
 """
 
 
 def limits_page() -> str:
     """Return docs/reference/limits.md."""
     return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), LIMITS), _MEMORY])
-
-
-_ADVICE = f"""# Advice
-
-{MADE}
-What practitioners are told to do about GPU time that is lost, as a catalogue of steps. A finding points to those of
-its kind and cause, the most promising first: beneath it in the HTML report and in the text of
-`gpureport analyze --detail full`, as `steps` in the JSON, and for any kind with `gpureport explain KIND --detail full`.
-
-Each step says what to do, when it helps, what it risks and how to see that it worked; without a check, the next report
-lacks the finding. What it needs is looked up in
-the recording: a step whose need is known not to be met is left out; one whose need is not known says so and comes after
-those that are known to fit. Params and tags of the run are read too, whatever a tracker or script calls them (workers,
-cores, pinned memory, persistent workers, prefetching, compilation, batch, precision): a step that was taken is left
-out, one that was not comes first, and the advice begins with what they say. Without a tracker, give them:
-`gpureport analyze gpu.csv --param num_workers=2 --param cpu_count=16`.
-
-With more loader workers stands how many to try: twice as many, at most one a core for each process. Where the host log
-shows that the job itself kept less than half a core busy, cores are no limit: workers that wait for storage or the
-network do not compete for them. No gain is promised: the GPU may wait for other things.
-
-Where they name the framework (`torch_version`, `framework=jax` ...), a step that is for another one is left out, and of
-the input pipelines only that of the framework is given.
-
-Change one thing at a time, and let `gpureport compare` judge it by the work done per GPU-hour: utilisation alone can
-rise while the job gets slower.
-The [table of gains](../how-to/compare-steps.md#read-the-table-of-gains) names a step that was taken after a finding had
-advised it, with what came of it: more workers, pinned memory turned on, a larger batch are seen in the params.
-"""
-
-_CHECKLIST = """## The checklist
-
-Every run is asked these questions of the practice. Each answer is done, worth trying or not assessed, with what it
-rests on and what to record.
-"""
-
-
-def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
-    yield f"### {step.title}\n"
-    yield f"{step.do}\n"
-    needs, usual = "; ".join(step.needs), {each.name: each.default for each in fields(Step)}
-    framework = name_frameworks(step) if step.frameworks else ""
-    said = [("When", step.when), ("Needs", needs), ("Framework", framework)]
-    own = {name: getattr(step, name) for name in ("risk", "source", "check")}
-    said += [(name.capitalize(), text) for name, text in own.items() if text != usual[name]]
-    said.append(("For", ", ".join(f"[{kind}](../reference/kinds.md#{kind})" for kind in kinds)))
-    yield "\n".join(f"- {name}: {text}" for name, text in said if text) + "\n"
-
-
-def advice_page() -> str:
-    """Return docs/explanation/advice.md."""
-    rows = [
-        (f"`{kind}`", cause, "; ".join(STEPS[name].title for name in steps))
-        for kind, described in KINDS.items()
-        for cause, steps in described.steps.items()
-    ]
-    parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
-    parts.append("\n".join(f"- {title}" for title in ITEMS.values()) + "\n")
-    for chapter, steps in groupby(STEPS.values(), key=lambda step: step.chapter):
-        parts.append(f"## {chapter}\n")
-        for step in steps:
-            kinds = [name for name, kind in KINDS.items() if any(step.name in each for each in kind.steps.values())]
-            parts += _step_section(step, kinds)
-    return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def commands(group: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -211,7 +145,7 @@ gpureport completion fish > ~/.config/fish/completions/gpureport.fish           
 """
 
 
-_COMMON = 3
+_COMMON = 2
 """Commands from which on an option that reads the same in each is described once, for all."""
 
 

@@ -30,6 +30,7 @@ _DERIVED = 1.05
 """Ratio up to which totals and limits derived from an amount and its share differ."""
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Settings that no param names: None where that is unknown, off for any other."""
+USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
 _FEWEST = 2  # workers that are suggested where the main process loads
 
 _Told = Callable[[RunFacts], bool | None]
@@ -71,7 +72,7 @@ class Step:
     do: str
     when: str
     risk: str = "Low."
-    check: str = "The next report lacks the finding, and the work done per GPU-hour does not fall."
+    check: str = USUAL_CHECK
     source: str
     needs: dict[str, _Told]
     frameworks: tuple[Framework | None, ...]
@@ -159,8 +160,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "workers_match_cores": (_has_worker_per_core, ("workers", "cores_per_process", "cores")),
     "fewest_workers": (lambda facts: _not(_exceeds(facts, "workers", 1)) or None, ("workers",)),
     "prefetch": (_prefetches_far_ahead, ("prefetch_factor", "prefetch")),
-    # whoever trains from scratch may have a reason
-    "pretrained": (lambda facts: _exceeds(facts, "pretrained") or None, ("pretrained",)),
+    "pretrained": (lambda facts: _exceeds(facts, "pretrained") or None, ("pretrained",)),  # scratch may be meant
     "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
@@ -199,7 +199,7 @@ STEPS = {
     step.name: step
     for step in _read_steps(tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8")))
 }
-"""Every step by name, in the order of the page on advice."""
+"""Every step by name, in the order of the page of kinds."""
 
 
 def list_steps(finding: Finding) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.checks import check_wording, gate_verdict
 from gpureport.findings import Check, CheckOutcome
-from gpureport.report.formats.text.markdown_syntax import escape
+from gpureport.report.formats.text.markdown import escape
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 

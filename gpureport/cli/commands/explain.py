@@ -4,7 +4,7 @@ import click
 
 from gpureport.cli.command import command
 from gpureport.cli.options import Options
-from gpureport.cli.output import measure_output
+from gpureport.cli.output import measure_page
 
 
 @command("explain", click.Argument(["name"], metavar="[CHECK|CLASS|METRIC|FIGURE|recording]", required=False))
@@ -25,6 +25,5 @@ def explain(name: str | None, options: Options) -> None:
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     rules = apply_settings(RULES, read_settings(options.config))
-    content = explanation.explain(name, rules, brief=options.explained_detail == "short")
-    width, colour = measure_output()
-    click.echo(explanation.render(content, width=width, colour=colour), nl=False)
+    blocks = explanation.explain(name, rules, brief=options.explained_detail == "short")
+    click.echo(explanation.render(blocks, measure_page()), nl=False)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.findings import Check
     from gpureport.nightly.history.nightly_record import NightlyRecord
+    from gpureport.recording import Run
 
 
 @command("nightly", sources())
@@ -37,7 +38,8 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured against
     --baseline.
     """
-    from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - as above
     from gpureport.nightly.history.nightly_record import NightlyRecord  # noqa: PLC0415 - as above
     from gpureport.nightly.site import site_files  # noqa: PLC0415 - as above
 
@@ -54,6 +56,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     fresh = analyze_runs([recording for _, recording in tonight.runs], options, fewest_runs=0)
     tonight.leave_out(fresh.faults)
     parts = [*measure_runs(tonight, fresh, options), *tonight.parts]
+    accepted = [run for each in list_baselines(store) for run in each.runs]
     verdict = record = None
     baseline = gate.read_baseline(rules.baseline if source and fresh.runs else None, options, is_recorded=True)
     against = gate.compare_with_baseline(baseline, fresh, options, is_recorded=True)
@@ -67,7 +70,11 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
             recorded=now,
         )
         verdict = gate.judge_runs(rules, fresh, tonight.missing, against, options)
-        change_checks = _check_changes(earlier, draft) if options.fail_on_change else ()
+        asked = (options.fail_on_change, options.fail_on_standing_change)
+        rules_on_change = [standing for standing in (False, True) if asked[standing]]
+        change_checks = [
+            check for each in rules_on_change for check in _check_changes(earlier, draft, accepted, standing=each)
+        ]
         verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
         record = _with_checks(draft, verdict)
         history.append(record)
@@ -81,7 +88,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         baseline=rules.baseline,
         against=against,
     )
-    headline, state = _write_pages(nights, reports, record)
+    headline, state = _write_pages(nights, reports, record, accepted)
     _print_night(headline, state, verdict)
     print_note(f"wrote {options.site / 'index.html'}")
     if count := len(reports.postponed):
@@ -103,7 +110,7 @@ def _refuse_options(source: Sequence[str], options: Options) -> None:
     if options.anonymise:
         hint = "give runs other names with --name"
         raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
-    gates = ("policy", "fail_on", "fail_on_change", "junit", "summary")
+    gates = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "junit", "summary")
     for name in () if source else gates:
         if getattr(options, name):
             option, what = f"--{name.replace('_', '-')}", "no run is checked without a SOURCE"
@@ -124,21 +131,26 @@ def _parse_night(typed: str | None) -> str:
         raise SettingsError("--date", f"{typed!r} is no date", "write it as 2026-03-14", code="not_a_date") from error
 
 
-def _check_changes(earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord") -> "tuple[Check, ...]":
-    """Return a check for each job of tonight: whether this night first shows that it got worse."""
+def _check_changes(
+    earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord", accepted: "Sequence[Run]", *, standing: bool
+) -> "tuple[Check, ...]":
+    """Return a check for each job of tonight: whether this night, or an earlier one, shows that it got worse."""
     from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
     from gpureport.nightly.site.change_check import check_for_worse_change  # noqa: PLC0415 - as above
 
     nights = keep_latest_records([*earlier, draft])
-    found = summarize_latest_night(nights, build_trends(nights))
+    found = summarize_latest_night(nights, build_trends(nights), accepted)
     groups = {(run.step, run.model) for run in draft.measured_runs}
-    return tuple(check_for_worse_change(found, draft.date, groups))
+    return tuple(check_for_worse_change(found, draft.date, groups, standing=standing))
 
 
 def _write_pages(
-    records: "Sequence[NightlyRecord]", reports: NightReports, record: "NightlyRecord | None"
+    records: "Sequence[NightlyRecord]",
+    reports: NightReports,
+    record: "NightlyRecord | None",
+    accepted: "Sequence[Run]",
 ) -> tuple[str, list[str]]:
     """Write the site; return the headline of this call, else of the newest night, and what to know with it."""
     from gpureport.nightly.changes.latest_night import (  # noqa: PLC0415 - loads numpy
@@ -153,8 +165,8 @@ def _write_pages(
     nights, site = keep_latest_records(records), reports.options.site
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
-        write_site(site, nights, courses, reports.render_night)
-    found = summarize_record(record, nights) if record else summarize_latest_night(nights, courses)
+        write_site(site, nights, courses, reports.render_night, accepted)
+    found = summarize_record(record, nights, accepted) if record else summarize_latest_night(nights, courses, accepted)
     return describe_headline(found), describe_latest_night(found)
 
 

@@ -56,8 +56,8 @@ def build_read_options(options: Options, *, tracked: bool = False) -> "ReadOptio
     Raises:
         SettingsError: when the map cannot be read.
     """
-    from gpureport.importers.protocol.column_map import read_column_map  # noqa: PLC0415 - importers load pyarrow
     from gpureport.importers.protocol.importer import ReadOptions  # noqa: PLC0415 - as above
+    from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - importers load pyarrow
 
     mapping = read_column_map(options.map) if options.map and not tracked else None
     return ReadOptions(

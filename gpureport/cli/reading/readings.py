@@ -189,7 +189,7 @@ def find_job_windows(recording: "Recording", job: int) -> "list[Window]":
     """
     from gpureport.analysis.job.jobs import find_jobs  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.importers.time_window import Window  # noqa: PLC0415 - as above
-    from gpureport.report.sections.head.job_sentences import job_list  # noqa: PLC0415 - as above
+    from gpureport.report.sections.head.recording_doubts import job_list  # noqa: PLC0415 - as above
 
     run, found = recording.run, find_jobs(recording)
     if not found:

@@ -5,7 +5,7 @@ from gpureport.fleet.page.amounts import Amounts, explain_prices, format_lost_sh
 from gpureport.fleet.page.class_words import sort_losses
 from gpureport.report.charts.elements import place_ticks
 from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
-from gpureport.report.sections.pictures.class_names import build_segments, describe_pauses, list_legend, sort_classes
+from gpureport.report.sections.pictures.time_spent import build_segments, describe_pauses, list_legend, sort_classes
 from gpureport.report.wording import display, terms
 
 _NEGLIGIBLE = 0.002

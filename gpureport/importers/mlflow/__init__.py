@@ -1,6 +1,1 @@
-"""Runs of MLflow.
-
-`selection` finds the store and the runs that are meant; `stores` and `folder` read what lies on this machine, `server`
-what a server says, through MLflow's own client where need be. `recording` makes a `Tracked` of all that a store holds
-of a run.
-"""
+"""MLflow: `stores` are its database and folder, `server` its REST API, `runs` what becomes of a run."""

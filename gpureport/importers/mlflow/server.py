@@ -26,8 +26,7 @@ import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
-from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import POINT, Contents, Points
+from gpureport.importers.mlflow.stores import POINT, Contents, Points, find_experiments, order_points, read_info
 from gpureport.importers.protocol.tracker import RunInfo
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
 from gpureport.parsing import parse_json
@@ -153,7 +152,6 @@ class Server:
             raise self._not_mlflow(f"an answer lacks what it must hold: {error!r}") from error
 
     def _list(self, part: str, path: str, asked: dict[str, Any], *, post: bool = True) -> Iterator[Any]:
-        """Yield what is on the pages of a list."""
         for _ in range(MOST_PAGES):
             page = self.ask(path, asked, post=post)
             yield from page.get(part, ())
@@ -172,7 +170,7 @@ class Server:
         found: list[RunInfo] = []
         with self._expect_fields():
             names = {key: str(each.get("name")) for key, each in self._experiments.items()}
-            ids = stores.find_experiments(self.where, names, experiment)
+            ids = find_experiments(self.where, names, experiment)
             asked = {"filter": wanted or "", "run_view_type": "ACTIVE_ONLY" if wanted else "ALL", "max_results": _RUNS}
             try:
                 for start in range(0, len(ids), _TOGETHER):
@@ -193,7 +191,7 @@ class Server:
             "parent": tags.get("mlflow.parentRunId"),
             "deleted": experiment.get("lifecycle_stage") == "deleted",
         }
-        return stores.read_info(info | said, _pairs(data, "metrics"))
+        return read_info(info | said, _pairs(data, "metrics"))
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None without one."""
@@ -211,7 +209,7 @@ class Server:
             data = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
             keys = [key for key in _pairs(data, "metrics") if key.startswith(beginning)]
             points = dict(zip(keys, pool.map(partial(self._history, run.id), keys), strict=True))
-            return stores.order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
+            return order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
 
     def _history(self, run_id: str, key: str) -> Points:
         asked = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}
@@ -310,7 +308,6 @@ class SignedServer(Server):
     """A server to which requests go as MLflow's client sends them."""
 
     def __init__(self, uri: str) -> None:
-        """Take the URI of a store."""
         super().__init__(uri if uri.startswith("http") else "https://databricks")
         self.uri, self.where = uri, self.where if uri.startswith("http") else uri
 

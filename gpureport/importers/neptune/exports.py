@@ -23,7 +23,7 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
-from gpureport.importers.neptune.names import Stored
+from gpureport.importers.neptune.hardware import Stored
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.importers.tracker_series import Series, list_rejected
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND

@@ -17,7 +17,7 @@ from typing import Any
 
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
-from gpureport.importers.neptune.names import Scalar, Stored, make_broken_run
+from gpureport.importers.neptune.hardware import Scalar, Stored, make_broken_run
 from gpureport.importers.protobuf import read_message
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, TORN
 from gpureport.importers.read_only_sqlite import is_database, open_read_only

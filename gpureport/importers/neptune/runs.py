@@ -11,9 +11,8 @@ import numpy as np
 
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
-from gpureport.importers.neptune import exports, local, names
-from gpureport.importers.neptune.hardware import DeviceKey, Hardware, read_hardware
-from gpureport.importers.neptune.names import Namespace, Stored
+from gpureport.importers.neptune import exports, hardware, local
+from gpureport.importers.neptune.hardware import DeviceKey, Hardware, Namespace, Stored, read_hardware
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import (
     RunInfo,
@@ -52,7 +51,7 @@ class Recordings(NamedTuple):
     where: str
     held: dict[str, list[Stored]]
     asked: Selection
-    chosen: names.NameMap
+    chosen: hardware.NameMap
     grouped: tuple[str, ...]
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
@@ -87,7 +86,7 @@ class Recordings(NamedTuple):
 
     def find_spaces(self, run: Stored) -> list[Namespace]:
         """Return the namespaces of the processes of a run."""
-        return names.find_namespaces(run.points or (), run.scalars, self.chosen)
+        return hardware.find_namespaces(run.points or (), run.scalars, self.chosen)
 
 
 def _claims(source: str) -> bool:
@@ -135,7 +134,7 @@ def _open(source: str, selection: Selection) -> tuple[Recordings, str | None]:
     if selection.group is not None:
         held = {selection.group: runs}
     grouped = () if selection.group is None else tuple(run.id for run in runs)
-    found = Recordings(store.removeprefix(_PREFIX), held, selection, names.read_name_map(selection.map), grouped)
+    found = Recordings(store.removeprefix(_PREFIX), held, selection, hardware.read_name_map(selection.map), grouped)
     return found, named
 
 
@@ -194,6 +193,14 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     if not found.blocks:
         raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
     torn = [entry for run in runs for entry in run.rejected]
+    labels = {
+        "user": [str(each.run.scalars.get("sys/owner") or "") for each in processes],
+        "project": [each.run.project for each in processes],
+        "node": [each.node for each in processes],
+    }
+    joined = {name: ", ".join(dict.fromkeys(filter(None, values))) for name, values in labels.items()}
+    # tags of Neptune are words
+    tags = dict.fromkeys((tag for each in processes for tag in each.run.tags), "true")
     tracked = build_tracked(
         locator,
         [_describe_device(processes, found, key, asked.gpu_memory_total) for key in found.blocks],
@@ -206,7 +213,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         stage=asked.stage,
         stages=found.list_stages(),
         params=tuple(params.items()),
-        tags=tuple(_collect_tags(processes).items()),
+        tags=tuple((tags | {name: text for name, text in joined.items() if text}).items()),
         more={"size": sum(run.size for run in runs)},
     )
     quality, trained = tracked.run.quality, len(tracked.training)
@@ -239,25 +246,13 @@ def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
     }
 
 
-def _collect_tags(processes: Sequence[Process]) -> dict[str, str]:
-    """Return a run's tags, with value `true` as Neptune's are words; and its user, project and nodes."""
-    labels = {
-        "user": [str(each.run.scalars.get("sys/owner") or "") for each in processes],
-        "project": [each.run.project for each in processes],
-        "node": [each.node for each in processes],
-    }
-    named = {name: ", ".join(dict.fromkeys(filter(None, values))) for name, values in labels.items()}
-    tags = dict.fromkeys((tag for each in processes for tag in each.run.tags), "true")
-    return tags | {name: text for name, text in named.items() if text}
-
-
 def _describe_device(processes: Sequence[Process], found: Hardware, key: DeviceKey, given: int | None) -> Device:
     (node, gpu), blocks = key, found.blocks[key]
     device = Device(id=found.id(key), index=gpu, node=found.node(key))
     if gpu is None:
         return device
-    totals = [block.values[names.MEMORY_TOTAL][0] for block in blocks if names.MEMORY_TOTAL in block.values]
-    total = totals[0] if totals else _find_highest(processes, node, names.MEMORY) * names.GIB
+    totals = [block.values[hardware.MEMORY_TOTAL][0] for block in blocks if hardware.MEMORY_TOTAL in block.values]
+    total = totals[0] if totals else _find_highest(processes, node, hardware.MEMORY) * hardware.GIB
     # only the recipe records the model
     places = dict.fromkeys(f"{block.space.path}/details/gpu/{gpu}/name" for block in blocks)
     models = (each.run.scalars.get(place) for each in processes for place in places)
@@ -265,7 +260,7 @@ def _describe_device(processes: Sequence[Process], found: Hardware, key: DeviceK
         device,
         model=next((model for model in models if isinstance(model, str)), None),
         memory_total_bytes=given or round(total) or None,
-        power_limit_watts=_find_highest(processes, node, names.POWER) or None,
+        power_limit_watts=_find_highest(processes, node, hardware.POWER) or None,
     )
 
 
@@ -289,10 +284,10 @@ def _describe_rows(processes: Sequence[Process], found: Hardware, asked: Selecti
         f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing": unrestored,
         "GPU memory in use holds what the driver reserves (NVML's first interface), "
         "a few hundred MiB that nvidia-smi leaves out": any(
-            meaning.metric == names.MEMORY for each in processes for meaning in each.space.leaves.values()
+            meaning.metric == hardware.MEMORY for each in processes for meaning in each.space.leaves.values()
         ),
         "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded": (
-            asked.gpu_memory_total is None and any(_find_highest(processes, node, names.MEMORY) for node in nodes)
+            asked.gpu_memory_total is None and any(_find_highest(processes, node, hardware.MEMORY) for node in nodes)
         ),
     }
     return [text for text, holds in said.items() if holds]
@@ -305,7 +300,9 @@ def _account(processes: Sequence[Process], found: Hardware) -> Quality:
     points of series without a metric, are noise.
     """
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
-    others = [(each.run, path) for each in processes for path in each.space.others if not path.endswith(names.DERIVED)]
+    others = [
+        (each.run, path) for each in processes for path in each.space.others if not path.endswith(hardware.DERIVED)
+    ]
     noise = found.nan.total() + sum(len(run.series[path].times) for run, path in others)
     return Quality(
         lines=points + noise + found.rejected.total(),

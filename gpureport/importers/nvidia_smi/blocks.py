@@ -47,7 +47,6 @@ def begins_other_form(text: str) -> bool:
 
 @lru_cache(4096)
 def _opener(line: str) -> Form | None:
-    """Return the form whose block a line begins, or None."""
     return next((form for opens, form, _ in FORMS if opens(line)), None) if len(line) < _LONGEST else None
 
 
@@ -94,7 +93,6 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
 
 
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Count lines that no form reads."""
     for number, line in enumerate(lines, first):
         if text := line[:1000].strip("\0 \r\n\t\v\f"):
             # a comment may hold a command with figures and bars

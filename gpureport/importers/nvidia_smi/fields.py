@@ -113,17 +113,13 @@ def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout
     return make_layout(columns, PREFERRED, delimiter, line)
 
 
-def _read_model(text: str) -> str | None:
-    return text if _NAME.fullmatch(text) else None
-
-
 def _read_id(text: str) -> str | None:
     """Return what names a GPU in a column of ids; None for words that a job prints beside it."""
     # a damaged address may hold a comma
     return text if _NAME.fullmatch(text.replace(",", ".")) and re.search(r"[\d:*-]", text) else None
 
 
-_READ_NAMES = {"uuid": _read_id, "bus_id": _read_id, "model": _read_model}
+_READ_NAMES = {"uuid": _read_id, "bus_id": _read_id, "model": lambda text: text if _NAME.fullmatch(text) else None}
 
 
 @lru_cache(100_000)

@@ -82,11 +82,6 @@ _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
 
-def opens_dmon(line: str) -> bool:
-    """Return whether a line has dmon's headings, or units or cells that show them."""
-    return bool(_names(line) or _measured(line) or _assumed(line))
-
-
 def _words(line: str) -> list[str]:
     return re.split(r"[\s,]+", re.sub(r"\[[^\]]*\]", "", line).strip("# ,\t\r\n"))
 
@@ -140,6 +135,11 @@ def _column(name: str, heading: str) -> Column:
     if target == "gpu_thermal_violation":
         return Column(target=target, source=heading, read={"0": False, "1": True}.get)
     return make_column(target, heading, unit)
+
+
+def opens_dmon(line: str) -> list[str]:
+    """Return the headings of dmon that a line states, or shows by its units or cells."""
+    return _names(line) or _measured(line) or _assumed(line)
 
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:

@@ -95,7 +95,11 @@ class NvidiaSmi:
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a log; one that is a table throughout is read as such."""
-        text = _read_beginning(file)
+        for length in (_LOOKED_AT, SEARCHED_BYTES):
+            data = head(file.again(), length)
+            text = (data[: data.rfind(b"\n") + 1] or data).decode(errors="replace")
+            if len(data) < length or next(find_headers(text), None) is not None or _begins_other_form(text):
+                break
         if options.columns is None and _begins_other_form(text):
             from gpureport.importers.nvidia_smi.blocks import read_blocks  # noqa: PLC0415 - as below
 
@@ -103,15 +107,6 @@ class NvidiaSmi:
         opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
         form = partial(read_query, opening=opening, per_tick=options.gpus_per_tick)
         return Extraction(file, options, form, name=NAME, explain=partial(_explain_width, names=options.columns))
-
-
-def _read_beginning(file: RawFile) -> str:
-    for length in (_LOOKED_AT, SEARCHED_BYTES):
-        data = head(file.again(), length)
-        text = (data[: data.rfind(b"\n") + 1] or data).decode(errors="replace")
-        if len(data) < length or next(find_headers(text), None) is not None or _begins_other_form(text):
-            break
-    return text
 
 
 def _begins_other_form(text: str) -> bool:

@@ -17,7 +17,7 @@ from gpureport.recording import HOST, Device, Run, Work
 if TYPE_CHECKING:
     from gpureport.importers.extraction import Extraction
     from gpureport.importers.labels import LabelTable
-    from gpureport.importers.protocol.column_map import Mapping
+    from gpureport.importers.tools.mapped import Mapping
 
 HEAD_BYTES = 64 * 1024
 """How much of a source's text an importer sees to recognise it."""
@@ -29,16 +29,11 @@ SEARCHED_BYTES = 4 * 2**20
 class ReadOptions:
     """Options that select or place rows, and so are part of a run's identity.
 
-    Attributes:
-        tz: zone of stamps that name none.
-        gpus: indices of the GPUs to keep; all when None.
-        columns: query fields of a log without a header, in order.
-        interval: seconds between ticks of a log without stamps.
-        gpus_per_tick: rows per tick of a log whose columns do not tell GPUs apart.
-        map: meanings of an unknown table's columns.
-        around: first and last local time, in microseconds, of the log beside a file; no option, but what
-            dates a file without dates.
-        as_logged: whether MLflow's system metrics keep their logged times, an interval after reading.
+    `tz` is the zone of stamps that name none, `gpus` are indices to keep, `columns` query fields of a log without a
+    header, `interval` the seconds between ticks of one without stamps, `gpus_per_tick` its rows per tick where no
+    column tells GPUs apart, `map` what an unknown table's columns mean. `as_logged`: MLflow's system metrics keep their
+    logged times. No option is `around`, first and last local time of the log beside a file, which dates one without
+    dates.
     """
 
     tz: str | None = None
@@ -110,12 +105,9 @@ class Labels:
 class Outcome:
     """What is known once all batches of a source are out.
 
-    Attributes:
-        span: first and last time, in microseconds.
-        intervals: median seconds between samples, by device id.
-        columns: headings of a table, and the metric or attribute of each.
-        timezone: zone that the source states, so that its times are UTC; else None.
-        tags: the source's tags of the whole run, by the names of `label_tags`.
+    `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `columns`
+    headings and what each became, `timezone` the zone that the source states, so that its times are UTC; `tags` are
+    those of the whole run, by the names of `label_tags`.
     """
 
     devices: tuple[Device, ...]
@@ -158,10 +150,7 @@ class Importer(DescribedSource, Protocol):
 class Input:
     """A file, its importer, and what a person called it (`-` for standard input).
 
-    Attributes:
-        beside: whether it is joined to a log that it lies beside.
-        companion_of: place, among the run's logs, of the main log that this GPU log adds metrics to; None for
-            a main log.
+    It may lie `beside` a log that it is joined to, or add metrics to a main log, `companion_of`, by place in the run.
     """
 
     path: Path

@@ -48,8 +48,6 @@ FORKED = "a forked process had the monitor start again"
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
 """Reasons that are no fault of what was read."""
 
-_DETAILED = {"malformed ": "malformed", "header with ": "unusable_header"}
-"""Begin of reasons for rejecting that name a column or headings, and the code of each."""
 NOTE_CODES: dict[str, str] = {
     # how the bytes were read
     "damaged_archive": "the compressed log is ",
@@ -159,6 +157,6 @@ def find_note_code(note: str) -> str:
 
 
 def find_reject_code(reason: str) -> str:
-    """Return a reject reason in snake_case, without the column or heading it names."""
-    known = next((code for start, code in _DETAILED.items() if reason.startswith(start)), reason)
+    """Return a reject reason in snake_case, without the column it names."""
+    known = MALFORMED if reason.startswith(f"{MALFORMED} ") else reason
     return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import list_first
@@ -21,9 +23,6 @@ from gpureport.parsing import split_numbers
 from gpureport.recording import Run, Source
 from gpureport.regular_files import path_exists
 from gpureport.series_table import empty_training
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SHORTEST, _SHOWN = 6, 5
 """Letters of an id that name a run at least, and runs of one name that are listed at most."""
@@ -118,9 +117,9 @@ class Tracked:
     """
 
     run: Run
-    series: dict[str, "pa.Table"]
+    series: dict[str, pa.Table]
     state: str
-    training: "pa.Table" = field(default_factory=empty_training)
+    training: pa.Table = field(default_factory=empty_training)
     size: int | None = None
     attachments: tuple[tuple[str, Path], ...] = ()
     sources: tuple[Source, ...] = ()

@@ -209,7 +209,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     if match is None:
         return None if isinstance(cell, str) else headings.parse_quantity(cell, unit, metric)
-    number, written = headings.parse_finite(match[1].replace(",", "")), match[2] or unit
+    number, written = headings.parse_number(match[1].replace(",", "")), match[2] or unit
     written = _SPELLINGS.get(written.lower(), written) if match[2] else unit
     if number is None or metric == columns.MASK:
         return int(number) if number is not None and number.is_integer() and 0 <= number < 2**64 else None

@@ -1,12 +1,13 @@
 """Changes that begin together, as one event: what the job gained or lost, and what changed with it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.nightly.changes.change_detection import LevelShift
 from gpureport.nightly.changes.level_fit import SHORTEST
-from gpureport.nightly.changes.trend import FigureChange, ParamChange, Trend
+from gpureport.nightly.changes.trend import FigureChange, ParamChange, Point, Trend
 
 _WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
 """What a job gets for its GPU time, the first that changed before the others."""
@@ -42,6 +43,20 @@ class ChangeEvent:
     def group(self) -> tuple[str, str]:
         """Step and GPUs of its runs."""
         return self.changes[0][0].group
+
+    @property
+    def present_shift(self) -> LevelShift:
+        """From the level before it to the level of today, which later changes may have moved."""
+        trend, change = self.changes[0]
+        return (
+            change.shift if change is trend.changes[-1] else replace(change.shift, after=trend.changes[-1].shift.after)
+        )
+
+    @property
+    def last_night_before(self) -> Point:
+        """The last night with a value before it."""
+        trend, change = self.changes[0]
+        return trend.recorded_points[change.shift.place - 1]
 
     @property
     def changed_params(self) -> tuple[ParamChange, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpureport.findings import Check
 from gpureport.nightly.history.night_figures import measure_figures
 from gpureport.nightly.history.nightly_record import WORK, NightlyRun
+from gpureport.recording import Run
 
 if TYPE_CHECKING:
     from gpureport.comparison.run import SampledRun
@@ -26,20 +27,24 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
         run: the run with its analysis.
     """
     known = run.analysis.run
-    models = sorted({gpu.model for gpu in known.gpus if gpu.model})
     drivers = sorted({gpu.driver for gpu in known.gpus if gpu.driver})
     return NightlyRun(
         source=source_name(source),
         run_id=known.id,
         name=known.name,
         step=known.step or "",
-        model=", ".join(models),
+        model=name_models(known),
         gpus=len(known.gpus),
         started=known.started,
         params=tuple(sorted(dict([*_name_work(run), *known.params]).items())),
         driver=", ".join(drivers),
         figures=measure_figures(run),
     )
+
+
+def name_models(run: Run) -> str:
+    """Return the models of a run's GPUs, by which nights are followed."""
+    return ", ".join(sorted({gpu.model for gpu in run.gpus if gpu.model}))
 
 
 def _name_work(run: "SampledRun") -> list[tuple[str, str]]:

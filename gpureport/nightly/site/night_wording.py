@@ -14,7 +14,7 @@ from gpureport.nightly.changes.latest_night import LatestNight
 from gpureport.nightly.changes.trend import FigureChange, ParamChange, Point
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.relative_changes import format_percent_change, format_percent_range
+from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.display import drop_equal_ends, format_interval
 from gpureport.report.wording.terms import name_for_one
 
@@ -116,6 +116,14 @@ def describe_event(event: ChangeEvent) -> str:
     return f"{words}, {display.lower_first(kind.title)} {format_change(kind, shift)}."
 
 
+def describe_standing_event(event: ChangeEvent, *, of: bool = False) -> str:
+    """Return that a change for the worse still holds: how large it is today, and since when."""
+    (trend, _), *_ = event.changes
+    title = name_for_one(trend.kind.title)
+    group = f"{format_group(*event.group)}: " if of else ""
+    return f"{group}{title} still {format_change(trend.kind, event.present_shift)} since {format_day(event.date)}."
+
+
 def _format_drift(change: FigureChange) -> str:
     return "drifts " if change.shift.gradual else ""
 
@@ -150,6 +158,8 @@ def _describe_most_important(night: LatestNight) -> str:
         is_older = any(each.group == event.group and night.is_overtaken(each) for each in night.new_events)
         since = f", since {format_day(event.date)}." if is_older else "."
         return f"{of}{describe_event(event).removesuffix('.')}{since}"
+    if night.standing_events:
+        return describe_standing_event(night.standing_events[0], of=len(night.groups) > 1)
     if night.nights_needed:
         needed = max(count for _, count in night.nights_needed)
         return f"{display.plural(needed, 'more night')} needed before changes show."
@@ -162,6 +172,8 @@ def describe_latest_night(night: LatestNight) -> list[str]:
         return []
     lines = list(_describe_unrecorded_figures(night))
     lines += [line for event in night.new_events for line in _describe_new_event(night, event)]
+    for event in night.standing_events:
+        lines += [*_describe_new_event(night, event), _name_last_good_night(event)]
     lines += list(_describe_nights_needed(night))
     return lines
 
@@ -178,6 +190,14 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
     yield f"{since}: {trend.kind.title}{of} {before} → {after}{between}{verdict}."
     if event.changed_params:
         yield f"Changed that night: {format_param_changes(event.changed_params)}."
+
+
+def _name_last_good_night(event: ChangeEvent) -> str:
+    """Return between which nights a change for the worse came, and how to accept it."""
+    before = event.last_night_before
+    nights = [(before.date, before.label), (event.date, event.label)]
+    good, bad = (f"{format_day(day)}{f' ({format_label(label)})' if label else ''}" for day, label in nights)
+    return f"Last good night: {good}; first bad one: {bad}. To accept it: gpureport baseline set NAME on newer nights."
 
 
 def _describe_unrecorded_figures(night: LatestNight) -> Iterator[str]:

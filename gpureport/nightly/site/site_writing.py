@@ -15,6 +15,7 @@ from gpureport.nightly.site import night_wording, page_building
 from gpureport.nightly.site.site_files import FIGURES, INDEX, REPORTS, claim_site
 from gpureport.places import Place
 from gpureport.places.transfer import stage_folder
+from gpureport.recording import Run
 from gpureport.report.formats import html
 from gpureport.store import atomic_writes
 
@@ -25,7 +26,13 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 """Returns the report of a night as a page; None where its runs are kept no longer."""
 
 
-def write_site(site: Place, nights: Sequence[NightlyRecord], trends: Sequence[Trend], report: ReportRenderer) -> None:
+def write_site(
+    site: Place,
+    nights: Sequence[NightlyRecord],
+    trends: Sequence[Trend],
+    report: ReportRenderer,
+    accepted: Sequence[Run] = (),
+) -> None:
     """Write every page; the report of a night only where it is not there yet.
 
     Args:
@@ -33,6 +40,7 @@ def write_site(site: Place, nights: Sequence[NightlyRecord], trends: Sequence[Tr
         nights: all nights, the oldest first.
         trends: the course of every figure.
         report: renders the report of a night.
+        accepted: the runs of baselines.
 
     Raises:
         PlaceError: when the bucket of the site cannot be reached, or refuses.
@@ -40,24 +48,19 @@ def write_site(site: Place, nights: Sequence[NightlyRecord], trends: Sequence[Tr
     """
     try:
         with stage_folder(site, INDEX) as folder:
-            _write_pages(site, folder, nights, trends, report)
+            # which is the site, or whose files are sent there
+            claim_site(site, folder, _list_names(nights, trends))
+            present = {path.name for path in (site / REPORTS).iterdir()}
+            reports = {
+                night.page
+                for night in nights
+                if night.measured_runs and (f"{night.page}.html" in present or _make_report(folder, night, report))
+            }
+            for name, content in _render_pages(nights, trends, reports, accepted):
+                _write_page(folder, name, content.encode())
     except OSError as error:
         hint = "choose a folder that can be written with --site"
         raise RenderError(str(site), f"cannot be written ({error.strerror})", hint, code="unwritable") from error
-
-
-def _write_pages(
-    site: Place, folder: Path, nights: Sequence[NightlyRecord], trends: Sequence[Trend], report: ReportRenderer
-) -> None:
-    """Write the pages of a site to a folder, which is the site, or whose files are sent there."""
-    claim_site(site, folder, _list_names(nights, trends))
-    present = {path.name for path in (site / REPORTS).iterdir()}
-    measured = [night for night in nights if night.measured_runs]
-    reports = {
-        night.page for night in measured if f"{night.page}.html" in present or _make_report(folder, night, report)
-    }
-    for name, content in _render_pages(nights, trends, reports):
-        _write_page(folder, name, content.encode())
 
 
 def _list_names(nights: Sequence[NightlyRecord], trends: Sequence[Trend]) -> list[str]:
@@ -83,7 +86,7 @@ def _write_page(site: Path, name: str, content: bytes) -> None:
 
 
 def _render_pages(
-    nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: set[str]
+    nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: set[str], accepted: Sequence[Run]
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and the content of every page but reports."""
     templates = html.template_environment()
@@ -100,4 +103,4 @@ def _render_pages(
         name = night_wording.figure_page_name(trend.step, trend.model, trend.kind)
         yield f"{FIGURES}/{name}.html", page("site_figure.html", root="../", page=content)
     # last, since it leads to all others
-    yield INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))
+    yield INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports, accepted))

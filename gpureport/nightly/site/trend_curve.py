@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 
 from gpureport.nightly.changes.change_events import EventVerdicts
 from gpureport.nightly.changes.trend import Point, Trend
@@ -25,62 +26,12 @@ _LEAST_RANGE = 0.1
 _TICKS, _SHORTEST_MONTH = 8, 28
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """A change: where it is drawn, its number on the page, and its verdict."""
-
-    x: str
-    number: int
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DateTick:
-    """A date under the curve: where it is, and what is written there."""
-
-    x: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
-    """A drawing.
-
-    Attributes:
-        width: in pixels.
-        height: in pixels.
-        lines: paths along nights that follow each other, broken where a night has no value.
-        dots: one a value, as x and y.
-        lone: those among them that no line reaches, since the nights beside them have no value.
-        levels: the levels between changes, as x, y and the x of the end.
-        marks: changes.
-        absent: x of nights without a value.
-        absences: why they have none, each reason once.
-        ticks: dates under the curve.
-        top: value at the upper edge.
-        bottom: value at the lower edge.
-    """
-
-    width: int
-    height: int
-    lines: tuple[str, ...]
-    dots: tuple[tuple[str, str], ...]
-    lone: tuple[tuple[str, str], ...]
-    levels: tuple[tuple[str, str, str], ...]
-    marks: tuple[Mark, ...]
-    absent: tuple[str, ...]
-    absences: tuple[str, ...]
-    ticks: tuple[DateTick, ...]
-    top: float
-    bottom: float
-
-
-def draw_curve(trend: Trend, verdicts: EventVerdicts) -> Curve:
+def draw_curve(trend: Trend, verdicts: EventVerdicts) -> dict[str, Any]:
     """Return the drawing of all nights; `verdicts` are those of the events of its changes."""
     return _draw(trend, trend.points, verdicts, WIDE, HIGH)
 
 
-def draw_small_curve(trend: Trend, verdicts: EventVerdicts) -> Curve:
+def draw_small_curve(trend: Trend, verdicts: EventVerdicts) -> dict[str, Any]:
     """Return the drawing of the newest nights."""
     return _draw(trend, trend.points[-SMALL_NIGHTS:], verdicts, SMALL_WIDE, SMALL_HIGH)
 
@@ -109,36 +60,36 @@ def _format_coordinate(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width: int, height: int) -> Curve:
+def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width: int, height: int) -> dict[str, Any]:
+    """Return lines, dots, levels, marks of changes and dates as coordinates, and the values at the edges."""
     values = [point.value for point in points if point.value is not None]
-    days = [date.fromisoformat(point.date).toordinal() for point in (points[0], points[-1])]
+    first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))
     bottom, top = _value_range(values, 1.0 if trend.kind.unit == "1" else math.inf)
-    scale = _Scale(width=width, height=height, first=days[0], days=days[1] - days[0], bottom=bottom, top=top)
+    days = (last - first).days
+    scale = _Scale(width=width, height=height, first=first.toordinal(), days=days, bottom=bottom, top=top)
     stretches = list(_unbroken_stretches(points, scale))
     shown = {point.date for point in points}
     lacking = [point for point in points if point.value is None]
-    marks = tuple(
-        Mark(x=scale.x(change.date), number=number, verdict=verdicts.of(trend, change))
-        for number, change in enumerate(trend.changes, 1)
-        if change.date in shown
-    )
-    return Curve(
-        width=width,
-        height=height,
-        lines=tuple("M" + "L".join(f"{x} {y}" for x, y in held) for held in stretches if len(held) > 1),
-        dots=tuple(dot for held in stretches for dot in held),
-        lone=tuple(held[0] for held in stretches if len(held) == 1),
-        levels=tuple(_levels(trend, points, scale)),
-        marks=marks,
-        absent=tuple(scale.x(point.date) for point in lacking),
-        absences=tuple(dict.fromkeys(describe_absence(trend.kind, point) for point in lacking)),
-        ticks=tuple(
-            DateTick(x=scale.x(day.isoformat()), text=text)
-            for day, text in choose_date_ticks(date.fromisoformat(points[0].date), date.fromisoformat(points[-1].date))
-        ),
-        top=top,
-        bottom=bottom,
-    )
+    return {
+        "width": width,
+        "height": height,
+        # paths along nights that follow each other, broken where a night has no value
+        "lines": ["M" + "L".join(f"{x} {y}" for x, y in held) for held in stretches if len(held) > 1],
+        "dots": [dot for held in stretches for dot in held],
+        # dots that no line reaches
+        "lone": [held[0] for held in stretches if len(held) == 1],
+        "levels": list(_levels(trend, points, scale)),
+        "marks": [
+            {"x": scale.x(change.date), "number": number, "verdict": verdicts.of(trend, change)}
+            for number, change in enumerate(trend.changes, 1)
+            if change.date in shown
+        ],
+        "absent": [scale.x(point.date) for point in lacking],
+        "absences": list(dict.fromkeys(describe_absence(trend.kind, point) for point in lacking)),
+        "ticks": [{"x": scale.x(day.isoformat()), "text": text} for day, text in choose_date_ticks(first, last)],
+        "top": top,
+        "bottom": bottom,
+    }
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:

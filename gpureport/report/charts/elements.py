@@ -6,7 +6,7 @@ sheet of a page: `wide-only` marks text that fits on a wide page alone, `narrow-
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -15,7 +15,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.report.charts.palette import CLASSES, GRID, INK, MUTED, OTHER_CLASS, ClassFill, Colour
-from gpureport.report.model.pictures import Tick
+from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
@@ -113,14 +113,9 @@ def paint(role: str, colour: Colour) -> str:
     return f'{role}="{colour.fixed}"' + (f' class="{role[0]}-{colour.css}"' if colour.css else "")
 
 
-def box(x: float, y: float, width: float, height: float) -> str:
-    """Return the tag of a rectangle without its fill, as `paint_shape` takes it."""
-    return f'rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
-
-
 def rect(x: float, y: float, width: float, height: float, look: str) -> str:
     """Return a rectangle; `look` are the attributes of its fill."""
-    return f"<{box(x, y, width, height)} {look}/>"
+    return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" {look}/>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
@@ -136,11 +131,6 @@ def text(  # noqa: PLR0913 - where, what, how
     weight = ' font-weight="600"' if bold else ""
     look = f'font-size="{size:g}"{where}{weight} {paint("fill", colour)}'
     return f'<text x="{_n(x)}" y="{_n(y)}" {look}>{escape(words)}</text>'
-
-
-def boxes(spans: Iterable[tuple[float, float]], y: float, height: float) -> str:
-    """Return the path of rectangles of one height, from left to right."""
-    return "".join(f"M{_n(left)} {_n(y)}H{_n(right)}v{_n(height)}H{_n(left)}z" for left, right in spans)
 
 
 def write_document(body: Iterable[str], *, width: float | None, height: float, label: str) -> str:
@@ -190,12 +180,17 @@ def draw_swatch(key: str, label: str, prefix: str) -> str:
     return write_document(drawn, width=16, height=10, label=label)
 
 
+def find_round_step(length: float) -> float:
+    """Return a round step of which a length holds six at most."""
+    power = 10.0 ** math.floor(math.log10(length / _MOST_TICKS))
+    return next(size * power for size in (1, 2, 5, 10) if length / (size * power) <= _MOST_TICKS)
+
+
 def place_ticks(end: float, unit: str) -> tuple[Tick, ...]:
     """Return round ticks of an axis that begins at zero; the first one names the unit."""
     if not 0 < end < math.inf:
         return ()
-    power = 10.0 ** math.floor(math.log10(end / _MOST_TICKS))
-    step = next(size * power for size in (1, 2, 5, 10) if end / (size * power) <= _MOST_TICKS)
+    step = find_round_step(end)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     ticks = [step * count for count in range(int(end / step * (1 + 1e-9)) + 1)]
     return tuple(
@@ -263,57 +258,77 @@ def _choose_anchor(tick: Tick, scale: HorizontalScale) -> str:
     return "start" if share < half else "end" if share > 1 - half else "middle"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """An area in which shares are drawn over equal buckets, from `top` down to `top + height`.
+def draw_plot(  # noqa: PLR0913 - what, where, how
+    shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
+) -> str:
+    """Return shares of a height over equal buckets as the area under steps, or as a line; NaN interrupts both.
 
-    On a page its paths are in units of their own, stretched over the share `span` of the width; lines keep their
-    thickness.
+    On a page its path is in units of its own, stretched over the share `span` of the width; lines keep their thickness.
     """
-
-    buckets: int
-    top: float
-    height: float
-    width: float | None
-    span: float = 1.0
-
-    def wrap(self, body: str) -> str:
-        """Return paths of this area as they stand in the figure."""
-        if self.width is not None:
-            return body
-        wide, high = shorten_number(self.span * 100), f"{self.height:g}"
-        box = f'x="0%" y="{self.top:g}" width="{wide}%" height="{high}" viewBox="0 0 {self.buckets} {high}"'
-        return f'<svg {box} preserveAspectRatio="none">{body}</svg>'
-
-    def steps(self, shares: FloatArray) -> str:
-        """Return the path of an area under steps, one a bucket; NaN leaves it out."""
-        return "".join(
-            f"M{self._x(first)} {self._y(0)}"
-            + "".join(f"V{self._y(shares[place])}H{self._x(place + 1)}" for place in range(first, stop))
-            + f"V{self._y(0)}z"
-            for first, stop in find_known_runs(shares)
-        )
-
-    def line(self, shares: FloatArray) -> str:
-        """Return the path of a line through the middles of the buckets; NaN interrupts it."""
-        return "".join(
-            "M"
-            + "L".join(f"{self._x(place + 0.5)} {self._y(shares[place])}" for place in range(first, stop))
-            + ("h.01" if stop - first == 1 else "")
-            for first, stop in find_known_runs(shares)
-        )
-
-    def _x(self, bucket: float) -> str:
-        if self.width is None:
-            return shorten_number(bucket, 1)
-        return shorten_number(bucket / self.buckets * self.span * self.width)
-
-    def _y(self, share: float) -> str:
-        top = 0.0 if self.width is None else self.top
-        return shorten_number(top + (1 - min(max(float(share), 0.0), 1.0)) * self.height, 1)
+    count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
+    bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
+    write = _write_area if filled else _write_line
+    sharp = ' shape-rendering="crispEdges"' if filled else ' vector-effect="non-scaling-stroke"'
+    path = f'<path d="{write(heights, bucket, ground)}" {look}{sharp}/>'
+    if scale.width is not None:
+        return path
+    frame = f'x="0%" y="{top:g}" width="{shorten_number(span * 100)}%" height="{height:g}"'
+    return f'<svg {frame} viewBox="0 0 {count} {height:g}" preserveAspectRatio="none">{path}</svg>'
 
 
-def find_known_runs(values: FloatArray) -> list[tuple[int, int]]:
+def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, FloatArray]:
+    """Return up to which share of each bucket of a band its classes reach when they are stacked, the highest first."""
+    edges = np.arange(math.ceil(band[-1].end / seconds - 1e-6) + 1) * seconds if band else np.zeros(1)
+    keys, top, stacked = [*CLASSES], np.zeros(len(edges) - 1), {}
+    for key in sorted({each.key for each in band}, key=lambda key: keys.index(key) if key in keys else len(keys)):
+        bounds = np.array([end for each in band if each.key == key for end in (each.start, each.end)])
+        passed = np.cumsum(np.where(np.arange(len(bounds)) % 2, np.diff(bounds, prepend=0.0), 0.0))
+        top = top + np.diff(np.interp(edges, bounds, passed)) / seconds
+        stacked[key] = np.minimum(top, 1.0)
+    return dict(reversed(stacked.items()))
+
+
+def draw_band(  # noqa: PLR0913 - what, where, how
+    stacked: dict[str, FloatArray], scale: HorizontalScale, prefix: str, top: float, height: float, *, span: float
+) -> Iterator[str]:
+    """Yield classes stacked to a height over a share of the width; on a page each is one rectangle that a path cuts."""
+    for key, shares in stacked.items():
+        if scale.width is not None:
+            path = _write_area(shares * height, span * scale.width / len(shares), top + height)
+            yield paint_shape(key, prefix, f'path d="{path}" shape-rendering="crispEdges"')
+            continue
+        cut, path = f"{prefix}-cut-{key}", _write_area(shares * height, 1.0, height)
+        area = f'<path transform="scale({1 / len(shares):.6f} {1 / height:g})" d="{path}"/>'
+        yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox">{area}</clipPath>'
+        size = f'width="{shorten_number(span * 100)}%" height="{height:g}"'
+        yield paint_shape(key, prefix, f'rect y="{top:g}" {size} clip-path="url(#{cut})"')
+
+
+def _write_area(heights: FloatArray, bucket: float, ground: float) -> str:
+    """Return the path of an area under steps. Points are rounded first, so that no error adds up."""
+    x = np.rint(np.arange(len(heights) + 1) * bucket * 10)
+    y = np.rint(np.nan_to_num(heights) * 10)
+    parts = []
+    for first, stop in _find_known_runs(heights):
+        turns = [first, *(int(at) + first + 1 for at in np.flatnonzero(np.diff(y[first:stop]))), stop]
+        levels = np.diff(y[turns[:-1]], prepend=0.0)
+        parts.append(f"M{_n(x[first] / 10)} {_n(ground)}")
+        for up, (start, end) in zip(levels, pairwise(turns), strict=True):
+            parts.append(f"{f'v{_n(-up / 10)}' if up else ''}h{_n((x[end] - x[start]) / 10)}")
+        parts.append(f"V{_n(ground)}z")
+    return "".join(parts)
+
+
+def _write_line(heights: FloatArray, bucket: float, ground: float) -> str:
+    """Return the path of a line through the middles of buckets; a dot where one stands alone."""
+    points = [f"{shorten_number((at + 0.5) * bucket)} {_n(ground - height)}" for at, height in enumerate(heights)]
+    return "".join(
+        f"M{'L'.join(points[first:stop])}{'h.01' if stop - first == 1 else ''}"
+        for first, stop in _find_known_runs(heights)
+    )
+
+
+def _find_known_runs(values: FloatArray) -> list[tuple[int, int]]:
     """Return first and past-the-end place of each stretch of values that are not NaN."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], ~np.isnan(values), [0]])))
     return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]

@@ -7,26 +7,26 @@ and is unlike that of any other on the page.
 from collections.abc import Iterator
 from html import escape
 
-from gpureport.columns import FloatArray
 from gpureport.report.charts.elements import (
     NARROW,
     TEXT,
     WIDE_ONLY,
     HorizontalScale,
-    Plot,
     define_patterns,
     draw_axis,
+    draw_band,
     draw_grid,
+    draw_plot,
     find_fill,
     measure_text,
     paint,
     paint_shape,
-    shorten_number,
+    stack_classes,
+    text,
     write_document,
 )
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN
+from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN, Colour
 from gpureport.report.model.pictures import (
-    ClassStretch,
     SignalHistory,
     SignalPanel,
     SpentBar,
@@ -39,9 +39,12 @@ from gpureport.report.model.pictures import (
 _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
 
-_CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 7.0
-_PANEL, _FOOT = 52.0, 3.0
-"""Height of a panel, and of the room below it."""
+_CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
+_PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
+"""Height of a panel on a page, and on paper; the room for labels within it, above curves; and the room below it."""
+
+_SMALL, _AFTER_END, _LEFT = 10.0, 44.0, 0.3
+"""Size of the ends of a vertical axis, where text right of them begins, and up to which share of the width it goes."""
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
@@ -87,7 +90,7 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
     """Yield the text of a segment, with its name if that fits; on a page also a short form."""
     texts = (f"{part.label} {part.text}", part.text) if part.text else ()
     wide, narrow = (
-        next((text for text in texts if scale.holds_text(text, part.value, width)), "") for width in (None, NARROW)
+        next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, NARROW)
     )
     same = scale.width is not None or wide == narrow
     if wide:
@@ -96,14 +99,14 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
         yield _write_text(part, start, scale, narrow, ' class="narrow-only" display="none"')
 
 
-def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, text: str, attributes: str) -> str:
+def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, words: str, attributes: str) -> str:
     """Return text in a segment, on a ground in the class's colour that covers the hatch."""
     fill = find_fill(part.key)
-    half = measure_text(text) / 2 + 2
+    half = measure_text(words) / 2 + 2
     ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'
     written = (
         f'{ground if fill.hatch else ""}<text y="{_THICK / 2 + TEXT * 0.36:g}" text-anchor="middle" font-weight="600" '
-        f'fill="{fill.text}">{escape(text)}</text>'
+        f'fill="{fill.text}">{escape(words)}</text>'
     )
     return scale.place(start + part.value / 2, written, attributes)
 
@@ -125,61 +128,27 @@ def _draw_interval(bar: SpentBar, scale: HorizontalScale) -> str:
 def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> tuple[str, ...]:
     """Return curves of GPU utilisation, with a band of classes below each."""
     scale = HorizontalScale(start=0.0, end=use.seconds, width=width)
-    height = _BAND_TOP + _BAND
-    rows = (
-        write_document(
-            [
-                draw_grid(use.ticks, scale, height),
-                _draw_curve(row, scale),
-                *_draw_band(row.band, scale, f"{prefix}{place}"),
-            ],
-            width=width,
-            height=height,
-            label=f"GPU utilisation over time, {row.label}: {row.text}; {row.total}",
-        )
-        for place, row in enumerate(use.rows)
-    )
+    rows = (_draw_use_row(row, use, scale, f"{prefix}{place}") for place, row in enumerate(use.rows))
     return (*rows, draw_axis(use.ticks, scale))
 
 
-def _draw_curve(row: UseRow, scale: HorizontalScale) -> str:
-    """Return the curve, and a dashed line at 100%, as long as the run."""
+def _draw_use_row(row: UseRow, use: UseOverTime, scale: HorizontalScale, prefix: str) -> str:
+    """Return the curve with a dashed line at 100%, as long as the run, and the classes of each bucket below it."""
     length = len(row.mean) * row.bucket_seconds
-    span = max(scale.share(length), 1e-6)
-    plot = Plot(buckets=max(len(row.mean), 1), top=1, height=_CURVE - 1, width=scale.width, span=span)
-    end = scale.position(max((stretch.end for stretch in row.band), default=length))
-    full = f'<line x1="0" x2="{end}" y1="1" y2="1" {paint("stroke", GRID)} stroke-dasharray="2 3"/>'
-    area = f'<path d="{plot.steps(row.mean)}" {paint("fill", BUSY)} shape-rendering="crispEdges"/>'
-    return full + plot.wrap(area)
-
-
-def _draw_band(band: tuple[ClassStretch, ...], scale: HorizontalScale, prefix: str) -> Iterator[str]:
-    """Yield a band of classes; on a page each is one rectangle that a path cuts."""
-    by_class: dict[str, list[ClassStretch]] = {}
-    for stretch in band:
-        by_class.setdefault(stretch.key, []).append(stretch)
-    yield define_patterns(by_class, prefix)
-    for key, stretches in by_class.items():
-        if scale.width is not None:
-            path = _write_path(stretches, scale, scale.width, _BAND_TOP, _BAND)
-            yield paint_shape(key, prefix, f'path d="{path}" shape-rendering="crispEdges"')
-            continue
-        cut = f"{prefix}-cut-{key}"
-        path = _write_path(stretches, scale, 1.0, 0.0, 1.0)
-        yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox"><path d="{path}"/></clipPath>'
-        shape = f'rect y="{_BAND_TOP:g}" width="100%" height="{_BAND:g}" clip-path="url(#{cut})"'
-        yield paint_shape(key, prefix, shape)
-
-
-def _write_path(stretches: list[ClassStretch], scale: HorizontalScale, width: float, top: float, height: float) -> str:
-    """Return the rectangles of stretches in units of which the figure is `width` wide."""
-    decimals = 5 if width <= 1 else 2
-    parts = []
-    for stretch in stretches:
-        left, right = (shorten_number(scale.share(at) * width, decimals) for at in (stretch.start, stretch.end))
-        if left != right:
-            parts.append(f"M{left} {top:g}H{right}V{top + height:g}H{left}z")
-    return "".join(parts)
+    span, stacked = max(scale.share(length), 1e-6), stack_classes(row.band, row.band_seconds)
+    full = f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {paint("stroke", GRID)} stroke-dasharray="2 3"/>'
+    return write_document(
+        [
+            draw_grid(use.ticks, scale, _BAND_TOP + _BAND),
+            full,
+            draw_plot(row.mean, scale, 1, _CURVE - 1, paint("fill", BUSY), span=span, filled=True),
+            define_patterns(stacked, prefix),
+            *draw_band(stacked, scale, prefix, _BAND_TOP, _BAND, span=span),
+        ],
+        width=scale.width,
+        height=_BAND_TOP + _BAND,
+        label=f"GPU utilisation over time, {row.label}: {row.text}; {row.total}",
+    )
 
 
 def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tuple[str, ...]:
@@ -190,50 +159,86 @@ def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tu
 
 
 def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: HorizontalScale) -> str:
-    height = _PANEL + _FOOT
+    tall = _PANEL if scale.width is None else _PAPER_PANEL
+    spans = [(max(start, history.start), min(end, history.end)) for start, end in history.spans]
+    shaded = [(start, end) for start, end in spans if end > start]
+    grounds = (
+        f'<rect x="{scale.position(start)}" width="{scale.length(end - start)}" height="{tall + _FOOT:g}" '
+        f"{paint('fill', SPAN)}/>"
+        for start, end in shaded
+    )
+    labels = [*_label_ends(panel, scale, tall), *_label_limit(panel, scale, tall, shaded)]
+    if panel is history.panels[0] and len(shaded) == 1:
+        labels.append(_label_span(history.span_text, scale, shaded[0]))
+    # the lower end lies on the curve, on a ground of its own
+    ground = f'{paint("stroke", PAPER)} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return write_document(
         [
-            *_draw_spans(history, scale, height),
-            draw_grid(history.ticks, scale, height),
-            *_draw_lines(panel, scale),
-            *_draw_limit(panel, scale),
+            *grounds,
+            draw_grid(history.ticks, scale, tall + _FOOT),
+            *_draw_limit(panel, scale, tall),
+            *_draw_lines(panel, scale, tall),
+            f"<g {ground}>{''.join(labels)}</g>",
         ],
         width=scale.width,
-        height=height,
+        height=tall + _FOOT,
         label=": ".join(filter(None, (panel.label, panel.note))),
     )
 
 
-def _draw_spans(history: SignalHistory, scale: HorizontalScale, height: float) -> Iterator[str]:
-    for start, end in history.spans:
-        first, last = max(start, history.start), min(end, history.end)
-        if last > first:
-            length = scale.length(last - first)
-            yield f'<rect x="{scale.position(first)}" width="{length}" height="{height:g}" {paint("fill", SPAN)}/>'
-
-
-def _draw_lines(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
+def _draw_lines(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
     """Yield the other GPUs in grey, then that of the panel: a line, or the area below it."""
     main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
-        plot = Plot(buckets=max(len(line.mean), 1), top=1, height=_PANEL - 1, width=scale.width)
-        shares: FloatArray = (line.mean - panel.low) / (panel.high - panel.low or 1.0)
-        if line.is_main and panel.is_filled:
-            yield plot.wrap(f'<path d="{plot.steps(shares)}" {paint("fill", main)} shape-rendering="crispEdges"/>')
-            continue
-        colour, thickness = (main, 2.0) if line.is_main else (MUTED, 0.8)
-        attributes = f'{paint("stroke", colour)} stroke-width="{thickness:g}" stroke-linejoin="round"'
-        opacity = "" if line.is_main else ' stroke-opacity=".7"'
-        yield plot.wrap(f'<path d="{plot.line(shares)}" {attributes}{opacity} vector-effect="non-scaling-stroke"/>')
+        shares = (line.mean - panel.low) / (panel.high - panel.low or 1.0)
+        filled = line.is_main and panel.is_filled
+        thin = f'{paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
+        thick = paint("fill", main) if filled else f'{paint("stroke", main)} stroke-width="2"'
+        look = (thick if line.is_main else thin) + ("" if filled else ' stroke-linejoin="round"')
+        yield draw_plot(shares, scale, _HEAD, tall - _HEAD, look, filled=filled)
     across = scale.position(scale.end)
-    yield f'<line x1="0" x2="{across}" y1="{_PANEL:g}" y2="{_PANEL:g}" {paint("stroke", GRID)}/>'
+    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {paint("stroke", GRID)}/>'
 
 
-def _draw_limit(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
-    """Yield the limit as a dashed line: grey unless it was reached and is what went wrong."""
-    if panel.limit is None or not panel.low <= panel.limit <= panel.high:
+def _draw_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
+    """Yield the limit as a dashed line."""
+    if (y := _place_limit(panel, tall)) is not None:
+        stroke = f'{paint("stroke", _choose_limit_colour(panel))} stroke-dasharray="5 3"'
+        yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
+
+
+def _label_limit(
+    panel: SignalPanel, scale: HorizontalScale, tall: float, shaded: list[tuple[float, float]]
+) -> Iterator[str]:
+    """Yield the name of the limit above its line: at the left, unless the name of what is shaded may stand there."""
+    if (y := _place_limit(panel, tall)) is None:
         return
-    y = 1 + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (_PANEL - 1)
-    colour = ALERT if panel.is_alert and panel.is_limit_reached else MUTED
-    stroke = f'{paint("stroke", colour)} stroke-dasharray="5 3"'
-    yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
+    is_right = bool(shaded) and scale.share(shaded[0][0]) < _LEFT
+    x, where, anchor = (-4.0, scale.end, "end") if is_right else (_AFTER_END, scale.start, "")
+    yield scale.place(where, text(x, y - 4, panel.limit_text, _choose_limit_colour(panel), anchor=anchor))
+
+
+def _place_limit(panel: SignalPanel, tall: float) -> float | None:
+    if panel.limit is None or not panel.low <= panel.limit <= panel.high:
+        return None
+    return _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
+
+
+def _choose_limit_colour(panel: SignalPanel) -> Colour:
+    """Return grey unless the limit was reached and is what went wrong."""
+    return ALERT if panel.is_alert and panel.is_limit_reached else MUTED
+
+
+def _label_ends(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
+    """Yield the ends of the vertical axis."""
+    for value, y in ((panel.high, 10.0), (panel.low, tall - 3)):
+        yield scale.place(scale.start, text(2, y, f"{value:,.6g}", MUTED, size=_SMALL))
+
+
+def _label_span(words: str, scale: HorizontalScale, span: tuple[float, float]) -> str:
+    """Return what is shaded; empty where it does not fit."""
+    start, length = span[0], span[1] - span[0]
+    if not scale.holds_text(words, length):
+        return ""
+    fits = scale.width is not None or scale.holds_text(words, length, NARROW)
+    return scale.place(start, text(6, 11, words, ALERT, bold=True), "" if fits else WIDE_ONLY)

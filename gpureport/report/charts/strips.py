@@ -2,24 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import ceil, floor, inf, log10
+from math import ceil, floor, inf
 
-import numpy as np
-
-from gpureport.columns import FloatArray
 from gpureport.number_format import MINUS
 from gpureport.report.charts.elements import (
-    box,
-    boxes,
+    HorizontalScale,
     define_patterns,
-    find_fill,
-    find_known_runs,
+    draw_band,
+    draw_grid,
+    draw_plot,
+    find_round_step,
     line,
     paint,
     paint_shape,
     place_time_ticks,
     rect,
     shorten_number,
+    stack_classes,
     text,
     write_document,
 )
@@ -30,8 +29,6 @@ from gpureport.report.runs import log_events
 from gpureport.report.wording import display
 
 WIDTH = 900.0
-_Frame = tuple[float, float, float, float]
-"""Left and upper end of a strip, its height, and the points of a second."""
 
 _STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
 """Height of a strip for at most so many GPUs."""
@@ -39,19 +36,14 @@ _STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
 _LABEL, _LETTER, _RIGHT = 26, 6.5, 62.0
 """Most letters of a GPU's name, points that a letter takes, and points right of the strips for names of findings."""
 
-_SMALL, _TEXT = 10.0, 11.0
-_EVENTS = 22.0
-"""Points above the strips that the numbers of events take."""
-
-_NAMED = 3
-"""Findings named beside a strip."""
+_SMALL, _TEXT, _EVENTS, _NAMED = 10.0, 11.0, 22.0, 3
+"""Sizes of text, points above the strips for the numbers of events, and findings named beside a strip."""
 
 PANEL = 400.0
 """Width of a figure of steps: two are side by side on a wide page."""
 
-_ROW, _SIDE = 46.0, 20.0
-_MEAN, _RUNS = 27.0, 38.0
-"""Where in the row of a step its mean and its runs are drawn."""
+_ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
+"""Height of the row of a step, room beside it, and where in it its mean and its runs are drawn."""
 
 _LEVELS = (0.0, 4.0, 8.0)
 """How far runs that would hide each other are moved down."""
@@ -67,29 +59,31 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     labels = [display.shorten_middle(strip.label, _LABEL) for strip in run.strips]
     events = [event for event in run.events if event.at is not None]
     left, top = min(max(_LETTER * max(map(len, labels)) + 16, 70.0), 190.0), _EVENTS if events else 6.0
-    bottom = top + row * len(run.strips)
-    scale = (width - left - _RIGHT) / max(run.axis_seconds, 1e-3)
+    inner, bottom = width - left - _RIGHT, row * len(run.strips)
+    scale = HorizontalScale(start=0.0, end=max(run.axis_seconds, 1e-3), width=inner)
+    ticks = place_time_ticks(0.0, run.axis_seconds)
     shared = Counter(card for strip in run.strips for card in {mark.card for mark in strip.marks})
-    body = [define_patterns(["no_samples"], prefix)]
-    for tick in place_time_ticks(0.0, run.axis_seconds):
-        x = left + tick.at * scale
-        body.append(line(x, top, x, bottom, f'{paint("stroke", GRID)} stroke-width=".6"'))
+    classes = [part.key for strip in run.strips for part in strip.band]
+    body = [define_patterns(["no_samples", *classes], prefix), draw_grid(ticks, scale, bottom)]
+    for tick in ticks:
+        x = scale.share(tick.at) * inner
         body.append(text(x, bottom + 14, display.elapsed(tick.at), MUTED, size=_SMALL, anchor="middle"))
-    middle = (left + width - _RIGHT) / 2
-    body.append(text(middle, bottom + 29, "since the first sample, h:min:s", MUTED, size=_SMALL, anchor="middle"))
+    words = "since the first sample, h:min:s"
+    body.append(text(inner / 2, bottom + 29, words, MUTED, size=_SMALL, anchor="middle"))
     for place, (label, strip) in enumerate(zip(labels, run.strips, strict=True)):
-        y, size = top + place * row, _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
-        body.append(text(left - 5, y + row / 2 + size * 0.36, label, size=size, anchor="end"))
+        y, size = place * row, _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
         marks = _group_marks(strip, shared)
-        body += _draw_strip(run, strip, marks, (left, y, row, scale), (prefix, place))
         named = " ".join(list(marks)[:_NAMED]) + (" …" if len(marks) > _NAMED else "")
-        if named:
-            body.append(text(width - _RIGHT + 7, y + row / 2 + 3, named, MUTED, size=min(size, _SMALL) - 1))
-    body += _draw_events(events, left, scale, top, bottom)
+        body.append(text(-5, y + row / 2 + size * 0.36, label, size=size, anchor="end"))
+        body.append(text(inner + 7, y + row / 2 + 3, named, MUTED, size=min(size, _SMALL) - 1) if named else "")
+        body.append(f'<g transform="translate(0 {y:g})">')
+        body += [*_draw_strip(run, strip, scale, row, prefix), *_draw_marks(marks, scale, row, prefix, place), "</g>"]
+    body += _draw_events(events, scale, bottom)
     said = "; ".join(f"{event.id} {event.name} at {event.when}" for event in events)
     words = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs"
     words += f"; events of the log: {said}" if said else ""
-    return write_document(body, width=width, height=bottom + 36, label=words)
+    moved = f'<g transform="translate({shorten_number(left)} {top:g})">{"".join(body)}</g>'
+    return write_document([moved], width=width, height=top + bottom + 36, label=words)
 
 
 def _group_marks(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[FindingMark]]:
@@ -100,57 +94,45 @@ def _group_marks(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[F
     return by_card
 
 
-def _draw_strip(
-    run: Timeline, strip: TimelineStrip, marks: dict[str, list[FindingMark]], frame: _Frame, names: tuple[str, int]
-) -> Iterator[str]:
-    (left, y, row, scale), (prefix, place) = frame, names
-    ground, height = y + 0.72 * row, 0.60 * row
-    yield rect(left, ground - height, run.seconds * scale, height, paint("fill", TRACK))
-    if area := _draw_area(strip.mean * height, left, run.bucket_seconds * scale, ground):
-        yield f'<path d="{area}" {paint("fill", BUSY)}/>'
+def _draw_strip(run: Timeline, strip: TimelineStrip, scale: HorizontalScale, row: float, prefix: str) -> Iterator[str]:
+    top, height, span = 0.1 * row, 0.52 * row, scale.share(run.seconds)
+    at = f'y="{top:g}" height="{height:g}"'
+    yield f'<rect x="0" width="{scale.length(run.seconds)}" {at} {paint("fill", TRACK)}/>'
+    yield draw_plot(strip.mean, scale, top, height, paint("fill", BUSY), span=span, filled=True)
     for start, end in strip.gaps:
-        yield paint_shape(
-            "no_samples", prefix, box(left + start * scale, ground - height, (end - start) * scale, height)
-        )
-    for key in dict.fromkeys(part.key for part in strip.band):
-        spans = [(left + part.start * scale, left + part.end * scale) for part in strip.band if part.key == key]
-        # stripes this thin show colours, no hatches
-        yield f'<path d="{boxes(spans, ground + 0.01 * row, 0.08 * row)}" fill="{find_fill(key).colour}"/>'
+        gap = f'rect x="{scale.position(start)}" width="{scale.length(end - start)}" {at}'
+        yield paint_shape("no_samples", prefix, gap)
+    stacked = stack_classes(strip.band, strip.band_seconds)
+    yield from draw_band(stacked, scale, prefix, 0.64 * row, 0.16 * row, span=span)
+
+
+def _draw_marks(
+    marks: dict[str, list[FindingMark]], scale: HorizontalScale, row: float, prefix: str, place: int
+) -> Iterator[str]:
+    """Yield the stretches of each finding, at least two points long; what holds for nearly all of a run is thin."""
     for card, each in marks.items():
-        top, thick = (0.235, 0.045) if each[0].whole else (0.12, 0.1)
-        spans = [(left + mark.start * scale, left + max(mark.end * scale, mark.start * scale + 2)) for mark in each]
-        path = boxes(spans, ground + top * row, thick * row)
+        top, thick = (0.93, 0.045) if each[0].whole else (0.82, 0.1)
+        ends = ((scale.share(end) * (scale.width or WIDTH) for end in (mark.start, mark.end)) for mark in each)
+        path = "".join(
+            f"M{left:.1f} {top * row:g}h{max(right - left, 2):.1f}v{thick * row:g}H{left:.1f}z" for left, right in ends
+        )
         yield f'<path id="{prefix}-mark-{card}-{place}" d="{path}" {paint("fill", SEVERITY[each[0].severity])}/>'
 
 
-def _draw_area(heights: FloatArray, left: float, bucket: float, ground: float) -> str:
-    """Return the path of an area under steps; NaN leaves it out. Points are rounded first, so that no error adds up."""
-    x, y = np.rint((left + np.arange(len(heights) + 1) * bucket) * 10), np.rint(np.nan_to_num(heights) * 10)
-    parts = []
-    for first, stop in find_known_runs(heights):
-        parts.append(f"M{shorten_number(x[first] / 10, 1)} {shorten_number(ground, 1)}")
-        for at in range(first, stop):
-            up = y[at] - (y[at - 1] if at > first else 0)
-            parts.append(f"v{shorten_number(-up / 10, 1)}" if up else "")
-            parts.append(f"h{shorten_number((x[at + 1] - x[at]) / 10, 1)}")
-        parts.append(f"V{shorten_number(ground, 1)}z")
-    return "".join(parts)
-
-
-def _draw_events(events: Sequence[LogEventLine], left: float, scale: float, top: float, bottom: float) -> Iterator[str]:
+def _draw_events(events: Sequence[LogEventLine], scale: HorizontalScale, bottom: float) -> Iterator[str]:
     """Yield a line and a wedge at each event, and its number; events whose numbers would overlap share one."""
+    second = scale.share(1.0) * (scale.width or WIDTH)
     groups = log_events.group_close_events(
-        events, lambda group: (len(log_events.format_numbers(group)) * 6 + 8) / scale
+        events, lambda group: (len(log_events.format_numbers(group)) * 6 + 8) / second
     )
     for group in groups:
-        places = [left + (event.at or 0.0) * scale for event in group]
+        places = [(event.at or 0.0) * second for event in group]
         for x in places:
             # on a ground of its own, so that it shows on a busy strip as well
-            yield line(x, top, x, bottom, f'{paint("stroke", PAPER)} stroke-width="2.5"')
-            yield line(x, top, x, bottom, f'{paint("stroke", EVENT)} stroke-dasharray="3 2"')
-            wedge = f"M{shorten_number(x - 3, 1)} {shorten_number(top - 5, 1)}h6l-3 5z"
-            yield f'<path d="{wedge}" {paint("fill", EVENT)}/>'
-        yield text(places[0] - 3, top - 7, log_events.format_numbers(group), EVENT, size=9)
+            yield line(x, 0, x, bottom, f'{paint("stroke", PAPER)} stroke-width="2.5"')
+            yield line(x, 0, x, bottom, f'{paint("stroke", EVENT)} stroke-dasharray="3 2"')
+            yield f'<path d="M{shorten_number(x - 3, 1)} -5h6l-3 5z" {paint("fill", EVENT)}/>'
+        yield text(places[0] - 3, -7, log_events.format_numbers(group), EVENT, size=9)
 
 
 def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
@@ -158,7 +140,9 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
     low, high = _find_ends(chart)
     scale, bottom = (width - 2 * _SIDE) / (high - low), 4 + _ROW * len(chart.rows)
     body = []
-    for tick in _place_round_ticks(low, high):
+    step = find_round_step(high - low)
+    for at in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1):
+        tick = at * step
         x = _SIDE + (tick - low) * scale
         words = f"{tick * 100:.6g}%" if chart.share else f"{tick:,.6g}".replace("-", MINUS)
         body.append(line(x, 4, x, bottom, f'{paint("stroke", GRID)} stroke-width=".6"'))
@@ -185,13 +169,6 @@ def _find_ends(chart: IntervalChart) -> tuple[float, float]:
     room = max((least - (high - low)) / 2, (high - low) * _MARGIN)
     low, high = low - room, high + room
     return (low, high) if not chart.share or high <= 1 else (low - (high - 1), 1.0)
-
-
-def _place_round_ticks(low: float, high: float) -> list[float]:
-    rough = (high - low) / 5
-    power = 10.0 ** floor(log10(rough))
-    step = next(size * power for size in (1.0, 2.0, 2.5, 5.0, 10.0) if size * power >= rough * (1 - 1e-9))
-    return [at * step for at in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 
 
 def _draw_row(

@@ -1,50 +1,55 @@
-"""The JSON of `gpureport analyze` (schema `gpureport.analysis/1`), and what it shares with that of a comparison.
+"""The JSON of `gpureport analyze` (schema `gpureport.analysis/1`), and how results become JSON in every document.
 
 It grows, it never renames. Numbers are in base units, times ISO 8601: with an offset where the zone of the log is
 known, without one where it is not.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.results import Analysis, ClockEventTotal, Cost, CounterReading, DeviceStatistics, MetricSummary
-from gpureport.comparison.across import AcrossFinding, BatchSize, MemoryFit, Scaling, across_findings
+from gpureport.analysis.results import Analysis, Cost, CounterReading, DeviceStatistics
+from gpureport.comparison.across import BatchDoubt, PeakDoubt, across_findings
+from gpureport.comparison.evidence import Reason
+from gpureport.comparison.quality_at_work import NoWork
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import LogGap
 from gpureport.findings import AdvisedStep, Evidence, Finding, Interval
 from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code
 from gpureport.recording import Run, Stage
-from gpureport.report.wording.differences.comparison_reasons import describe_memory_reason
+from gpureport.report.wording.reasons import (
+    describe_memory_reason,
+    describe_no_work,
+    describe_reason,
+)
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_RUN = "id name step started ended timezone interval_seconds sources devices stages params tags work"
-_QUALITY = (
-    "lines rows_kept rejected headers noise events continued absent_cells gaps duplicates clock_steps log_events "
-    "synthetic_time imputed_points coverage_ratio notes note_codes unfinished pauses"
-)
-_STATISTICS = (
-    "idle_seconds gpu_memory_peak_bytes gpu_memory_headroom_ratio energy_joules energy_seconds energy_bridged_seconds "
-    "power_doubt energy_counter observed_seconds"
-)
-_FINDING = (
-    "kind gpu device devices gpus start end intervals severity confidence lost_gpu_seconds {cost} cause consequences "
-    "root samples ruled_out evidence summary recommendation steps fingerprint"
-)
 _ANSWER = "kind group devices outcome findings reason reason_code recording"
-_LEDGER = "device reason effect busy_seconds counted clock_hertz reference_clock_hertz reference lost_ratio"
-_COST = (
-    "currency date price total idle gpus energy_joules energy_counted carbon_intensity_grams_per_kwh carbon_source "
-    "carbon_grams"
-)
 _ACROSS = "kind severity confidence steps summary recommendation fingerprint evidence"
 
 Content = dict[str, Any]
+Made = Mapping[type, Callable[[Any], Content]]
+"""What JSON has of a result of each type beside its fields, or in their place."""
+
+_REASONS: Mapping[type, Callable[[Any], str]] = {
+    Reason: describe_reason,
+    NoWork: describe_no_work,
+    BatchDoubt: describe_memory_reason,
+    PeakDoubt: describe_memory_reason,
+}
+_MADE: Made = {
+    AdvisedStep: lambda step: {"suggestion": step.suggestion or None},
+    Evidence: lambda said: {
+        "threshold": said.threshold and said.threshold.value,
+        "provenance": said.threshold and {"kind": said.threshold.provenance, "source": said.threshold.source},
+    },
+}
 
 
 def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
@@ -53,14 +58,35 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
     return dump({"schema": SCHEMA, "runs": runs, "across_runs": across_runs(steps), "advice": advice(analyses)})
 
 
-def dump(content: Content) -> str:
-    """Return a document as JSON text; a result is an object of its fields."""
-    return json.dumps(content, indent=1, allow_nan=False, default=list_fields) + "\n"
+def dump(content: Content, made: Made | None = None) -> str:
+    """Return a document as JSON text: a result is an object of its fields, and of what is `made` for its type."""
+    more = {**_MADE, **(made or {})}
+
+    def encode(value: Any) -> Content:
+        return list_fields(value) | more.get(type(value), lambda _: {})(value)
+
+    return json.dumps(content, indent=1, allow_nan=False, default=encode) + "\n"
 
 
-def list_fields(value: Any) -> Content:
-    """Return the fields of a result that its repr shows, unchanged."""
-    return {each.name: getattr(value, each.name) for each in fields(value) if each.repr}
+def list_fields(value: Any, without: str = "") -> Content:
+    """Return the fields of a result that its repr shows: beside a verdict its code, a reason in words with its code.
+
+    A figure, or an interval, is null where nothing bounds it.
+    """
+    names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
+    said = {name: _bound(getattr(value, name)) for name in names}
+    if "verdict" in said:
+        said["verdict_code"] = said["verdict"].code if said["verdict"] else ""
+    reason = said.get("reason", "")
+    if reason is None or type(reason) in _REASONS:
+        words = "" if reason is None else _REASONS[type(reason)](reason)
+        said |= {"reason": words, "reason_code": getattr(reason, "kind", reason) or ""}
+    return said
+
+
+def _bound(value: Any) -> Any:
+    ends = value if isinstance(value, tuple) else (value,)
+    return None if any(isinstance(end, float) and not isfinite(end) for end in ends) else value
 
 
 def take(value: object, keys: str, **made: Any) -> Content:
@@ -73,6 +99,14 @@ def iso_time(microseconds: int, timezone: str | None) -> str:
     time = _EPOCH + timedelta(microseconds=microseconds)
     shown = time.astimezone(ZoneInfo(timezone)) if timezone else time.replace(tzinfo=None)
     return shown.isoformat(timespec="milliseconds")
+
+
+def _span(span: Interval | Stage | LogGap, zone: str | None) -> Content:
+    return {"start": iso_time(span.start, zone), "end": iso_time(span.end, zone)}
+
+
+def _intervals(spans: Sequence[Interval], zone: str | None) -> list[list[str]]:
+    return [list(_span(span, zone).values()) for span in spans]
 
 
 def _analysis(analysis: Analysis) -> Content:
@@ -97,7 +131,11 @@ def _analysis(analysis: Analysis) -> Content:
         "job_statistics": {name: _statistics(each) for name, each in statistics.items() if name in whole},
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
         "gpu_time": {each.device: dict(each.seconds) for each in analysis.gpu_time},
-        "throttle_ledger": [_ledger_entry(each) for each in analysis.throttle_ledger],
+        "throttle_ledger": [
+            list_fields(each, "reference_hertz")
+            | {"counted": _counter(each.counted, "seconds"), "reference_clock_hertz": each.reference_hertz}
+            for each in analysis.throttle_ledger
+        ],
         "gpu_time_causes": {
             each.device: {
                 name: {part.cause: part.seconds for part in each.parts if part.name == name}
@@ -114,25 +152,16 @@ def _analysis(analysis: Analysis) -> Content:
     } | ({} if analysis.cost is None else {"cost": _cost(analysis.cost)})
 
 
-def _span(span: Interval | Stage | LogGap, zone: str | None) -> Content:
-    return {"start": iso_time(span.start, zone), "end": iso_time(span.end, zone)}
-
-
-def _intervals(spans: Sequence[Interval], zone: str | None) -> list[list[str]]:
-    return [list(_span(span, zone).values()) for span in spans]
-
-
 def _run(run: Run) -> Content:
-    return take(
-        run,
-        _RUN,
-        started=iso_time(run.started, run.timezone),
-        ended=iso_time(run.ended, run.timezone),
-        interval_seconds=run.interval,
-        stages=[{"name": stage.name, "node": stage.node, **_span(stage, run.timezone)} for stage in run.stages],
-        params=dict(run.params),
-        tags=dict(run.tags),
-    )
+    zone = run.timezone
+    return list_fields(run, "quality interval") | {
+        "started": iso_time(run.started, zone),
+        "ended": iso_time(run.ended, zone),
+        "interval_seconds": run.interval,
+        "stages": [{"name": stage.name, "node": stage.node, **_span(stage, zone)} for stage in run.stages],
+        "params": dict(run.params),
+        "tags": dict(run.tags),
+    }
 
 
 def _quality(analysis: Analysis, zone: str | None) -> Content:
@@ -140,38 +169,35 @@ def _quality(analysis: Analysis, zone: str | None) -> Content:
     absent: dict[str, dict[str, int]] = {}
     for cells in quality.absent_cells:
         absent.setdefault(cells.column, {})[cells.reason] = cells.cells
-    return take(
-        quality,
-        _QUALITY,
-        rejected=[asdict(each) | {"code": find_reject_code(each.reason)} for each in quality.rejected],
-        absent_cells=absent,
-        gaps=[{"device": gap.device, **_span(gap, zone)} for gap in quality.gaps],
-        clock_steps=[asdict(step) | {"at": iso_time(step.at, zone)} for step in quality.clock_steps],
-        log_events=[
-            asdict(event) | {"at": None if event.at is None else iso_time(event.at, zone)}
+    return list_fields(quality) | {
+        "rejected": [list_fields(each) | {"code": find_reject_code(each.reason)} for each in quality.rejected],
+        "absent_cells": absent,
+        "gaps": [{"device": gap.device, **_span(gap, zone)} for gap in quality.gaps],
+        "clock_steps": [list_fields(step) | {"at": iso_time(step.at, zone)} for step in quality.clock_steps],
+        "log_events": [
+            list_fields(event) | {"at": None if event.at is None else iso_time(event.at, zone)}
             for event in quality.log_events
         ],
-        coverage_ratio=analysis.coverage_ratio,
-        note_codes=list(map(find_note_code, quality.notes)),
-        pauses=analysis.pauses,
-    )
+        "coverage_ratio": analysis.coverage_ratio,
+        "note_codes": list(map(find_note_code, quality.notes)),
+        "pauses": analysis.pauses,
+    }
 
 
 def _statistics(statistics: DeviceStatistics) -> Content:
-    metrics = {summary.metric: _summary(summary) for summary in statistics.metrics}
-    return metrics | take(
-        statistics,
-        "observed_seconds" if statistics.device == "host" else _STATISTICS,
-        gpu_memory_peak_bytes=statistics.memory_peak_bytes,
-        gpu_memory_headroom_ratio=statistics.memory_headroom_ratio,
-        power_doubt=statistics.power_doubt or None,
-        energy_counter=_counter(statistics.energy_counter, "joules"),
-    )
-
-
-def _summary(summary: MetricSummary) -> Content:
-    entry = {name: value for name, value in list_fields(summary).items() if name not in {"metric", "below"}}
-    return entry | ({"below": {f"{limit:g}": share for limit, share in summary.below}} if summary.below else {})
+    metrics = {summary.metric: list_fields(summary, "metric below") for summary in statistics.metrics}
+    for summary in statistics.metrics:
+        if summary.below:
+            metrics[summary.metric]["below"] = {f"{limit:g}": share for limit, share in summary.below}
+    if statistics.device == "host":
+        return metrics | {"observed_seconds": statistics.observed_seconds}
+    made = {
+        "gpu_memory_peak_bytes": statistics.memory_peak_bytes,
+        "gpu_memory_headroom_ratio": statistics.memory_headroom_ratio,
+        "power_doubt": statistics.power_doubt or None,
+        "energy_counter": _counter(statistics.energy_counter, "joules"),
+    }
+    return metrics | list_fields(statistics, "device metrics memory_peak_bytes memory_headroom_ratio") | made
 
 
 def _counter(reading: CounterReading | None, unit: str) -> Content | None:
@@ -187,53 +213,34 @@ def _counter(reading: CounterReading | None, unit: str) -> Content | None:
     }
 
 
-def _ledger_entry(entry: ClockEventTotal) -> Content:
-    counted = _counter(entry.counted, "seconds")
-    return take(entry, _LEDGER, counted=counted, reference_clock_hertz=entry.reference_hertz)
-
-
 def _finding(finding: Finding, analysis: Analysis) -> Content:
     indices = {gpu.id: gpu.index for gpu in analysis.run.gpus}
     device = finding.devices[0] if len(finding.devices) == 1 else None
     spans = _intervals(finding.intervals, analysis.run.timezone)
-    period = {} if finding.period_seconds is None else {"period_seconds": finding.period_seconds}
-    return period | take(
-        finding,
-        _FINDING.format(cost="cost" if analysis.cost else ""),
-        gpu=None if device is None else indices.get(device),
-        device=device,
-        gpus=[index for name, index in indices.items() if name in finding.devices],
-        start=spans[0][0] if spans else None,
-        end=spans[-1][1] if spans else None,
-        intervals=spans,
-        cost=analysis.cost and analysis.cost.cost_of(finding),
-        evidence=[evidence(each) for each in finding.evidence],
-        steps=advised_steps(finding.steps),
-    )
+    made: Content = {
+        "gpu": None if device is None else indices.get(device),
+        "device": device,
+        "gpus": [index for name, index in indices.items() if name in finding.devices],
+        "start": spans[0][0] if spans else None,
+        "end": spans[-1][1] if spans else None,
+        "intervals": spans,
+    }
+    if analysis.cost:
+        made["cost"] = analysis.cost.cost_of(finding)
+    return list_fields(finding, "period_seconds" if finding.period_seconds is None else "") | made
 
 
 def _cost(cost: Cost) -> Content:
     """Return what a run cost; `price` is that of every GPU, None where they differ."""
     amounts = {gpu.amount for gpu in cost.gpus}
-    return take(
-        cost,
-        _COST,
-        currency=cost.currency or None,
-        date=cost.date or None,
-        price=amounts.pop() if len(amounts) == 1 else None,
-        gpus={gpu.device: {"price": gpu.amount, "source": gpu.source or None} for gpu in cost.gpus},
-        energy_counted=cost.counted,
-        carbon_intensity_grams_per_kwh=cost.carbon_intensity,
-        carbon_source=cost.carbon_source or None,
-    )
-
-
-def evidence(value: Evidence) -> Content:
-    """Return one measured value with its limit, the same in every document."""
-    limit = value.threshold
-    return take(value, "metric statistic observed unit relation") | {
-        "threshold": limit and limit.value,
-        "provenance": limit and {"kind": limit.provenance, "source": limit.source},
+    return list_fields(cost, "counted carbon_intensity") | {
+        "currency": cost.currency or None,
+        "date": cost.date or None,
+        "price": amounts.pop() if len(amounts) == 1 else None,
+        "gpus": {gpu.device: {"price": gpu.amount, "source": gpu.source or None} for gpu in cost.gpus},
+        "energy_counted": cost.counted,
+        "carbon_intensity_grams_per_kwh": cost.carbon_intensity,
+        "carbon_source": cost.carbon_source or None,
     }
 
 
@@ -243,22 +250,8 @@ def advice(analyses: Sequence[Analysis]) -> Content:
     return {name: take(step, "title do when risk check source") for name, step in STEPS.items() if name in named}
 
 
-def advised_steps(steps: Sequence[AdvisedStep]) -> list[Content]:
-    """Return the steps of a finding: their names, what is not known of each, and how far to go with it."""
-    return [{"name": step.name, "unknown": step.unknown, "suggestion": step.suggestion or None} for step in steps]
-
-
 def across_runs(steps: Sequence[Step]) -> list[Content]:
     """Return findings over several runs: what findings of one run say, the steps they rest on, and their figures."""
-    return [_across_finding(found) for found in across_findings(steps)]
-
-
-def _across_finding(found: AcrossFinding) -> Content:
-    said = [evidence(each) for each in found.finding.evidence]
-    figures = list_fields(found.content) if isinstance(found.content, Scaling) else with_memory_reason(found.content)
-    return take(found.finding, _ACROSS, steps=found.steps, evidence=said) | figures
-
-
-def with_memory_reason(found: BatchSize | MemoryFit) -> Content:
-    """Return figures of memory, with the reason behind them as a sentence and as a code."""
-    return list_fields(found) | {"reason": describe_memory_reason(found.reason), "reason_code": found.reason or ""}
+    return [
+        take(found.finding, _ACROSS, steps=found.steps) | list_fields(found.content) for found in across_findings(steps)
+    ]

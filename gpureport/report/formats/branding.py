@@ -21,11 +21,8 @@ _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
 class Brand:
     """The look of pages and PDFs; gpureport's own where nothing is set.
 
-    Attributes:
-        logo: picture in the first line, instead of the word gpureport.
-        accent: hex colour of links and gains on a light ground; on a dark one they are half as far from white.
-        font: font of PDFs for characters that the DejaVu fonts do not hold.
-        footer: words in front of the last line of pages, and of each page of a PDF.
+    A logo stands instead of the word gpureport. The accent is that of links and gains on a light ground; on a dark one
+    they are half as far from white. The font is for characters that the DejaVu fonts do not hold.
     """
 
     logo: Path | None = None

@@ -14,7 +14,7 @@ from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
-from gpureport.report.sections.merging import joined_tables, shared_checklists, shared_facts
+from gpureport.report.sections import merging
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
 _PILLS = {
@@ -80,24 +80,29 @@ def render(
     pages.filters |= {
         "term": term_tooltips.term_filter(report.method.definitions),
         "meaning": term_tooltips.meaning_filter(defined),
-    }
-    pages.filters |= {
-        "together": joined_tables.join_single_row_tables,
-        "shared": shared_checklists.merge_checklists,
-        "merged": shared_facts.merge_facts,
-        "notes": shared_facts.merge_notes,
+        "together": merging.join_single_row_tables,
+        "shared": merging.merge_checklists,
+        "merged": merging.merge_facts,
+        "notes": merging.merge_notes,
+        "answered": merging.merge_answers,
     }
     style = pages.get_template(STYLE).render()
     samples = embedded_series.embed_series(report.timeline, detail=detail)
-    script = _join_scripts(pages) if samples else ""
-    template = pages.get_template(TEMPLATE)
-    return template.render(
+    loader, marks = pages.loader, _first_marks(report)
+    # braces of scripts are their own, so they are no templates
+    script = "\n".join(loader.get_source(pages, name)[0] for name in SCRIPTS) if loader and samples else ""
+    # the GPU that the page shows, else that of the first mark, else the first of the last run
+    named = report.worst.gpu if report.worst else None
+    shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
+    shown += [marks[card.id] for card in report.findings if card.id in marks]
+    run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
+    return pages.get_template(TEMPLATE).render(
         report=report,
         back=back,
         earlier=earlier,
         folds={fold.name: fold.text for fold in report.folds},
-        worst=_worst_strip(report),
-        anchors=_first_marks(report),
+        worst={"run": run, "strip": strip},
+        anchors={card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()},
         pills=_PILLS,
         style=_mark_safe(style),
         script=_mark_safe(script),
@@ -108,31 +113,16 @@ def render(
     )
 
 
-def _first_marks(report: Report) -> dict[str, str]:
-    """Return for each finding card the id of its first mark in a timeline."""
-    anchors: dict[str, str] = {}
+def _first_marks(report: Report) -> dict[str, tuple[int, int]]:
+    """Return for each finding card the places of the run and the strip that mark it first."""
+    marks: dict[str, tuple[int, int]] = {}
     for place, run in enumerate(report.timeline):
         for position, strip in enumerate(run.strips):
             for mark in strip.marks:
-                anchors.setdefault(mark.card, f"run{place}-mark-{mark.card}-{position}")
-    return anchors
-
-
-def _worst_strip(report: Report) -> dict[str, int]:
-    """Return the run, and its strip, for the timeline: of the first finding card with a mark."""
-    for card in report.findings:
-        for place, strip in enumerate(report.timeline[card.run_index].strips):
-            if any(mark.card == card.id for mark in strip.marks):
-                return {"run": card.run_index, "strip": place}
-    return {"run": len(report.timeline) - 1, "strip": 0}
+                marks.setdefault(mark.card, (place, position))
+    return marks
 
 
 def _mark_safe(text: str) -> Markup:
     """Return text as it is: figures and series escape what they write, style sheet and script are files."""
     return Markup(text)  # noqa: S704 - the two cases named above
-
-
-def _join_scripts(pages: Environment) -> str:
-    """Return the scripts of the page as one; their braces are their own, so they are no templates."""
-    found = (pages.loader.get_source(pages, name)[0] if pages.loader else "" for name in SCRIPTS)
-    return "\n".join(found)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpureport.errors import RenderError
 from gpureport.places import Place, RemotePath, is_place, parse_place
@@ -34,28 +34,14 @@ _GONE = {
 }
 """Extensions and file names whose formats went, and what writes such files."""
 
-_WITH_SAMPLES = ".html"
-"""The format that holds samples."""
-
-
-_TEXT = ".txt"
-"""The format that is one screen unless every detail is wanted."""
-
-_PAPER = ".pdf"
-"""The format that is a few pages unless every detail is wanted."""
-
-_WITH_FULL = {_WITH_SAMPLES, _TEXT, _PAPER}
-"""Formats that leave something out unless every detail is wanted."""
+_LONGER = {".html", ".pdf", ".txt"}
+"""Formats that leave something out unless every detail is wanted; a page alone holds samples."""
 
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
 def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output.
-
-    Args:
-        path: where to.
-        formats: extensions of the formats there are.
 
     Raises:
         PlaceError: when its bucket is not there, or cannot be reached.
@@ -67,25 +53,16 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     if instead := _GONE.get(path.name.lower(), _GONE.get(kind)):
         raise RenderError(str(path), "no report has this format", f"write it with {instead}", code="unknown_file_type")
     if kind not in formats:
-        raise RenderError(
-            str(path),
-            "no report format has this extension",
-            f"use one of {', '.join(formats)}",
-            code="unknown_file_type",
-        )
+        what, hint = "no report format has this extension", f"use one of {', '.join(formats)}"
+        raise RenderError(str(path), what, hint, code="unknown_file_type")
     if isinstance(path, RemotePath):
         path.check_bucket()
-        return
-    if why := find_folder_obstacle(path):
+    elif why := find_folder_obstacle(path):
         raise RenderError(str(path), f"cannot be written ({why})", _ELSEWHERE, code="cannot_write")
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
-    """Refuse paths that are not the person's to write, such as those of logs that are read.
-
-    Args:
-        paths: what is to be written.
-        sources: locators of what is read; those of servers and trackers are not looked at.
+    """Refuse to write to what is read; locators of servers and trackers are not looked at.
 
     Raises:
         RenderError: naming the path.
@@ -95,33 +72,18 @@ def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
 
 
 def check_detail(paths: Sequence[Place], detail: int) -> None:
-    """Refuse `--detail` when no requested format depends on it.
-
-    Args:
-        paths: the files.
-        detail: as `render` takes it.
+    """Refuse `--detail`, as `render` takes it, when no requested format depends on it.
 
     Raises:
         RenderError: naming the option.
     """
-    formats = {_TEXT if str(path) == "-" else _format_extension(path) for path in paths}
-    if detail == 0 and not formats & _WITH_FULL:
-        kinds = ", ".join(sorted(_WITH_FULL))
-        raise RenderError(
-            "--detail full", "no file to be written has a longer form", f"write one of {kinds}", code="nothing_to_show"
-        )
-    if detail and _WITH_SAMPLES not in formats:
-        raise RenderError(
-            f"--detail {detail}",
-            "no file to be written holds samples",
-            f"write one of {_WITH_SAMPLES}, or leave it out",
-            code="nothing_to_show",
-        )
-
-
-def _format_extension(path: Place) -> str:
-    """Return the extension of the format that a file of this name is written in."""
-    return path.suffix.lower()
+    formats = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
+    if detail == 0 and not formats & _LONGER:
+        what, hint = "no file to be written has a longer form", f"write one of {', '.join(sorted(_LONGER))}"
+        raise RenderError("--detail full", what, hint, code="nothing_to_show")
+    if detail and ".html" not in formats:
+        what, hint = "no file to be written holds samples", "write one of .html, or leave it out"
+        raise RenderError(f"--detail {detail}", what, hint, code="nothing_to_show")
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
@@ -139,41 +101,29 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
     """
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
-    renderer = import_module(FORMATS[kind])
-    branded = () if brand is None else (brand,)
-    if kind == _WITH_SAMPLES:
-        content = renderer.render(report, *branded, detail=detail)
-    elif kind == _TEXT:
-        content = renderer.render(report, full=detail == 0)
-    elif kind == _PAPER:
-        content = renderer.render(report, *branded, full=detail == 0)
-    else:
-        content = renderer.render(report)
+    options: dict[str, Any] = {"brand": brand} if brand and kind in {".html", ".pdf"} else {}
+    if kind in _LONGER:
+        options |= {"detail": detail} if kind == ".html" else {"full": detail == 0}
+    content = import_module(FORMATS[kind]).render(report, **options)
     return content if isinstance(content, bytes) else str(content).encode()
 
 
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
-    Folders are made, the file appears whole or not at all.
-
-    Args:
-        report: the content.
-        path: where to.
-        brand: as `render` takes it.
-        detail: as `render` takes it.
+    Folders are made, the file appears whole or not at all. `brand` and `detail` are as `render` takes them.
 
     Raises:
         RenderError: when no format has the extension, or the file cannot be written.
     """
     if str(path) == "-":
-        sys.stdout.write(render(report, _TEXT, detail=detail).decode())
+        sys.stdout.write(render(report, ".txt", detail=detail).decode())
         return
     target = parse_place(path) if isinstance(path, str) else path
     check_path(target)
     sources = (source.locator for run in report.timeline for source in run.recording.run.sources)
     refuse_sources([target], sources)
-    write_whole(target, render(report, _format_extension(target), brand, detail))
+    write_whole(target, render(report, target.suffix, brand, detail))
 
 
 def write_whole(target: Place, content: bytes) -> None:
@@ -187,23 +137,14 @@ def write_whole(target: Place, content: bytes) -> None:
         target.write_bytes(content)
         return
     try:
-        _replace(target, content)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # beside the target and renamed, so that nobody ever sees half a file
+        with write_part(target) as part:
+            part.write_bytes(content)
+            # the umask of the process can only be read by setting it
+            mask = os.umask(0)
+            os.umask(mask)
+            part.chmod(0o666 & ~mask)
     except OSError as error:
-        raise RenderError(
-            str(target), f"cannot be written ({error.strerror})", _ELSEWHERE, code="cannot_write"
-        ) from error
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write beside the target and rename, so that nobody ever sees half a file."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with write_part(target) as part:
-        part.write_bytes(content)
-        part.chmod(0o666 & ~_umask())
-
-
-def _umask() -> int:
-    """Return the process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        what = f"cannot be written ({error.strerror})"
+        raise RenderError(str(target), what, _ELSEWHERE, code="cannot_write") from error

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from gpureport.report.formats import pdf_figures, typesetting
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.report_content import Report
-from gpureport.report.sections.merging import shared_content
+from gpureport.report.sections.merging import share_content
 from gpureport.report.wording import display
 
 TEMPLATE = "report.typ"
@@ -14,10 +14,7 @@ TEMPLATE = "report.typ"
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
     """Return the report as a PDF file.
 
-    Args:
-        report: the content.
-        brand: logo, accent, font and last line.
-        full: whether to add what is for reference: each finding of each run, timelines, comparisons, limits, terms.
+    When `full`, it has what is for reference as well: each finding of each run, timelines, comparisons, limits, terms.
 
     Raises:
         RenderError: when fonts are missing or the logo cannot be set.
@@ -29,7 +26,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
             "headline": list(display.headline(report.verdict.sentence)),
             "quiet_line": report.quiet_line,
             "steps_heading": report.steps_heading,
-            "shared": asdict(shared_content.share_content(report)),
+            "shared": {name: [asdict(each) for each in said] for name, said in share_content(report).items()},
             "figures": pdf_figures.draw_figures(report, files, full=full),
         }
 

@@ -6,7 +6,8 @@ from gpureport.report.charts import fonts
 from gpureport.report.formats import picture_svg
 from gpureport.report.model.report_content import Report
 
-_SOURCE = b'#set page(width: auto, height: auto, margin: 0pt)\n#image("picture.svg", width: 900pt)'
+_SOURCE = b"""#set page(width: auto, height: auto, margin: 0pt)
+#image(bytes(sys.inputs.picture), format: "svg", width: 900pt)"""
 _DPI = 144.0
 """Two pixels a point."""
 
@@ -15,11 +16,6 @@ def render(report: Report) -> bytes:
     """Return the picture, drawn by typst from that of an SVG file."""
     paths = fonts.shipped_fonts()
     svg = fonts.replace_missing_characters(picture_svg.render(report), fonts.drawable_characters(paths))
-    content: bytes = typst.compile(
-        {"main.typ": _SOURCE, "picture.svg": svg.encode()},
-        format="png",
-        ppi=_DPI,
-        font_paths=[paths[0].parent],
-        ignore_system_fonts=True,
-    )
+    held = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[paths[0].parent])
+    content: bytes = typst.compile(_SOURCE, format="png", ppi=_DPI, font_paths=held, sys_inputs={"picture": svg})
     return content

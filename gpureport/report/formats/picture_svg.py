@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from gpureport.report.charts.elements import box, draw_swatch, text, write_document
+from gpureport.report.charts.elements import draw_swatch, rect, text, write_document
 from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT, MUTED
-from gpureport.report.charts.rows import draw_spent_bars, draw_use_rows
+from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
 from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_timeline
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import TimeSpent
@@ -38,7 +38,7 @@ def render(report: Report) -> str:
         top += max((y + _measure_height(each) for _, y, each in placed), default=0.0) + _MARGIN
     size = f'width="{WIDTH:g}" height="{top:g}"'
     words = f"<title>{escape(report.title)}</title>"
-    ground = f'<{box(0, 0, WIDTH, top)} fill="{LIGHT_TEXT}"/>'
+    ground = rect(0, 0, WIDTH, top, f'fill="{LIGHT_TEXT}"')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {top:g}" {size} '
         f'font-family="DejaVu Sans, sans-serif">{words}{ground}{"".join(body)}</svg>\n'
@@ -62,6 +62,17 @@ def _list_parts(report: Report) -> Iterator[tuple[str, list[str], list[Placed]]]
         left = _measure_names(rows)
         drawn = _place_rows(draw_use_rows(report.use, "use", _ROW_END - left), rows, left, 0.0)
         yield "GPU use over time", [report.use.caption], drawn
+    if report.worst:
+        *panels, axis = draw_signal_panels(report.worst, WIDTH - 2 * _MARGIN)
+        placed: list[Placed] = []
+        for panel, figure in zip(report.worst.panels, panels, strict=True):
+            below = placed[-1][1] + _measure_height(placed[-1][2]) + 4 if placed else 0.0
+            placed += [
+                (_MARGIN, below, _write_words(": ".join(filter(None, (panel.label, panel.note))))),
+                (_MARGIN, below + 20, figure),
+            ]
+        placed.append((_MARGIN, placed[-1][1] + _measure_height(placed[-1][2]), axis))
+        yield report.worst.title, textwrap.wrap(report.worst.caption, _LINE_LETTERS), placed
     part = report.comparison
     for chart in part.charts if part else ():
         lines = textwrap.wrap(part.legend, _LINE_LETTERS) if part and chart is part.charts[-1] else []
@@ -116,7 +127,7 @@ def _list_marks(report: Report, place: int, run: Timeline) -> list[str]:
 
 
 def _write_words(words: str) -> str:
-    return write_document([text(0, 13, words, size=10.5)], width=240, height=18, label=words)
+    return write_document([text(0, 13, words, size=10.5)], width=_ROW_END, height=18, label=words)
 
 
 def _measure_height(figure: str) -> float:

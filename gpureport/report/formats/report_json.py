@@ -2,35 +2,36 @@
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
-from gpureport.recording import Recording
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 
 _DIGITS = 6
 
-JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
-
 
 def render(report: Report) -> str:
     """Return the report as JSON: null where a value was not recorded, series left out."""
-    return json.dumps(_plain(report), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return dump(plain(report)).replace(GAP, " ")
 
 
-def _plain(value: object) -> JsonValue:
-    if isinstance(value, np.ndarray):
-        return [_plain(float(entry)) for entry in value]
+def dump(content: Any) -> str:
+    """Return a document as JSON text."""
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def plain(value: Any, made: Mapping[type, Callable[[Any], Any]] | None = None) -> Any:
+    """Return what JSON has of a value, figures rounded: of a dataclass what its repr shows, and what is made of it."""
     if isinstance(value, float):
         return round(value, _DIGITS) if math.isfinite(value) else None
-    if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        return {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording)}
-    if isinstance(value, str):
-        return value.replace(GAP, " ")
-    return value if isinstance(value, bool | int) else None
+    if isinstance(value, tuple | np.ndarray):
+        return [plain(entry, made) for entry in value]
+    if is_dataclass(value):
+        more = made[type(value)](value) if made and type(value) in made else {}
+        named = {each.name: getattr(value, each.name) for each in fields(value) if each.repr} | more
+        return {name: plain(entry, made) for name, entry in named.items()}
+    return value if isinstance(value, bool | int | str) else None

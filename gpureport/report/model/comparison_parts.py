@@ -1,21 +1,13 @@
-"""Pieces that the comparison of steps consists of: figures with intervals, and one step against another."""
+"""Pieces that the comparison of steps consists of: figures with intervals, one step against another, gains."""
 
 from dataclasses import dataclass, field
 
-from gpureport.report.model.gain_table import GainTable
-from gpureport.report.model.shapes import EMPTY, HEADING, Fact, ReportSection, Table
+from gpureport.report.model.shapes import EMPTY, HEADING, Cell, Fact, ReportSection, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDot:
-    """One figure of a run.
-
-    Attributes:
-        run: name of the run.
-        value: in the unit shown.
-        counted: whether the mean of its step counts it; a run that is too short may be left out.
-        text: value in words, and of a run that is left out its name and why.
-    """
+    """One figure of a run, in the unit shown; of a run that the mean of its step leaves out, `text` says why."""
 
     run: str
     value: float
@@ -51,14 +43,9 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalChart:
-    """One figure of every step.
+    """One figure of every step: `dots`, or `bars` from zero; a share is shown in per cent.
 
-    Attributes:
-        title: the figure.
-        form: `dots`, or `bars` from zero.
-        share: whether it is a share, shown in per cent.
-        rows: one a step.
-        end: largest value of the axis, shared by panels beside each other; None where the rows set it.
+    `end` is the largest value of the axis, shared by panels beside each other; None where the rows set it.
     """
 
     title: str
@@ -102,10 +89,48 @@ class StepPairView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonPart:
-    """What a report on several steps says beside their table.
+class GainCell:
+    """One figure of a row of gains.
 
-    Text formats show every field with a heading.
+    Attributes:
+        text: the figure.
+        interval: its 95% interval, with `one of 5 comparisons` where `comparisons` says so; empty without one.
+        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed`; empty of a figure that is no
+            change.
+        comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone
+            would show a change; None where it is not why.
+        established: whether it got better or worse by the verdict, so that it may have a colour.
+    """
+
+    text: str
+    interval: str = ""
+    verdict: str = ""
+    comparisons: int | None = None
+    established: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GainRow:
+    """A step with the number of its runs, or at the end all steps together; the facts are said below the figures."""
+
+    head: Cell
+    cells: tuple[GainCell, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GainTable:
+    """The table of gains, a row a step; `potential` is what the last step could gain at most, empty where not known."""
+
+    columns: tuple[str, ...]
+    rows: tuple[GainRow, ...]
+    potential: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonPart:
+    """What a report on several steps says beside their table. Text formats show every field with a heading.
 
     Attributes:
         grouped: names of the settings whose values make the groups; empty where the steps are a chain.
@@ -132,13 +157,7 @@ class ComparisonPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierComparison:
-    """Runs against earlier ones: a baseline, or a night of last week.
-
-    Attributes:
-        title: what the earlier runs are.
-        table: the change of every figure; None where nothing is compared.
-        notes: why not, or what may be doubted.
-    """
+    """Runs against earlier ones, a baseline or a night of last week; without a table nothing is compared."""
 
     title: str
     table: Table | None = None

@@ -28,14 +28,7 @@ class AdviceStep:
     """A step of the advice catalogue as a finding gives it.
 
     Attributes:
-        name: its name in the catalogue.
-        title: what it is called.
-        do: what to do.
-        when: when it helps.
         unknown: what must hold for it and is not known; empty when all is.
-        risk: what it can cost.
-        check: how to see that it worked.
-        source: where it comes from.
     """
 
     name: str
@@ -54,32 +47,15 @@ class FindingCard:
 
     Attributes:
         id: `F1`, `F2` ... in the order shown.
-        kind: name of the rule.
-        title: the kind in words, with the GPUs concerned.
-        severity: the highest of them: `problem`, `warning` or `info`.
-        confidence: the lowest of them.
         status: `open`, or what became of it by the last step.
-        is_open: whether it counts as open.
         run: label of the run; empty when the report holds one run.
         run_index: position of the run in `Report.timeline`.
         lost_seconds: GPU-seconds lost at most; None where it cannot be put in GPU time.
-        lost: the same in words, with the share of the run's GPU-hours.
-        lost_ratio: share of the run's GPU-hours; None as `lost_seconds`.
-        lost_at_least: whether more was lost than `lost_seconds`, but not known how much.
-        summary: one sentence.
-        evidence: measured values; of the worst where there are several.
-        recommendations: what to do, each once.
-        cause: what lies behind it, where known.
-        where: devices and time in words.
-        count: how many findings it gathers.
-        occurrences: when, in order; at most as many as are listed.
-        omitted: how many more there are, in words; empty when none.
-        ruled_out: other explanations that were excluded.
+        occurrences: when, in order; at most as many as are listed, and `omitted` says how many more there are.
         explains: ids of cards that follow from this one, which are the next ones.
-        root: id of the card this one follows from; empty when it stands for itself.
-        steps: what to do one by one, the most promising first.
-        fingerprints: of the findings it gathers.
         lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
+        lost_at_least: whether more was lost than `lost_seconds`, but not known how much.
+        root: id of the card this one follows from; empty when it stands for itself.
         repeats: id of the card that says the same of another run, and lost more; empty where none does.
     """
 

@@ -20,17 +20,8 @@ class FindingRow:
 
     Attributes:
         id: `R1`, `R2` ... in the order shown; page anchors use it.
-        kind: name of the kind.
-        title: the kind in words.
-        severity: the highest of its findings: `problem`, `warning` or `info`.
-        confidence: the lowest of them.
         runs: in how many runs it was found, and in which steps: `3 of 3 runs of 1-starved`; for one run, which GPUs.
-        extent: how much, over all runs: `16 to 25 s, 14 to 45% of a run`.
-        summary: one sentence over all runs.
         cost: what it cost: `55 to 67 GPU-s a run`; empty where it is not known or nothing.
-        advice: what to do, in one or two sentences; of a finding that the last step no longer has, what was advised.
-        caveats: limits it was held against with their origins, doubts, what was ruled out.
-        marks: one a run; none for a single run.
         history: the crop of the timeline in which it is seen; None where nothing can be drawn.
         cards: ids of the finding cards it gathers, the worst first.
         root: id of the row that all its findings follow from; empty where they stand for themselves.

@@ -11,15 +11,13 @@ class Change:
 
     Attributes:
         text: in per cent with its sign (`−52%`), from tenfold on as times (`12 times`).
-        interval: its 95% interval in words (`−58 to −45%`), with `one of 5 comparisons` where `comparisons` says so;
-            empty where there is none.
+        interval: its 95% interval in words (`−58 to −45%`); empty where there is none.
         verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`, against
-            several `unconfirmed (one run on one side)`; empty for a figure without direction, whose change is told
-            without judgement.
+            several `unconfirmed (one run on one side)`; empty for a figure without direction.
         comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone
             would show a change; None where it is not why.
         arrow: `up` or `down`; empty where the figure stayed the same.
-        since: which step it is measured from, where it is not the one before; empty where it is.
+        since: which step it is measured from, where it is not the one before.
     """
 
     text: str
@@ -35,10 +33,6 @@ class Tile:
     """One key figure.
 
     Attributes:
-        label: what it is.
-        value: the figure, of steps that of the last one; its unit apart.
-        context: a line or two to know with it.
-        before: of steps the figure of the first one; empty for a single run.
         unit: unit of both; empty where `value` has its own.
         change: from the first step to the last; None for a single run.
     """
@@ -54,25 +48,18 @@ class Tile:
 class VerdictCode(StrEnum):
     """What the headline says, in one word: of a run, of steps, or of groups."""
 
-    FINDING = "finding"
-    """A finding is the worst there is; `Verdict.kind` says which."""
+    FINDING = "finding"  # the worst there is; `Verdict.kind` says which
     HEALTHY = "healthy"
-    SHORT_PAUSES = "short_pauses"
-    """No problem, but many short pauses that nothing explains."""
-    LOST_TIME = "lost_time"
-    """A tenth of the GPU time or more was lost, without a finding that calls for attention."""
-    CAUSE_UNKNOWN = "cause_unknown"
-    """GPUs were little used, and the log doesn't show why."""
-    PARTLY_OBSERVED = "partly_observed"
-    """No problem was found, but a part of the time holds no utilisation."""
-    FEW_CHECKS = "few_checks"
-    """No problem was found, but fewer checks were assessed than were not."""
+    SHORT_PAUSES = "short_pauses"  # no problem, but many short pauses that nothing explains
+    LOST_TIME = "lost_time"  # a tenth of the GPU time or more, without a finding that calls for attention
+    CAUSE_UNKNOWN = "cause_unknown"  # GPUs were little used, and the log doesn't show why
+    PARTLY_OBSERVED = "partly_observed"  # no problem was found, but a part of the time holds no utilisation
+    FEW_CHECKS = "few_checks"  # no problem was found, but fewer checks were assessed than were not
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"
     TOO_SHORT = "too_short"
-    RULES_FAILED = "rules_failed"
-    """A run that would be healthy breaks rules that a person set."""
+    RULES_FAILED = "rules_failed"  # a run that would be healthy breaks rules that a person set
     BETTER = "better"
     WORSE = "worse"
     DIFFERS = "differs"
@@ -93,13 +80,11 @@ class Verdict:
     """The result.
 
     Attributes:
-        sentence: the headline, of at most 16 words.
         details: the lead, one or two sentences: how sure it is, what is left, what to do.
         notes: what else is worth knowing, shown in a fold.
         doubts: how many details, the first ones, a reader must know before he believes the headline.
         further_doubts: how many notes, the first ones, are doubts too.
         code: what the headline says, in one word; None of many runs.
-        kind: kind of the finding that it tells of; empty where it tells of none.
     """
 
     sentence: str
@@ -116,12 +101,8 @@ class Action:
     """A thing to do next; at most three are shown, the most promising first.
 
     Attributes:
-        title: what to do, in a few words: `Cool GPU 2`.
         gain: what it saves, or `Gain not known`.
-        text: why, and how: one or two sentences.
-        certainty: how sure it is, and in how many runs it was seen.
         finding: id of the row of findings that it rests on; empty where it rests on none.
-        command: a command to copy; empty where none is needed.
         is_trial: whether it is to be tried against short pauses, which no finding explains.
     """
 
@@ -138,16 +119,10 @@ class FirstScreen(Protocol):
     """What begins with a first screen: the report of some runs, the page on many."""
 
     @property
-    def verdict(self) -> Verdict:
-        """The headline and the lead."""
-        ...
+    def verdict(self) -> Verdict: ...  # noqa: D102 - what the types say
 
     @property
-    def quiet_line(self) -> str:
-        """What was read."""
-        ...
+    def quiet_line(self) -> str: ...  # noqa: D102
 
     @property
-    def tiles(self) -> tuple[Tile, ...]:
-        """The key figures."""
-        ...
+    def tiles(self) -> tuple[Tile, ...]: ...  # noqa: D102

@@ -1,4 +1,7 @@
-"""What the pictures of the open page show: where GPU time went, use over time, and the signals of the worst GPU."""
+"""What the pictures of the open page show: where GPU time went, use over time, and the signals of the worst GPU.
+
+Texts are empty where there is nothing to say; `small` is a line under a label.
+"""
 
 from dataclasses import dataclass
 
@@ -24,7 +27,7 @@ class ClassName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSegment:
-    """The time of one class in a bar: key, name, length in the unit of the bars, and the length in words."""
+    """The time of one class in a bar: its length in the unit of the bars, and the same in words."""
 
     key: str
     label: str
@@ -34,20 +37,11 @@ class TimeSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentBar:
-    """The GPU time of one step, or of one GPU of a single run.
+    """The GPU time of one step, or of one GPU of a single run; its segments add up to its length.
 
-    Attributes:
-        label: the step or the GPU.
-        small: a line under the label; empty for none.
-        segments: its classes in the order drawn; their values add up to the length of the bar.
-        total: length in words; empty for GPUs, whose bars share one length that the axis tells.
-        interval: ends of its 95% interval in the unit of the bars; None where none can be told.
-        interval_text: the same in words; empty without one.
-        change: from the step before; None for the first step and for GPUs.
-        note: what stands beside the total where there is no change: `first step`, `7.5% lost to heat`.
-        is_bad: whether the note tells of a loss worth a colour.
-        beside: a second figure: the rate of training alone, the power of a GPU.
-        beside_change: how that changed from the step before.
+    `total` is empty for GPUs, whose bars share one length. A `change` is from the step before; where there is none a
+    `note` takes its place: `first step`, `7.5% lost to heat`; it is bad where it is worth a colour. `beside` is a
+    second figure: the rate of training alone, the power of a GPU.
     """
 
     label: str
@@ -65,18 +59,9 @@ class SpentBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSpent:
-    """Bars whose length is GPU time: per unit of work where the work is known.
+    """Bars whose length is GPU time: per unit of work where the work is known, which the caption says.
 
-    Attributes:
-        caption: the unit, and how to read it.
-        columns: headings of the total and of the figure beside it; the second is empty where there is none.
-        bars: one a step, or one a GPU.
-        end: end of the axis in the unit of the bars.
-        ticks: of the axis.
-        legend: the classes that some bar shows, in the order of the segments.
-        since_first: the change of the total from the first step to the last; None where there is none.
-        beside_since_first: the same of the figure beside it.
-        rest: what is not drawn, in one sentence: GPUs like those shown; empty where all are drawn.
+    `columns` are the headings of the total and of the figure beside it, `rest` says what is not drawn.
     """
 
     caption: str
@@ -101,16 +86,9 @@ class ClassStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseRow:
-    """GPU utilisation over time of one run, or of one GPU.
+    """GPU utilisation over time of one run: a mean per bucket, NaN without samples, and the classes below the curve.
 
-    Attributes:
-        label: the step or the GPU.
-        small: which of its runs, where it has several.
-        mean: mean utilisation of each bucket as a ratio; NaN without samples.
-        bucket_seconds: length of a bucket.
-        band: the classes under the curve.
-        total: length of the run in words.
-        text: what to see: `GPU 34% busy in 96 s of training`.
+    In each `band_seconds` from the start the classes of the band have their shares; their order is not known.
     """
 
     label: str
@@ -120,6 +98,7 @@ class UseRow:
     band: tuple[ClassStretch, ...]
     total: str
     text: str
+    band_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,23 +123,10 @@ class SignalLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalPanel:
-    """One quantity over time.
+    """One quantity over time; all values are in the unit of the lines.
 
-    Attributes:
-        quantity: what it shows: `Temperature`, `GPU utilisation`.
-        label: the quantity with the ends of its axis: `Temperature, 30 to 90 °C`, `GPU utilisation, 0 to 100%`.
-        lines: the GPU it is about, and the others in grey.
-        low: lower end of the axis in the unit of the lines.
-        high: upper end.
-        usual: median of the main line outside the shaded stretches, in the unit of the lines; None where not recorded.
-        meanwhile: mean of the main line within them; None without any.
-        limit: a line across at this value: the temperature limit, the power limit, installed memory; None for none.
-        limit_text: the limit in words, which the note has too.
-        is_limit_reached: whether the GPU came to its limit, or near it.
-        is_filled: whether the area under the line is filled, as for shares from zero.
-        is_alert: whether what it shows is what went wrong: its note, a line and a limit reached have a colour.
-        is_of_host: whether it is of the machine rather than of a GPU, and has another colour.
-        note: what to see, in a few words: `up to 88 °C, limit 88 °C`, `1,710 → 1,497 MHz`.
+    The label has the ends of the axis: `Temperature, 30 to 90 °C`. Of the main line, `usual` is the median outside the
+    shaded stretches, and `meanwhile` the mean within them. What is an alert shows what went wrong, and has a colour.
     """
 
     quantity: str
@@ -181,20 +147,7 @@ class SignalPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalHistory:
-    """The signals of one GPU over time, with the stretches that a finding speaks of.
-
-    Attributes:
-        gpu: the GPU: `GPU 2`.
-        title: `GPU 2 over time`.
-        caption: which line is which, and what is shaded.
-        panels: one a quantity, on one axis.
-        start: begin of the axis in seconds since the first sample.
-        end: end of it.
-        bucket_seconds: length of a bucket.
-        ticks: of the axis.
-        spans: the shaded stretches.
-        span_text: what is shaded, in words, which the caption has too: `slowed by heat, 7 min 34 s`.
-    """
+    """The signals of one GPU over time, in seconds since the first sample, with the stretches that a finding shades."""
 
     gpu: str
     title: str

@@ -46,15 +46,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
-    """What became of every line of a run's sources, and what a reader must know about the data.
-
-    Attributes:
-        label: run or step.
-        facts: named statements.
-        notes: what else a reader must know.
-        events: what the log says happened, those listed.
-        more_events: how many are not listed, in words; empty when all are.
-    """
+    """What became of every line of a run's sources, and what a reader must know about the data."""
 
     label: str
     facts: tuple[Fact, ...]
@@ -70,8 +62,6 @@ class NotJudgedLine:
     Attributes:
         kinds: their titles, each with the runs or devices where these differ between them.
         where: runs and devices where that is not everywhere, the same for all of them.
-        reason: why they could not be made, each reason once.
-        recording: what to record.
     """
 
     kinds: tuple[str, ...]
@@ -85,13 +75,8 @@ class Judgement:
     """How many checks found something, were clear, or could not be made.
 
     Attributes:
-        sentence: how many there are of each.
-        checks: how many were to be made.
         missing: how many of them some step could not assess in any of its runs.
         partly: how many of the others some run could not assess.
-        lines: what was not assessed, one for each thing to record.
-        limits: what this sampling cannot show.
-        advice: what to record, in sentences; empty where recording again would tell nothing more.
         command: what records it where gpureport cannot be installed; empty without advice.
         other_commands: what is to run beside it.
     """
@@ -112,14 +97,10 @@ class AnswerLine:
     """One kind of one run: what became of it on each group of devices, all told in `reason` where not all was judged.
 
     Attributes:
-        kind: name of the kind.
-        title: the kind in words.
         group: the devices; empty when the run has one group.
         outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
         cards: ids of the cards that show what was found.
         reason: why it could not be judged, wholly or in part; empty when it could.
-        recording: what to record so that it can.
-        outcome_text: the outcome as people read it: `found`, `suspected`, `clear` or `not assessed`.
         reason_code: the reason in one word each; empty when it could.
     """
 

@@ -76,28 +76,3 @@ class ReportSection:
     label: str = ""
     table: Table | None = None
     facts: tuple[Fact, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A part of an explanation.
-
-    Attributes:
-        title: its heading; empty for none.
-        paragraphs: prose, one paragraph each.
-        facts: named statements.
-        code: lines to be copied as they are.
-    """
-
-    title: str
-    paragraphs: tuple[str, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    code: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """What a name stands for, in sections."""
-
-    title: str
-    sections: tuple[Section, ...]

@@ -1,4 +1,4 @@
-"""What the figures over GPU time show: bars by class, and strips of a timeline."""
+"""What the figures over GPU time show: bars by class, and strips of a timeline. Times are seconds since the start."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from gpureport.report.model.pictures import ClassStretch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassShare:
-    """A class of GPU time: its key, its name, its share of the bar, the GPU time, and in words what lies behind it."""
+    """A class of GPU time: its share of the bar, the GPU time, and in words what lies behind it."""
 
     key: str
     label: str
@@ -24,7 +24,7 @@ class ClassShare:
 class TimeBar:
     """Where GPU time went, of a whole run or step or (`whole` false) of one GPU; its ratios add up to 1.
 
-    Beside it, and in none of its parts, the time in which no job held a GPU, in seconds and as GPU-hours.
+    Beside it, and in none of its parts, the time in which no job held a GPU.
     """
 
     label: str
@@ -48,18 +48,7 @@ class FindingMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEventLine:
-    """Something the log says happened.
-
-    Attributes:
-        id: `E1`, `E2` ... in the order of the log.
-        at: seconds since the first sample; None where the log does not tell.
-        when: the same in words.
-        name: what it is, in words.
-        device: the device it names; empty when it names none.
-        text: the message as the log has it.
-        line: `line 812`.
-        sentence: all of this in one line.
-    """
+    """Something the log says happened: `E1` at a time, None where the log does not say; `sentence` has all of it."""
 
     id: str
     at: float | None
@@ -84,15 +73,8 @@ class MetricLimit:
 class TimelineStrip:
     """GPU utilisation of one GPU over time.
 
-    Attributes:
-        device: device id.
-        label: `GPU 0`.
-        mean: mean of each bucket as a ratio, weighted with the time samples stand for; NaN without samples.
-        coarse: the same in few buckets, for a line of text.
-        gaps: stretches without samples, or without a utilisation, as (start, end).
-        marks: stretches that findings speak of.
-        band: its classes of GPU time over time; empty where GPU time was not divided.
-        limits: of its temperature, its power and its memory, those that are known.
+    A mean is weighted with the time samples stand for, NaN without samples; `coarse` has few buckets, for a line of
+    text. Gaps are stretches without a utilisation. The band is as that of a `UseRow`.
     """
 
     device: str
@@ -102,25 +84,15 @@ class TimelineStrip:
     gaps: tuple[tuple[float, float], ...]
     marks: tuple[FindingMark, ...]
     band: tuple[ClassStretch, ...] = ()
+    band_seconds: float = 0.0
     limits: tuple[MetricLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The strips of one run on one axis.
+    """The strips of one run on an axis that every run of the report shares; none where `absent` says why.
 
-    Attributes:
-        label: run or step.
-        caption: sampling and time base in words.
-        column: what a column of the figure is, in words; empty where there are none.
-        seconds: length of the run.
-        axis_seconds: length of the axis, the same for every run of the report.
-        bucket_seconds: length of a bucket.
-        absent: why there are no strips, as a sentence; empty where there are.
-        strips: one a GPU that is drawn; none of a single moment, over which nothing can be drawn.
-        undrawn_gpus: how many GPUs have no strip although there are strips.
-        events: what the log says happened.
-        recording: every sample behind the strips, for renderers that show more than the buckets.
+    `caption` has sampling and time base, `column` what a column of the figure is. The recording has every sample.
     """
 
     label: str

@@ -1,5 +1,4 @@
-"""A run as the report sees it: its label, device names, GPU time, events and readings.
+"""What several sections need to know of a run: its label, device names, GPU time, events and readings.
 
 Imports `model` and `wording`.
-What several sections need to know of a run goes here.
 """

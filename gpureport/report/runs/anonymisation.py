@@ -13,13 +13,15 @@ from gpureport import columns
 from gpureport.data_quality import ClockStep, LogGap, Quality
 from gpureport.importers.labels import shorten_node
 from gpureport.recording import Device, Recording, Run, Source, Stage
-from gpureport.report.runs.mentioned_names import (
+from gpureport.report.runs.network_names import (
+    hide_addresses,
     is_personal,
+    list_machines,
     list_mentioned_machines,
     list_own_names,
     list_people,
+    names_machine,
 )
-from gpureport.report.runs.network_names import hide_addresses, list_machines, names_machine
 from gpureport.report.runs.pseudonyms import DistinctTexts, HostNumbers
 
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")

@@ -1,10 +1,18 @@
-"""Which GPUs of a run are drawn one by one: all of few, of many the troubled ones and a typical one of each node."""
+"""Which GPUs of a run are drawn: all of few, of many the troubled and a typical one of each node; and their limits."""
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
-from gpureport.findings import Finding, Severity
+import numpy as np
+
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.statistics import memory_reserved
+from gpureport.analysis.signals.clock_signals import gather_signals
+from gpureport.findings import Severity
 from gpureport.recording import Device
+from gpureport.report.model.time_charts import MetricLimit
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.wording import display
 
 FEW_GPUS = 16
 """Most GPUs of which each is drawn and has a row of its own: a page of more is longer than anybody reads."""
@@ -42,31 +50,35 @@ def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
 
 
 def _list_troubled(run: ReportRun) -> list[str]:
-    """Return the GPUs with the gravest findings that few share, the gravest first."""
-    few = len(run.run.gpus) // 2
-    findings = [each for each in run.analysis.findings if len(each.devices) <= few and _calls_for_action(each)]
+    """Return the GPUs with the gravest findings that few share and that call for action, the gravest first."""
     graver: dict[str, tuple[int, float]] = {}
-    for finding in findings:
-        loss = (finding.lost_gpu_seconds or 0.0) / max(len(finding.devices), 1)
-        weight = (-_SEVERITIES.index(finding.severity), loss)
-        for device in finding.devices:
-            graver[device] = max(graver.get(device, weight), weight)
-    known = {gpu.id for gpu in run.run.gpus}
-    return sorted((device for device in graver if device in known), key=lambda device: graver[device], reverse=True)[
-        :_MOST_TROUBLED
-    ]
-
-
-def _calls_for_action(finding: Finding) -> bool:
-    return finding.severity is not Severity.INFO or bool(finding.lost_gpu_seconds)
+    for finding in run.analysis.findings:
+        weight = _SEVERITIES.index(finding.severity), -(finding.lost_gpu_seconds or 0.0) / max(len(finding.devices), 1)
+        is_noted = finding.severity is not Severity.INFO or finding.lost_gpu_seconds
+        for device in finding.devices if is_noted and len(finding.devices) <= len(run.run.gpus) // 2 else ():
+            graver[device] = min(graver.get(device, weight), weight)
+    known = {gpu.id for gpu in run.run.gpus} & graver.keys()
+    return sorted((device for device in graver if device in known), key=lambda device: graver[device])[:_MOST_TROUBLED]
 
 
 def _list_typical(run: ReportRun) -> Iterator[str]:
     """Yield of each node the GPU with the median utilisation, of an even number the less busy one."""
-    use = {}
-    for each in run.analysis.statistics:
-        summary = each.metric("gpu_utilization_ratio")
-        use[each.device] = -1.0 if summary is None else summary.mean
+    found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
+    use = {device: summary.mean for device, summary in found.items() if summary is not None}
     for gpus in group_by_node(run.run.gpus).values():
-        ordered = sorted(gpus, key=lambda gpu: use.get(gpu.id, -1.0))
-        yield ordered[(len(ordered) - 1) // 2].id
+        yield sorted(gpus, key=lambda gpu: use.get(gpu.id, -1.0))[(len(gpus) - 1) // 2].id
+
+
+def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
+    """Return the limits that are known of a GPU; of memory what a job can get of it."""
+    signals, reserved = gather_signals(series), memory_reserved(series)
+    known = signals.power_limit[~np.isnan(signals.power_limit)]
+    hottest, most = signals.temperature_limit, float(np.median(known)) if len(known) else float("nan")
+    usable = float(series.device.memory_total_bytes or "nan") - reserved
+    memory = f"{display.memory(usable)} {'usable' if reserved else 'installed'}" if isfinite(usable) else ""
+    limits = (
+        ("gpu_temperature_celsius", hottest, f"limit {hottest:,.0f}{display.GAP}°C"),
+        ("gpu_power_watts", most, f"limit {most:,.0f}{display.GAP}W"),
+        ("gpu_memory_used_bytes", usable, memory),
+    )
+    return tuple(MetricLimit(metric=name, value=value, text=text) for name, value, text in limits if isfinite(value))

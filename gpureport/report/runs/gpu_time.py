@@ -1,7 +1,8 @@
 """Where the GPU time went: every GPU-second in one class, as shares of a bar."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
 from gpureport.analysis.signals.load import measure_pauses_ratio
@@ -15,6 +16,7 @@ from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.numbered_labels import group_holders
 
 _MAX_SINGLE = 16
 
@@ -60,12 +62,12 @@ def name_whole(runs: Iterable[ReportRun]) -> str:
 
 def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     """Return the GPU-seconds of each class that were lost, largest first."""
-    lost: defaultdict[str, float] = defaultdict(float)
-    for analysis in analyses:
-        seconds = seconds_by_class(analysis.gpu_time)
-        for name in LOST_CLASSES:
-            lost[name] += seconds.get(name, 0.0)
-    return dict(sorted(((name, amount) for name, amount in lost.items() if amount > 0), key=lambda item: -item[1]))
+    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    return {
+        name: seconds[name]
+        for name in sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
+        if name in seconds
+    }
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
@@ -104,35 +106,25 @@ def format_held(held: float, runs: int) -> str:
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
     """Return one bar a step, a mean over its runs, or for a single run one for all its GPUs and one for each."""
-    if len(runs) == 1:
-        return tuple(_single(runs[0]))
-    steps = dict.fromkeys(run.step for run in runs)
-    held = {step: [run.analysis.gpu_time for run in runs if run.step == step] for step in steps}
-    return tuple(
-        _bar(step, times, runs=len(each))
-        for step, each in held.items()
-        if seconds_by_class(times := [time for run in each for time in run])
-    )
-
-
-def _single(run: ReportRun) -> Iterator[TimeBar]:
-    held = run.analysis.gpu_time
-    several = 1 < len(held) <= _MAX_SINGLE
-    if seconds_by_class(held):
-        yield _bar("all GPUs" if len(held) > 1 else run.device(held[0].device), held)
-    for time in held if several else ():
-        if seconds_by_class([time]):
-            yield _bar(run.device(time.device), [time], whole=False)
+    if len(runs) > 1:
+        held = group_holders((run.step, run.analysis.gpu_time) for run in runs)
+        bars = [_bar(step, list(chain(*times)), runs=len(times)) for step, times in held.items()]
+    else:
+        (run,), times = runs, runs[0].analysis.gpu_time
+        several = 1 < len(times) <= _MAX_SINGLE
+        bars = [_bar("all GPUs" if len(times) > 1 else run.device(times[0].device), times)] if times else []
+        bars += [_bar(run.device(time.device), [time], whole=False) for time in times if several]
+    return tuple(bar for bar in bars if bar is not None)
 
 
 def build_time_table(bars: Sequence[TimeBar]) -> Table:
     """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
     labels = class_labels(bars)
-    shows_no_job = any(bar.no_job for bar in bars)
+    extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
     return Table(
-        columns=("", _TOTAL, *labels.values(), *([NO_JOB] if shows_no_job else [])),
-        numeric=(True,) * (len(labels) + 1 + shows_no_job),
-        rows=tuple(_row(bar, list(labels), shows_no_job=shows_no_job) for bar in bars),
+        columns=("", _TOTAL, *labels.values(), *extra),
+        numeric=(True,) * (len(labels) + 1 + len(extra)),
+        rows=tuple(_row(bar, list(labels), shows_no_job=bool(extra)) for bar in bars),
     )
 
 
@@ -144,60 +136,51 @@ def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
 
 
 def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
-    parts = {part.key: part for part in bar.parts}
-    cells = [
-        Cell(
-            text=part.text,
-            small="; ".join(filter(None, (part.hours, part.causes if bar.whole else ""))),
-            value=part.ratio,
-        )
-        if (part := parts.get(key))
-        else Cell(text=display.percent(0.0), value=0.0)
-        for key in keys
-    ]
-    if shows_no_job:
-        cells.append(Cell(text=bar.no_job or "none", value=bar.no_job_seconds))
-    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total), *cells))
+    parts, cells = {part.key: part for part in bar.parts}, [Cell(text=bar.total)]
+    for key in keys:
+        part = parts.get(key)
+        small = "; ".join(filter(None, (part.hours, part.causes if bar.whole else ""))) if part else ""
+        value = part.ratio if part else 0.0
+        cells.append(Cell(text=part.text if part else display.percent(value), small=small, value=value))
+    no_job = [Cell(text=bar.no_job or "none", value=bar.no_job_seconds)] if shows_no_job else []
+    return Row(head=Cell(text=bar.label), cells=(*cells, *no_job))
 
 
-def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:
-    """Return a bar of the time of GPUs; of several runs their mean."""
+def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar | None:
+    """Return a bar of the time of GPUs, of several runs their mean; None where nothing is known of it."""
     seconds = {name: amount / runs for name, amount in seconds_by_class(times).items()}
-    causes = {
-        name: {cause: amount / runs for cause, amount in each.items()} for name, each in seconds_by_cause(times).items()
-    }
+    if not seconds:
+        return None
+    causes = seconds_by_cause(times)
     no_job = seconds.pop("no_job", 0.0)
     total = sum(seconds.values())
     seen = {name: amount for name, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
-    shown = sum(seen.values())
+    parts = [
+        ClassShare(
+            key=name,
+            label=terms.class_title(name, causes.get(name, ())),
+            ratio=amount / sum(seen.values()),
+            seconds=amount,
+            text=display.percent(amount / total),
+            hours=display.gpu_time(amount),
+            causes=_causes(causes.get(name, {}), total * runs),
+        )
+        for name, amount in seen.items()
+    ]
     return TimeBar(
         label=label,
         whole=whole,
         total=display.gpu_time(total),
-        parts=tuple(
-            ClassShare(
-                key=name,
-                label=terms.class_title(name, causes.get(name, ())),
-                ratio=amount / shown,
-                seconds=amount,
-                text=display.percent(amount / total),
-                hours=display.gpu_time(amount),
-                causes=_causes(causes.get(name, {}), total),
-            )
-            for name, amount in seen.items()
-        ),
+        parts=tuple(parts),
         no_job_seconds=no_job,
         no_job=display.gpu_time(no_job) if no_job >= NEGLIGIBLE_RATIO * total else "",
     )
 
 
-def _causes(seconds: dict[str, float], total: float) -> str:
+def _causes(seconds: Mapping[str, float], total: float) -> str:
     """Return what lies behind a class, with its shares of the whole bar; empty for a single unknown cause."""
-    seen = {cause: amount for cause, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
+    seen = {cause: amount / total for cause, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
     if set(seen) <= {"unknown", "outside gaps"}:
         return ""
-    named = (
-        f"{terms.TIME_CAUSES.get(cause, cause.replace('_', ' '))} {display.percent(amount / total)}"
-        for cause, amount in seen.items()
-    )
-    return ", ".join(named)
+    named = {cause: terms.TIME_CAUSES.get(cause, cause.replace("_", " ")) for cause in seen}
+    return ", ".join(f"{named[cause]} {display.percent(share)}" for cause, share in seen.items())

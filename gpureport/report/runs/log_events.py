@@ -7,37 +7,33 @@ from gpureport.report.model.time_charts import LogEventLine
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
-EVENT_NAMES = {
+_NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
     "driver_message": "message of the driver",
 }
-"""What each kind of event is called."""
-
-MAX_LISTED = 20
+_MAX_LISTED = 20
 """Events that are listed; the JSON has them all."""
-
-_TEXT = 160
-_PAIR = 2
+_TEXT, _PAIR = 160, 2
 
 
 def list_events(run: ReportRun) -> tuple[LogEventLine, ...]:
     """Return the listed events of a run in the order of the log; of too many, driver messages are left out."""
     entries = run.run.quality.log_events
     places = sorted(range(len(entries)), key=lambda place: (entries[place].kind == "driver_message", place))
-    return tuple(_event(count, run, entries[place]) for count, place in enumerate(sorted(places[:MAX_LISTED]), start=1))
+    return tuple(_describe(count, run, entries[place]) for count, place in enumerate(sorted(places[:_MAX_LISTED]), 1))
 
 
 def describe_omitted(run: ReportRun) -> str:
     """Return how many events are not listed, in words; empty when all are."""
-    more = len(run.run.quality.log_events) - MAX_LISTED
+    more = len(run.run.quality.log_events) - _MAX_LISTED
     return f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else ""
 
 
-def _event(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
+def _describe(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
     at = None if entry.at is None else min(max(run.since_start(entry.at), 0.0), run.seconds)
-    name = EVENT_NAMES.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
+    name = _NAMES.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
     device = "" if entry.device is None else run.device(entry.device)
     text = display.shorten(display.clean(entry.text), _TEXT)
     when = "time not known" if at is None else display.elapsed(at)
@@ -59,15 +55,12 @@ def group_close_events(
 ) -> list[list[LogEventLine]]:
     """Return the timed events in order of time, grouped where they are too close to be distinguished.
 
-    Args:
-        events: in any order.
-        apart: seconds that the next event must be away from the first of those that stand together.
+    `apart` is how many seconds the next event must be away from the first of those that stand together.
     """
     groups: list[list[LogEventLine]] = []
-    for event in sorted(events, key=lambda event: event.at or 0.0):
-        if event.at is None:
-            continue
-        if groups and event.at < (groups[-1][0].at or 0.0) + apart(groups[-1]):
+    timed = [(event.at, event) for event in events if event.at is not None]
+    for at, event in sorted(timed, key=lambda each: each[0]):
+        if groups and at < (groups[-1][0].at or 0.0) + apart(groups[-1]):
             groups[-1].append(event)
         else:
             groups.append([event])
@@ -79,5 +72,4 @@ def format_numbers(group: Sequence[LogEventLine]) -> str:
     places = sorted(int(event.id[1:]) for event in group)
     if len(places) > _PAIR and places[-1] - places[0] == len(places) - 1:
         return f"E{places[0]}\N{EN DASH}E{places[-1]}"
-    more = " …" if len(places) > _PAIR else ""
-    return " ".join(f"E{place}" for place in places[:_PAIR]) + more
+    return " ".join(f"E{place}" for place in places[:_PAIR]) + (" …" if len(places) > _PAIR else "")

@@ -1,28 +1,32 @@
-"""A run of the report: its label, the names of its devices, and times counted from its first sample."""
+"""A run of the report: its label and step, the names of its devices, its times, and the quiet line on what was read."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
+from gpureport import columns, sampling_rate
 from gpureport.analysis.job.phases import NO_JOB
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
+from gpureport.report.wording.display import format_range
+from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.work_scale import name_work
 
-SYNTHETIC_TIME = "the log has no time stamps; times count from --interval"
-LOCAL_TIME = "local time of the recording machine"
 LABEL_LENGTH = 60
 """Most characters of a name from outside."""
-
-_NAMED = 6
-_NODE = 40
+_NAMED, _NAMED_NODES, _NODE = 6, 3, 40
+"""Devices and nodes that are named at most, and characters of a node's name."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportRun:
     """A run with its label; `step` is the label of the step it belongs to."""
 
@@ -30,13 +34,14 @@ class ReportRun:
     step: str
     recording: Recording
     analysis: Analysis
-    _by_id: dict[str, Device] = field(init=False, repr=False, compare=False)
-    _gpu_ids: frozenset[str] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Note its devices once, whose names many findings ask for."""
-        object.__setattr__(self, "_by_id", {device.id: device for device in self.run.devices})
-        object.__setattr__(self, "_gpu_ids", frozenset(device.id for device in self.run.gpus))
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {device.id: device_name(device) for device in self.run.devices}
+
+    @cached_property
+    def _gpu_ids(self) -> frozenset[str]:
+        return frozenset(gpu.id for gpu in self.run.gpus)
 
     @property
     def run(self) -> Run:
@@ -59,7 +64,7 @@ class ReportRun:
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
         """Return the stretches of a finding in which a job held any of its GPUs; all where it is that none did."""
-        devices, no_job = finding.devices or tuple(gpu.id for gpu in self.run.gpus), self.analysis.no_job
+        devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
         free = (intervals.to_spans(no_job[device]) for device in devices)
@@ -67,19 +72,33 @@ class ReportRun:
 
     def device(self, device: str) -> str:
         """Return the name of a device: `GPU 0`, `node_1 GPU 0`, `host`."""
-        known = self._by_id.get(device)
-        return device_name(known) if known else display.clean(device)
+        return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return several devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`."""
-        unique, gpus = list(dict.fromkeys(ids)), self._gpu_ids
-        if not unique:
-            unique = [gpu.id for gpu in self.run.gpus]
+        """Return several devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; all GPUs where none is."""
+        gpus = self._gpu_ids
+        unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
             return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
         if len(unique) > _NAMED:
             return f"{len(unique)} of {len(gpus)} GPUs"
-        return _join_device_names([self.device(device) for device in unique])
+        names = [self.device(device) for device in unique]
+        numbers = [name.removeprefix("GPU ") for name in names]
+        if all(number.isdigit() for number in numbers):
+            return f"GPU{'s' if len(numbers) > 1 else ''} {display.join_words(numbers)}"
+        return display.join_words(names)
+
+    def describe_sampling(self) -> str:
+        """Return how often a run with two samples or more was sampled: `every 1 s, in part every 10 s`."""
+        usual, others = display.duration(self.run.interval or 0.0), list[str]()
+        device = next(iter(self.run.gpus or self.run.hosts), None)
+        if device is not None:
+            times = columns.integers(self.recording.rows.rows_of(device.id).column("timestamp"))
+            pace = sampling_rate.measure_sampling_rate(times)
+            if pace is not None and (pace.slow or pace.denser):
+                rates = {pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)}
+                others = [text for text in dict.fromkeys(map(display.duration, sorted(rates))) if text != usual]
+        return f"every {usual}{', in part every ' if others else ''}{', '.join(others)}"
 
 
 def device_name(device: Device) -> str:
@@ -88,33 +107,46 @@ def device_name(device: Device) -> str:
     return f"{display.shorten_middle(display.clean(device.node), _NODE)} {name}" if device.node else name
 
 
-def _join_device_names(names: list[str]) -> str:
-    """Return names as a list; `GPUs` is written once."""
-    numbers = [name.removeprefix("GPU ") for name in names]
-    if all(number.isdigit() for number in numbers):
-        return f"GPU{'s' if len(numbers) > 1 else ''} {display.join_words(numbers)}"
-    return display.join_words(names)
+def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
+    """Return the runs with names and step labels of readable length, different ones kept apart."""
+    steps = dict.fromkeys(analysis.run.step for _, analysis in runs if analysis.run.step is not None)
+    short = [display.shorten_middle(display.clean(step), LABEL_LENGTH) for step in steps]
+    labels = {
+        step: f"{label} ({short[:place].count(label) + 1})" if label in short[:place] else label
+        for place, (step, label) in enumerate(zip(steps, short, strict=True))
+    }
+    named = []
+    for recording, analysis in runs:
+        name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
+        step = None if analysis.run.step is None else labels[analysis.run.step]
+        named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
+    return named
 
 
-def label_runs(runs: Sequence[tuple[Recording, Analysis]], steps: Sequence[str]) -> tuple[ReportRun, ...]:
-    """Return the runs with labels that differ: the step's, with the run's name where a step has several runs.
+def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
+    """Return runs as a comparison takes them; `key` is the training metric that counts work, whatever its name."""
+    return [build_sampled_run(recording, analysis, key) for recording, analysis in runs]
 
-    The step is said once where the name, of folders, begins or ends with it.
-    """
-    labelled = []
-    for (recording, analysis), step in zip(runs, steps, strict=True):
+
+def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:
+    """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
+
+    def key(analysis: Analysis) -> tuple[str, str, str | None]:
+        """Return the key of a run. A run that is given twice has the same key both times."""
+        return analysis.run.id, analysis.run.name, analysis.run.step
+
+    # a comparison that counts work in samples holds other analyses, so recordings are matched by their run
+    recordings = group_holders((key(analysis), recording) for recording, analysis in runs)
+    held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
+    steps, ordered = [step for step, _ in held], []
+    for step, analysis in held:
+        # a label is the step's, with the run's name where a step has several runs; where the name, of folders, begins
+        # or ends with the step, that is said once
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
-        label = whole if list(steps).count(step) > 1 else step
-        labelled.append(ReportRun(label=label, step=step, recording=recording, analysis=analysis))
-    return tuple(labelled)
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return UTC
+        label, recording = whole if steps.count(step) > 1 else step, recordings[key(analysis)].pop(0)
+        ordered.append(ReportRun(label=label, step=step, recording=recording, analysis=analysis))
+    return tuple(ordered)
 
 
 def format_time(run: Run, microseconds: int) -> str:
@@ -124,13 +156,13 @@ def format_time(run: Run, microseconds: int) -> str:
     """
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
-    at = convert_to_local_time(run, microseconds)
+    at = _convert_to_local_time(run, microseconds)
     return f"{at:%Y-%m-%d} {_format_clock(run, at)}"
 
 
 def format_period(run: Run, started: int, ended: int) -> str:
     """Return from when to when, both in microseconds, as `format_time`; a date that both have is said once."""
-    start, end = convert_to_local_time(run, started), convert_to_local_time(run, ended)
+    start, end = _convert_to_local_time(run, started), _convert_to_local_time(run, ended)
     is_day = start.date() == end.date() and not run.quality.synthetic_time
     return f"{format_time(run, started)} to {_format_clock(run, end) if is_day else format_time(run, ended)}"
 
@@ -139,25 +171,81 @@ def _format_clock(run: Run, at: datetime) -> str:
     return f"{at:%H:%M:%S{'' if run.timezone is None else '%z'}}"
 
 
-def convert_to_local_time(run: Run, microseconds: int) -> datetime:
-    """Return a time of a run to the nearest second, as its own clock shows it."""
+def _convert_to_local_time(run: Run, microseconds: int) -> datetime:
+    """Return a time of a run to the nearest second, as its own clock shows it; in UTC where its zone is not known."""
     at = _EPOCH + timedelta(seconds=round(microseconds / 1e6))
-    return at if run.timezone is None else at.astimezone(_zone(run.timezone))
+    try:
+        return at if run.timezone is None else at.astimezone(ZoneInfo(run.timezone))
+    except (KeyError, ValueError, OSError):
+        return at
 
 
 def clock_note(run: Run) -> str:
     """Return which clock the times of a run are on."""
     if run.quality.synthetic_time:
-        return SYNTHETIC_TIME
-    return LOCAL_TIME if run.timezone is None else display.clean(run.timezone)
+        return "the log has no time stamps; times count from --interval"
+    return "local time of the recording machine" if run.timezone is None else display.clean(run.timezone)
 
 
 def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> str:
     """Return how many GPUs of which model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 in turn`."""
-    names = [
-        display.shorten_middle(display.clean(device.model), LABEL_LENGTH) if device.model else "GPU of unknown model"
-        for device in devices
-    ]
+    models = [display.clean(device.model or "GPU of unknown model") for device in devices]
+    names = [display.shorten_middle(model, LABEL_LENGTH) for model in models]
     if in_turn:
         return f"{display.join_words(list(dict.fromkeys(names)))}, {len(names)} in turn"
     return display.join_words([f"{names.count(name)} \N{MULTIPLICATION SIGN} {name}" for name in dict.fromkeys(names)])
+
+
+def build_subtitle(runs: Sequence[ReportRun], grouped: str = "") -> str:
+    """Return the quiet line: what was read, on which GPUs, and when; `grouped` are the settings that make groups."""
+    return " \N{MIDDLE DOT} ".join(filter(None, _list_parts(runs, grouped)))
+
+
+def name_chain(runs: Sequence[ReportRun]) -> str:
+    """Return the steps by their ends: `1-starved → 5-larger-batch`, or the one there is."""
+    first, last = runs[0].step, runs[-1].step
+    return first if first == last else f"{first} \N{RIGHTWARDS ARROW} {last}"
+
+
+def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
+    steps = list(dict.fromkeys(run.step for run in runs))
+    yield f"{len(steps)} groups by {grouped}" if grouped else name_chain(runs)
+    if len(runs) > 1:
+        count = display.plural(len(runs), "run")
+        sizes = {sum(run.step == step for run in runs) for step in steps}
+        each = f" \N{MULTIPLICATION SIGN} {display.plural(sizes.pop(), 'run')}" if len(sizes) == 1 else f", {count}"
+        yield count if len(steps) == 1 or grouped else f"{len(steps)} steps{each}"
+    models = (format_gpu_models(run.run.gpus, in_turn=run.analysis.in_turn) or "no GPU" for run in runs)
+    yield "; ".join(dict.fromkeys(models))
+    nodes = dict.fromkeys(display.clean(gpu.node) for run in runs for gpu in run.run.gpus if gpu.node)
+    yield f"{len(nodes)} nodes" if len(nodes) > _NAMED_NODES else display.join_words(list(nodes))
+    yield _format_work(runs)
+    yield _format_days(runs)
+    if len(runs) == 1:
+        every = runs[0].run.interval
+        yield display.duration(runs[0].seconds) + (f", recorded every {display.duration(every)}" if every else "")
+
+
+def _format_work(runs: Sequence[ReportRun]) -> str:
+    """Return the work of a run, of runs that differ from the least to the most; empty where it is not known of all."""
+    works = [run.run.work for run in runs if run.run.work]
+    units = {work.unit for work in works}
+    if len(works) < len(runs) or len(units) != 1:
+        return ""
+    amounts = format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
+    unit = name_work(units.pop())
+    return f"{amounts} {unit.removesuffix('s') if amounts == '1' else unit}{' a run' if len(runs) > 1 else ''}"
+
+
+def _format_days(runs: Sequence[ReportRun]) -> str:
+    """Return from when to when the runs were recorded; empty where a log has no times, or zones differ."""
+    if any(run.run.quality.synthetic_time for run in runs) or len({run.run.timezone for run in runs}) > 1:
+        return ""
+    start = _convert_to_local_time(runs[0].run, min(run.run.started for run in runs))
+    end = _convert_to_local_time(runs[0].run, max(run.run.ended for run in runs))
+    zone = f" {end:%Z}" if runs[0].run.timezone else ""
+    days = [f"{at.day} {at:%B} {at.year}" if at.year > _EPOCH.year else "day not known" for at in (start, end)]
+    if start.date() != end.date():
+        return f"{days[0]}, {start:%H:%M} to {days[1]}, {end:%H:%M}{zone}"
+    until = "" if f"{start:%H:%M}" == f"{end:%H:%M}" else f" to {end:%H:%M}"
+    return f"{days[0]}, {start:%H:%M}{until}{zone}"

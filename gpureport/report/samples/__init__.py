@@ -1,5 +1,1 @@
-"""The samples behind the timelines, packed into the page.
-
-Imports `runs` and `wording`.
-Only what the page's script reads is packed here.
-"""
+"""The samples behind the timelines, packed into the page for its script. Imports `charts`, `runs` and `wording`."""

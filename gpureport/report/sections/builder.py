@@ -6,32 +6,29 @@ from dataclasses import replace
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
-from gpureport.comparison.chain import Comparison, compare
+from gpureport.comparison.chain import Comparison, compare, pair_steps
 from gpureport.comparison.factors import Factor, describe_factors
 from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check
 from gpureport.recording import Recording
+from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.head import Tile
-from gpureport.report.model.pictures import SignalHistory
-from gpureport.report.model.report_content import Judgement, Report
-from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
-from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
-from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
-from gpureport.report.sections.findings import actions, assessed, cards, rows
-from gpureport.report.sections.findings.found import Found
-from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
-from gpureport.report.sections.head import verdict
-from gpureport.report.sections.head.headlines import finding_headlines
+from gpureport.report.model.report_content import Report
+from gpureport.report.runs import gpu_time, over_time, report_run
+from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
+from gpureport.report.sections import data_quality, fold_lines, method
+from gpureport.report.sections.findings import actions, assessed, cards
+from gpureport.report.sections.findings.found import find_worst
+from gpureport.report.sections.gpus import gpu_table, spending, timeline
+from gpureport.report.sections.head import run_tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.head.tiles import head_tiles, step_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
-from gpureport.report.sections.study import study_tiles
+from gpureport.report.sections.steps import gains, pairs, tables, tiles
+from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 
-_TITLE = 120
+_TITLE, _CHAIN = 120, 80
 _LAST_STEP_FIRST = "Those of the last step first. "
 _ORDER = "Problems first, then by GPU time lost."
 
@@ -53,48 +50,60 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
-    runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(step_chain.sample_runs(runs, throughput), goals or NO_GOALS)
-    inputs = step_chain.order_by_step(runs, comparison)
+    runs = report_run.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
+    comparison = compare(report_run.sample_runs(runs, throughput), goals or NO_GOALS)
+    inputs = report_run.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
     judgement = assessed.build_judgement(inputs, asked)
-    findings = _findings(inputs, found, judgement)
+    final = [run for run in inputs if run.step == inputs[-1].step]
+    findings = Findings(
+        judged=judgement.checks - judgement.missing,
+        missing=judgement.missing,
+        samples=max(run.samples for run in final),
+        seconds=max(run.seconds for run in final),
+        is_mean=all(run.run.is_mean for run in final),
+    )
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
-    told = rows.build_rows(inputs, found, is_chain=study is None)
+    told = cards.build_rows(inputs, found, is_chain=study is None)
     bars = gpu_time.build_time_bars(inputs)
-    repetitions = repetition_hint.describe_repetitions(comparison)
+    repetitions = groups.suggest_repetitions(comparison)
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     is_hinted = bool(repetitions) and repetitions in result.details
     next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=is_hinted)
-    worst = finding_headlines.find_worst(inputs)
+    worst = find_worst(inputs)
     shown = worst.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
-    histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
+    histories = {place: over_time.trace_classes(run, rules) for place, run in enumerate(inputs)}
+    named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
+    if several:
+        figures = groups.build_study_tiles(comparison, study) if study else tiles.build_step_tiles(comparison)
+    else:
+        figures = run_tiles.build_tiles(comparison, findings, worst, history)
     report = Report(
-        title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
-        subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
+        title=display.shorten(display.clean(title), _TITLE) if title else named,
+        subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
-        tiles=_build_tiles(comparison, findings, study, worst, history),
-        steps=step_table.build_step_table(comparison) if several else None,
-        comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
+        tiles=figures,
+        steps=tables.build_step_table(comparison) if several else None,
+        comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
         timeline=timeline.build_timelines(inputs, found, histories),
         gpus=gpu_table.build_gpu_tables(inputs),
-        stages=stage_table.build_stage_tables(inputs),
+        stages=gpu_table.build_stage_tables(inputs),
         quality=data_quality.quality(inputs),
         judgement=judgement,
         method=method.method(inputs, rules, command, version),
-        clocks=clock_table.build_clock_tables(inputs),
+        clocks=gpu_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
         answers=tuple(assessed.build_answers(inputs, found)),
         checklists=tuple(assessed.build_checklists(inputs)),
-        policy=policy_table.build_policy_table(checks),
+        policy=method.build_policy_table(checks),
         actions=next_steps,
         rows=told,
         spent=time_spent.build_time_spent(comparison, inputs, study),
@@ -104,31 +113,19 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     return replace(report, folds=fold_lines.build_fold_lines(report))
 
 
-def _build_tiles(
-    comparison: Comparison,
-    findings: Findings,
-    study: Study | None,
-    worst: Found | None,
-    history: SignalHistory | None,
-) -> tuple[Tile, ...]:
-    """Return the figures at the head: of the last step, of groups those of the best first."""
-    if study is None:
-        return head_tiles.build_tiles(comparison, findings, worst, history)
-    of_best = step_tiles.build_step_tiles(study_tiles.choose_best(comparison, study))
-    return study_tiles.build_study_tiles(comparison, study, of_best)
-
-
-def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], judgement: Judgement) -> Findings:
-    final = [run for run in inputs if run.step == inputs[-1].step]
-    return Findings(
-        cards=found,
-        judged=judgement.checks - judgement.missing,
-        missing=judgement.missing,
-        samples=max(run.samples for run in final),
-        seconds=max(run.seconds for run in final),
-        is_mean=all(run.run.is_mean for run in final),
+def _build_comparison_part(
+    comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
+) -> ComparisonPart:
+    """Return what a report says of its steps beside their table, or of its groups."""
+    links, charts = pair_steps(comparison), tables.build_charts(comparison, study)
+    return ComparisonPart(
+        grouped=display.clean(describe_factors(study.by)) if study else "",
+        charts=charts,
+        legend=tables.describe_marks(charts),
+        study=tuple(groups.build_study_sections(study, comparison)) if study else (),
+        estimates=tables.build_summary_table(comparison),
+        links=tuple(pairs.build_step_pairs(comparison, links, inputs)),
+        remaining=tuple(gains.list_remaining(comparison, inputs, study, cards)),
+        across=tuple(groups.list_across(comparison, study)),
+        gains=None if study else gains.build_gain_table(comparison, links),
     )
-
-
-def _title(runs: Sequence[ReportRun]) -> str:
-    return display.shorten(quiet_line.name_chain(runs), 80) or "GPU report"

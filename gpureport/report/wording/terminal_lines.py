@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gpureport.report.wording import display
-from gpureport.report.wording.display import GAP
 
 _STYLES = {
     "heading": "\x1b[1m",
@@ -18,10 +17,9 @@ _STYLES = {
     "": "",
 }
 _RESET = "\x1b[0m"
-_NAME = 16
 _WORD = re.compile(r"( *)([^ ]+)")
 _ASCII = str.maketrans(
-    {"\N{MULTIPLICATION SIGN}": "x", "\N{MINUS SIGN}": "-", "→": "->", "·": "|", "…": "...", "°": " "}
+    {"\N{MULTIPLICATION SIGN}": "x", "\N{MINUS SIGN}": "-", "→": "->", "·": "|", "…": "...", "°": ""}
     | {"≥": ">=", "≤": "<=", "±": "+/-"}
 )
 
@@ -38,18 +36,23 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """How wide lines may be, and which characters may be used."""
+    """How wide lines may be, whether nothing but ASCII may be used, and whether styles may be codes of a terminal."""
 
-    width: int
-    ascii: bool
+    width: int = 80
+    ascii: bool = False
+    colour: bool = False
 
-    def wrapped(self, text: str, indent: int = 0, name: str = "", style: str = "") -> Iterator[Line]:
-        """Yield text in lines; a name stands before the first, in a column of its own."""
-        column = indent + (max(_NAME, display.terminal_width(name) + 1) if name else 0)
-        first = display.pad_to_width(f"{'':{indent}}{name}", column)
-        room = max(self.width, column + 20)
-        lines = list(_wrap_words(text, room, first, " " * column))
-        yield from (Line(line, style) for line in lines or [first.rstrip()])
+    def wrap(self, text: str, indent: int = 0, name: str = "", style: str = "") -> Iterator[Line]:
+        """Yield text in lines behind a name; a word longer than a line has one of its own, so that it can be copied."""
+        line = display.pad_to_width(name, indent)
+        begun = False
+        for gap, word in _WORD.findall(text):
+            if begun and display.terminal_width(line + gap + word) > max(self.width, indent + 20):
+                yield Line(line, style)
+                line, begun = " " * indent, False
+            line, begun = line + (gap if begun else "") + word, True
+        if begun or name:
+            yield Line(line.rstrip(), style)
 
     def column(self, text: str, width: int) -> str:
         """Return a name in a column of its own, cut in its middle; wide letters take two places."""
@@ -58,55 +61,21 @@ class Page:
             shown = display.shorten_middle(shown, len(shown) - 1)
         return display.pad_to_width(shown, width)
 
-    def copied(self, text: str, indent: int, name: str) -> Iterator[Line]:
-        """Yield text with a command in it, to be copied: on a line of its own, however long it is."""
-        if "nvidia-smi --" in text:
-            yield Line(f"{'':{indent}}{name}")
-            yield Line(f"{'':{indent}}{text}")
-        else:
-            yield from self.wrapped(text, indent, name)
+    def render(self, lines: Iterable[Line]) -> str:
+        """Return lines as text, without anything that could steer the terminal but styles."""
+        return "".join(f"{self._render_line(line)}\n" for line in lines)
 
-    def heading(self, text: str, label: str = "") -> Iterator[Line]:
-        """Yield a heading with a blank line above; a label from outside keeps its case."""
-        yield Line()
-        yield from self.wrapped(", ".join(filter(None, [text.upper(), label])), style="heading")
+    def _render_line(self, line: Line) -> str:
+        tail = self._printable(line.tail).rstrip()
+        text = self._printable(line.text)
+        parts = [(text, line.style), (tail, line.tail_style)] if tail else [(text.rstrip(), line.style)]
+        styled = ((text, _STYLES[style] if self.colour and text else "") for text, style in parts)
+        return "".join(f"{code}{text}{_RESET}" if code else text for text, code in styled)
 
-
-def _wrap_words(text: str, width: int, first: str, rest: str) -> Iterator[str]:
-    """Yield words in lines of at most so many columns; a longer word has a line of its own, so that it can be copied.
-
-    Args:
-        text: words with one space or more between them; no-break spaces are parts of words.
-        width: columns of a line.
-        first: begins the first line.
-        rest: begins the others.
-    """
-    line, empty = first, True
-    for gap, word in _WORD.findall(text):
-        if not empty and display.terminal_width(line + gap + word) > width:
-            yield line
-            line, empty = rest, True
-        line, empty = line + (word if empty else gap + word), False
-    if not empty:
-        yield line
+    def _printable(self, text: str) -> str:
+        text = "".join(char for char in text.replace(display.GAP, " ") if char.isprintable())
+        return text.translate(_ASCII).encode("ascii", "replace").decode() if self.ascii else text
 
 
-def render_lines(lines: Iterable[Line], *, colour: bool, ascii_only: bool = False) -> str:
-    """Return lines as text that ends with a line break, without anything that could steer the terminal but styles."""
-    return "\n".join(_render_line(line, colour=colour, ascii_only=ascii_only) for line in lines) + "\n"
-
-
-def _render_line(line: Line, *, colour: bool, ascii_only: bool) -> str:
-    """Return a line without anything that could steer the terminal, its own styles aside."""
-    parts = [
-        (_printable(line.text, ascii_only=ascii_only), line.style),
-        (_printable(line.tail, ascii_only=ascii_only).rstrip(), line.tail_style),
-    ]
-    if not parts[1][0]:
-        parts = [(parts[0][0].rstrip(), line.style)]
-    return "".join(f"{_STYLES[style]}{text}{_RESET}" if colour and style and text else text for text, style in parts)
-
-
-def _printable(text: str, *, ascii_only: bool) -> str:
-    text = "".join(char for char in text.replace(GAP, " ") if char.isprintable())
-    return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
+PIPE = Page()
+"""A pipe, or a file: 80 columns without colour."""

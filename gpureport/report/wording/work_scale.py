@@ -1,7 +1,7 @@
 """The batch of work and the unit in which figures of several steps have few digits."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from gpureport import number_format
 from gpureport.report.wording import display
@@ -12,15 +12,21 @@ _TEN_CENTS = 0.1
 """Least cost of a million, which is the usual batch; costs of others, and energies, are at least 1."""
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
-_LABEL = 24
 _WATT_HOUR = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkScale:
+class WorkScale(NamedTuple):
     """How figures per 1,000 units of work are scaled: they are multiplied by `factor` and are `per`."""
 
     factor: float
+    per: str
+
+
+class EnergyScale(NamedTuple):
+    """How energies per 1,000 units of work are scaled: they are divided by `size`, are in `unit` and are `per`."""
+
+    size: float
+    unit: str
     per: str
 
 
@@ -33,37 +39,25 @@ def choose_work_scale(values: Iterable[float | None], unit: str | None, least: f
         least: smallest figure of a million that reads well.
     """
     known = [abs(value) for value in values if value]
-    factor, batch = next((each for each in _BATCHES if not known or _fits(known, each, least)), _BATCHES[0])
+    low, high = min(known, default=1.0), max(known, default=1.0)
+    factor, batch = next(
+        (
+            each
+            for each in _BATCHES
+            if low * each[0] >= (least if each == _BATCHES[0] else 1) and high * each[0] < _MOST
+        ),
+        _BATCHES[0],
+    )
     noun = name_work(unit)
-    return WorkScale(factor=factor, per=f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
-
-
-def _fits(figures: Sequence[float], batch: tuple[float, str], least: float) -> bool:
-    """Return whether figures per 1,000 units of work read well per batch."""
-    smallest = least if batch == _BATCHES[0] else 1.0
-    return min(figures) * batch[0] >= smallest and max(figures) * batch[0] < _MOST
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnergyScale:
-    """How energies per 1,000 units of work are scaled: they are divided by `size`, are in `unit` and are `per`."""
-
-    size: float
-    unit: str
-    per: str
+    return WorkScale(factor, f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
 
 
 def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> EnergyScale:
-    """Return the batch of work and the unit in which energies are printed, so that they have few digits.
-
-    Args:
-        joules: energies per 1,000 units of work of all steps.
-        unit: what work is counted in.
-    """
+    """Return the batch of work and the unit in which energies per 1,000 units of it have few digits."""
     known = [value for value in joules if value]
     batch = choose_work_scale([value / _WATT_HOUR for value in known], unit, least=1.0)
     name, size = choose_energy_unit([value * batch.factor for value in known])
-    return EnergyScale(size=size / batch.factor, unit=name, per=batch.per)
+    return EnergyScale(size / batch.factor, name, batch.per)
 
 
 def choose_energy_unit(joules: Iterable[float | None]) -> tuple[str, float]:
@@ -81,4 +75,4 @@ def choose_rate_unit(hertz: Iterable[float | None], unit: str | None) -> tuple[f
 
 def name_work(unit: str | None) -> str:
     """Return what work is counted in."""
-    return display.shorten(display.clean(unit or "units of work"), _LABEL)
+    return display.shorten(display.clean(unit or "units of work"), 24)

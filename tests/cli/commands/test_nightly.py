@@ -159,6 +159,23 @@ def test_a_change_breaks_the_gate_once(nightly: Program, gpureport: Program, tmp
         shutil.rmtree(tmp_path / "pages")
 
 
+@pytest.mark.slow
+def test_a_change_for_the_worse_stands_until_it_is_accepted(
+    nightly: Program, gpureport: Program, tmp_path: Path
+) -> None:
+    """The nights after it still say so, and since when; a baseline of them ends that."""
+    for night in range(1, 17):
+        (tmp_path / "n.csv").write_text(wavering(60 if night < 13 else 20, 120 + night, night))
+        gate = ("--fail-on-standing-change",) if night > 11 else ()
+        done = nightly("n.csv", "--date", f"2026-03-{night:02}", "--name", f"n{night}", "--label", f"c{night}", *gate)
+        assert done.code == (night > 14), (night, done)
+    assert "since 13 Mar" in done.out
+    assert "Last good night: 12 Mar (c12); first bad one: 13 Mar (c13)" in done.out
+    assert "Last good night" in nightly().out
+    assert gpureport("baseline", "set", "main", "n14", "n15", "n16").code == 0
+    assert "Last good night" not in nightly().out
+
+
 def test_the_date_of_a_reproducible_build(nightly: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1773400000")
     assert nightly("0.csv").code == 0

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from gpureport.fleet.fleet_report import ClassTime, Group, Grouping, RunUse, TimeUse
 from gpureport.fleet.page.amounts import Amounts, format_lost_share
@@ -82,15 +81,6 @@ def _build_grouping(by: Grouping, amounts: Amounts, place: int) -> PagePart:
     )
 
 
-def _count_worst(count: int) -> str:
-    return f"the {count} that lost most" if count > 1 else "the one that lost most"
-
-
-def describe_first_runs(part: PagePart, most: int) -> PagePart:
-    """Return the part on the worst runs as it introduces the first of them alone."""
-    return replace(part, line=_count_worst(min(most, len(part.table.rows) if part.table else 0)))
-
-
 def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
     """Return the runs that lost most."""
     shown = runs[:MOST_ROWS]
@@ -98,7 +88,7 @@ def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
     return PagePart(
         id=RUNS,
         title="Worst runs",
-        line=_count_worst(len(shown)),
+        line=f"the {len(shown)} that lost most" if len(shown) > 1 else "the one that lost most",
         is_open=True,
         table=Table(
             columns=("Run", *_columns(amounts, runs=False)),

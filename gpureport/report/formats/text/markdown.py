@@ -1,102 +1,157 @@
-"""The report as Markdown for a merge request or a job summary: the first screen, the steps and a row a finding.
+"""Blocks as Markdown for a merge request or a job summary: text from logs is escaped, so that it cannot become markup.
 
-Text from logs is escaped, so that names cannot become markup. Whatever else a report holds is on the page and in JSON.
+Whatever else a report holds is on the page and in JSON.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.report.formats.text.follow_up import build_report_command
-from gpureport.report.formats.text.markdown_parts import (
-    LIMIT,
-    LONGEST_CELL,
-    LONGEST_TEXT,
-    MOST_ROWS,
-    fit_lines,
-    format_action,
-    format_rows,
-    format_table,
-    head_lines,
-    list_notes,
-    spent_lines,
-    write_sentence,
-)
-from gpureport.report.formats.text.markdown_syntax import escape, inline_code
-from gpureport.report.model.pictures import SignalHistory
+from gpureport.report.formats.text.report_blocks import build_report_command, describe_change, join, list_blocks
+from gpureport.report.formats.text.terminal import BLOCKS, draw_bar
+from gpureport.report.model.blocks import Block, Form
+from gpureport.report.model.head import Action, FirstScreen, Tile
+from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Table
+from gpureport.report.model.shapes import Cell, Table
 from gpureport.report.wording import display
 
-__all__ = ["LIMIT", "render"]
+LIMIT = 20_000
+"""Most bytes: a summary that is longer than its server takes would be lost whole."""
 
-_DOUBTS = 5
+_MOST_ROWS = 24
+_LONGEST_TEXT, _LONGEST_CELL = 600, 240
+"""Most characters of a sentence, and of a line of a cell."""
+
+_BAR = 24
+"""Characters of the longest bar."""
+
+_CUT = "\n**Shortened: the full report has the rest.**\n"
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+_ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
+_LIST = re.compile(r"^(?:\d+(?=[.)](?:\s|$))|(?=[-+=]))")
+
+
+def escape(text: str) -> str:
+    """Return text that Markdown shows literally, without links or mentions."""
+    escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
+    # a backslash does not keep servers from reading a name after @; a space without width does
+    return escaped.replace("@", "@&#8203;")
 
 
 def render(report: Report) -> str:
     """Return the report as Markdown of at most `LIMIT` bytes."""
-    return fit_lines(_body_lines(report), _closing_lines(report))
+    return write_blocks(list_blocks(report), report.version, " ".join(build_report_command(report.method.command)))
 
 
-def _body_lines(report: Report) -> Iterator[str]:
-    yield from head_lines(report)
-    if report.policy:
-        yield from ("## Rules", "", *format_table(report.policy), "", *list_notes(report.policy), "")
-    if report.worst:
-        yield from _worst_lines(report.worst)
-    if report.spent:
-        yield from spent_lines(report.spent)
-    if report.actions:
-        yield from ("## What to do next", "")
-        yield from (f"{place}. {format_action(each)}" for place, each in enumerate(report.actions, 1))
-        yield ""
-    if report.steps:
-        yield from _step_lines(report, report.steps)
-    yield from _finding_lines(report)
-    yield from (write_sentence(report.judgement.sentence), "")
-    yield from ([write_sentence(report.judgement.advice), ""] if report.judgement.advice else [])
+def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
+    """Return as many blocks as fit, then the version and the command for the full report."""
+    full = f" · full report: {_code(command)}" if command else ""
+    last = f"gpureport {_say(version)}{full}\n"
+    room = LIMIT - len(f"{_CUT}{last}".encode())
+    shown: list[str] = []
+    for line in (line for block in blocks if Form.MARKDOWN in block.forms for line in _block(block)):
+        room -= len(f"{line}\n".encode())
+        if room < 0:
+            return "".join([*shown, _CUT, last])
+        shown.append(f"{line}\n")
+    return "".join([*shown, last])
 
 
-def _worst_lines(history: SignalHistory) -> Iterator[str]:
-    """Yield what the signals of the worst GPU show, in words."""
-    notes = [f"{panel.label}: {panel.note}" for panel in history.panels if panel.note]
-    if notes:
-        told = [*notes, *([history.span_text] if history.span_text else [])]
-        yield from (f"**{escape(history.title)}:** {write_sentence('; '.join(told))}", "")
+def _block(block: Block) -> Iterator[str]:
+    body = list(_body(block))
+    if block.title and (body or block.label):
+        yield from (f"{'###' if block.style else '##'} {_say(join(block.title, block.label, by=': '))}", "")
+    yield from body
 
 
-def _step_lines(report: Report, steps: Table) -> Iterator[str]:
-    """Yield the study of groups, the table of steps, and what makes a comparison doubtful."""
-    part = report.comparison
-    for section in part.study if part else ():
-        title = ", ".join(filter(None, (section.heading, section.label)))
-        yield from (f"## {write_sentence(title)}", "", *(format_table(section.table) if section.table else ()), "")
-        yield from ([*list_notes(section.table), ""] if section.table else [])
-        yield from (
-            f"- {write_sentence(': '.join(filter(None, (fact.name, fact.text))))}" for fact in section.facts[:MOST_ROWS]
-        )
-        yield ""
-    yield from (f"## {write_sentence(report.steps_heading)}", "", *format_table(steps), "", *list_notes(steps), "")
-    doubts = dict.fromkeys(doubt for pair in (part.links if part else ()) for doubt in pair.doubts)
-    yield from (f"- {write_sentence(doubt)}" for doubt in list(doubts)[:_DOUBTS])
-    yield from ([""] if doubts else [])
+def _body(block: Block) -> Iterator[str]:
+    yield from _head(block.head) if block.head else ()
+    for text in filter(None, block.texts):
+        yield from (_begin(text), "")
+    yield from _bars(block.bars) if block.bars else ()
+    yield from _tiles(block.tiles) if block.tiles else ()
+    yield from _table(block.table) if block.table else ()
+    named = [(join(each.name, each.ends, by=", "), each.note) for each in block.series]
+    named += [("Marked", block.marked)] if block.marked else []
+    named += [(fact.name, fact.text) for fact in block.facts]
+    items = [f"- {join(name and f'**{_say(name)}**', _say(text), by=' ')}" for name, text in named]
+    items += [f"{place}. {_action(each)}" for place, each in enumerate(block.actions, 1)]
+    items += map(_code, block.code)
+    yield from [*items, ""] if items else ()
 
 
-def _finding_lines(report: Report) -> Iterator[str]:
-    if not report.rows:
-        return
-    rows = (
-        (
-            row.severity,
-            f"{row.title} ({row.kind})\n{row.summary}",
-            row.runs,
-            row.extent,
-            display.shorten(row.advice, LONGEST_CELL),
-        )
-        for row in report.rows
-    )
-    yield from ("## Findings", "", *format_rows(("", "Finding", "Runs", "How much", "What to do"), rows), "")
+def _head(head: FirstScreen) -> Iterator[str]:
+    first, further = display.headline(head.verdict.sentence)
+    yield f"# {_say(first)}"
+    lead = join(further, *head.verdict.details, by=" ")
+    for text in filter(None, (head.quiet_line, lead)):
+        yield from ("", _begin(text, 4))
+    yield ""
 
 
-def _closing_lines(report: Report) -> Iterator[str]:
-    words = build_report_command(display.shorten(report.method.command, LONGEST_TEXT))
-    command = f" · full report: {inline_code(' '.join(words))}" if words else ""
-    yield f"gpureport {escape(display.shorten(report.version, LONGEST_CELL))}{command}"
+def _tiles(tiles: Sequence[Tile]) -> Iterator[str]:
+    figures = (join(join(tile.before, tile.value, by=" → "), tile.unit, by=" ") for tile in tiles)
+    rows = [
+        (tile.label, figure, describe_change(tile.change), tile.context)
+        for tile, figure in zip(tiles, figures, strict=True)
+    ]
+    yield from _rows(("Figure", "Value", "Change", ""), rows)
+
+
+def _bars(spent: TimeSpent) -> Iterator[str]:
+    """Yield the bars as characters, each with its total, its change and the figure beside it."""
+    longest = max(sum(part.value for part in bar.segments) for bar in spent.bars)
+    rows = []
+    for bar in spent.bars:
+        total = bar.total or " · ".join(f"{part.label} {part.text}" for part in bar.segments)
+        beside = join(bar.beside, describe_change(bar.beside_change), by="\n")
+        figures = (join(total, bar.note, by="\n"), describe_change(bar.change), beside)
+        rows.append((join(bar.label, bar.small, by="\n"), _code(draw_bar(bar.segments, longest, _BAR)), *figures))
+    since = (describe_change(spent.since_first), describe_change(spent.beside_since_first))
+    rows += [("Since the first", "", "", *since)] if any(since) else []
+    yield from _rows(("", "", spent.columns[0], "Change", spent.columns[1]), rows)
+    yield from (" · ".join(f"{_code(BLOCKS.get(each.key, '+'))} {escape(each.label)}" for each in spent.legend), "")
+    yield from (_say(spent.rest), "") if spent.rest else ()
+
+
+def _action(action: Action) -> str:
+    """Return what to do, with its gain, why and how, and how sure it is."""
+    gain, command = action.gain and f"{action.gain}.", action.command and _code(action.command)
+    words = (f"**{_say(action.title)}.**", _say(gain), _say(action.text), command, _say(action.certainty))
+    return join(*words, by=" ")
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield from _rows(table.columns, [tuple(map(_cell, (row.head, *row.cells))) for row in table.rows])
+    yield from (" ".join(map(_say, table.notes)), "") if table.notes else ()
+
+
+def _cell(cell: Cell) -> str:
+    return join(cell.text, describe_change(cell.change), cell.small, by="\n")
+
+
+def _rows(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield a table of at most so many rows, without columns that are empty; lines of a cell stay lines of it."""
+    places = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    yield from (f"| {' | '.join(escape(columns[place]) for place in places)} |", f"|{'---|' * len(places)}")
+    for row in rows[:_MOST_ROWS]:
+        cells = ("<br>".join(_say(line, _LONGEST_CELL) for line in row[place].splitlines()) for place in places)
+        yield f"| {' | '.join(cells)} |"
+    hidden = len(rows) - _MOST_ROWS
+    yield from ("", f"{hidden} more rows are in the full report.", "") if hidden > 0 else ("",)
+
+
+def _say(text: str, longest: int = _LONGEST_TEXT) -> str:
+    """Return a sentence, escaped and not too long; code stays code."""
+    return text if text.startswith("`") else escape(display.shorten(text, longest))
+
+
+def _begin(text: str, times: int = 1) -> str:
+    """Return text for the beginning of a line, where it must not start a list."""
+    return _LIST.sub(r"\g<0>\\", _say(text, times * _LONGEST_TEXT))
+
+
+def _code(text: str) -> str:
+    """Return text as code; a backtick inside would end it."""
+    plain = display.shorten(text, _LONGEST_TEXT).replace("`", "'")
+    return f"`{plain}`"

@@ -1,176 +1,376 @@
-"""The report as text for a terminal or a pipe."""
+"""Blocks as text for a terminal or a pipe: one screen of a report, or everything."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from gpureport.report.formats.text import (
-    follow_up,
-    terminal_advice,
-    terminal_bars,
-    terminal_gains,
-    terminal_head,
-    terminal_overview,
-    terminal_screen,
-    terminal_tables,
-    terminal_timeline,
+import numpy as np
+
+from gpureport.report.formats.text.report_blocks import (
+    build_report_command,
+    describe_change,
+    join,
+    list_blocks,
+    shared_total,
 )
-from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.report_content import NotJudgedLine, Report
-from gpureport.report.model.time_charts import ClassShare, TimeBar
-from gpureport.report.runs import gpu_time
-from gpureport.report.sections.merging import joined_tables
-from gpureport.report.sections.merging.plain_sections import list_plain_sections
+from gpureport.report.model.blocks import Block, Form, Series
+from gpureport.report.model.head import Action, Change, FirstScreen, Tile, Verdict
+from gpureport.report.model.pictures import TimeSegment, TimeSpent
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Fact, Table
 from gpureport.report.wording import display
-from gpureport.report.wording.terminal_lines import Line, Page, render_lines
+from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 
-_LABEL = 24
+_HEIGHT = 30
+"""Lines of a screen at most."""
+
+_MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
+_MOST |= {"rows": 4, "runs": 3}
+"""Entries that each part of a screen has at most."""
+
+_LEAST = (
+    *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("gaps", 0), ("rows", 3)),
+    *(("details", 2), ("bars", 6), ("rows", 2), ("tiles", 3), ("actions", 2), ("tiles", 2), ("bars", 4), ("runs", 2)),
+    *(("bars", 2), ("rows", 1), ("runs", 1), ("details", 1), ("uses", 0), ("signals", 0), ("tiles", 0)),
+    *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
+)
+"""What gives way where a screen is full, in this order, and how much of it stays."""
+
+_CLASSES = (
+    *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
+    *("idle", "unused", "startup", "tail", "gpu_lost", "no_samples"),
+)
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░o·-x?", strict=True))
+"""The sign of each class of GPU time."""
+
+_LETTERS = dict(zip(_CLASSES, "#=hltw.os-x?", strict=True))
+_HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
+_GUTTER = 2
+_NAME, _WORDS = 24, 22
+"""Columns that a name takes at most, and what is said of it at least."""
+_SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
+"""Cells of the longest bar, and of a series, at least: where a page is too narrow, words give way, then figures."""
+_EVENTS = "events"
+_BLANK = 0.005
+"""Share of the full height below which nothing is drawn."""
 
 
-def render(
-    report: Report, width: int = 80, *, colour: bool = False, ascii_only: bool = False, full: bool = True
-) -> str:
-    """Return the report as text.
+def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
+    """Return the report as text for a page: everything, or (not `full`) one screen of it."""
+    command = build_report_command(report.method.command)
+    closing = [*_continue_lines(["Full report:", *command], page)] if command else []
+    return write_blocks(list_blocks(report), page, closing, full=full)
+
+
+def _continue_lines(words: Sequence[str], page: Page) -> Iterator[Line]:
+    """Yield a command in lines that a shell reads as one."""
+    text = " ".join(each.replace(" ", "\0") for each in words[1:])
+    *lines, last = replace(page, width=page.width - 2).wrap(text, 2, f"{words[0]} ")
+    for line in (*(f"{line.text} \\" for line in lines), last.text):
+        yield Line(line.replace("\0", " "), "soft")
+
+
+def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = (), *, full: bool = True) -> str:
+    """Return blocks as text: all of them, or at most 30 lines; what gives way stands in the full text."""
+    shown = [block for block in blocks if (Form.FULL if full else Form.SCREEN) in block.forms]
+    if full:
+        lines = [line for block in shown for line in set_block(block, page)]
+        return page.render([*lines, Line(), *closing] if closing else lines).lstrip("\n")
+    closing = [Line("Details: --detail full", "soft"), *closing]
+    limits = dict(_MOST)
+    lines = _screen(shown, page, limits)
+    for part, fewest in _LEAST:
+        while len(lines) + len(closing) > _HEIGHT and limits[part] > fewest:
+            limits[part] -= 1
+            lines = _screen(shown, page, limits)
+    return page.render([*lines, *closing])
+
+
+def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> list[Line]:
+    """Return blocks with so many entries each; blank lines before a last line and below the headline give way."""
+    allowed = ((block, limits.get(block.part, 1)) for block in blocks)
+    lines = [line for block, most in allowed if most or block.head for line in set_block(block, page, most)]
+    blank = [place for place, line in enumerate(lines) if not line.text]
+    last = [place for place in blank[1:] if place > len(lines) - 4]
+    for place in [*last, *blank[:1]][: _MOST["gaps"] - limits["gaps"]]:
+        del lines[place]
+    return lines
+
+
+def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
+    """Yield a block below a blank line, its heading first; nothing where it is empty.
 
     Args:
-        report: the content.
-        width: columns to fill.
-        colour: whether headings and severities may carry escape codes.
-        ascii_only: whether nothing but ASCII may be used, for terminals without other characters.
-        full: whether everything is shown; else one screen of it.
+        block: what to show.
+        page: where it has to fit.
+        most: entries on a screen; all, with all that is said of them, when None.
     """
-    page = Page(width=width, ascii=ascii_only)
-    lines = _lines(report, page) if full else terminal_screen.screen_lines(report, page)
-    return render_lines(lines, colour=colour, ascii_only=ascii_only)
-
-
-def _lines(report: Report, page: Page) -> Iterator[Line]:
-    yield from terminal_head.head_lines(report, page)
-    yield from terminal_overview.overview_lines(report, page)
-    if report.policy:
-        yield from page.heading("Rules")
-        yield from terminal_tables.block_lines(report.policy, page)
-    if report.comparison and report.comparison.gains:
-        yield from terminal_gains.gain_lines(report.comparison.gains, page)
-    if report.steps:
-        yield from page.heading(report.steps_heading)
-        yield from terminal_tables.block_lines(report.steps, page)
-    if report.comparison:
-        yield from terminal_tables.comparison_lines(report.comparison, page)
-    if report.gpu_time:
-        yield from page.heading("Where the GPU time went")
-        yield from _bars(report.gpu_time, page)
-    yield from _findings(report, page)
-    yield from terminal_advice.checklist_lines(report.checklists, page)
-    yield from terminal_timeline.timeline_lines(report.timeline, page)
-    yield from _gpus(report, page)
-    for section in list_plain_sections(report):
-        yield from terminal_tables.section_lines(section, page)
-    yield from _quality(report, page)
-    yield from _not_judged(report, page)
-    yield from terminal_advice.answer_lines(report.answers, page)
-    yield from follow_up.report_lines(report.method.command, page)
-
-
-def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
-    signs = terminal_bars.class_signs(page)
-    label = min(max(display.terminal_width(bar.label) for bar in bars), _LABEL)
-    length = max(page.width - label - 16, 20)
-    for bar in bars:
-        cells = "".join(
-            signs.get(part.key, "+") * count
-            for part, count in zip(
-                bar.parts, terminal_bars.count_cells([part.ratio for part in bar.parts], length), strict=True
-            )
-        )
-        yield Line(f"  {page.column(bar.label, label)} {cells} {bar.total}")
-    names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.class_labels(bars).items())
-    yield from page.wrapped("   ".join(names), label + 3, style="soft")
-    for bar in bars:
-        beside = f"; not counted: {bar.no_job} without a job" if bar.no_job else ""
-        yield from page.wrapped(f"{bar.label}: {', '.join(map(_describe_share, bar.parts))}{beside}", 2)
-
-
-def _describe_share(part: ClassShare) -> str:
-    return f"{part.label} {part.text} ({'; '.join(filter(None, (part.hours, part.causes)))})"
-
-
-def _findings(report: Report, page: Page) -> Iterator[Line]:
-    yield from page.heading("Findings")
-    text = report.order if report.findings else f"No finding. {report.judgement.sentence}"
-    yield from page.wrapped(text, 2, style="soft" if report.findings else "")
-    yield from terminal_overview.row_lines(report.rows, page)
-    if report.rows:
-        yield from page.heading("Each finding")
-    for position, card in enumerate(report.findings):
-        if position:
-            yield Line()
-        yield from _card(card, page)
-
-
-def _card(card: FindingCard, page: Page) -> Iterator[Line]:
-    if card.repeats:
-        yield from page.wrapped(f"{card.id} {card.severity}: as {card.repeats}, {card.lost}", style=card.severity)
-        yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
-        return
-    yield from page.wrapped(f"{card.id} {card.severity}: {card.title}, {card.lost}", style=card.severity)
-    if card.root:
-        yield from page.wrapped(f"Follows from {card.root}.", 3)
-    yield from page.wrapped(card.summary, 3)
-    for position, line in enumerate(card.evidence):
-        limit = f" ({line.limit}; {line.source})" if line.limit else ""
-        name = "Evidence" if position == 0 else " "
-        yield from page.wrapped(f"{line.quantity}: {line.observed}{limit}", 3, name)
-    for position, text in enumerate(card.recommendations):
-        yield from page.wrapped(text, 3, "Do this" if position == 0 else " ")
-    yield from terminal_advice.step_lines(card.steps, page)
-    if card.explains:
-        yield from page.wrapped(f"{display.join_words(list(card.explains))}, shown beneath", 3, "Explains")
-    yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
-    if card.ruled_out:
-        yield from page.wrapped("; ".join(card.ruled_out), 3, "Ruled out")
-    status = "" if card.is_open else f"; {card.status}"
-    yield from page.wrapped(f"{card.confidence}{status}", 3, "Confidence")
-
-
-def _gpus(report: Report, page: Page) -> Iterator[Line]:
-    shown = joined_tables.join_single_row_tables(report.gpus)
-    for run in shown:
-        yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
-        yield from terminal_tables.grid_lines(run.table, page, whole=True)
-        if run.table.note:
-            yield from page.wrapped(run.table.note, 2, style="soft")
-        for text in run.outliers or filter(None, (run.same,)):
-            yield from page.wrapped(text, 2)
-
-
-def _quality(report: Report, page: Page) -> Iterator[Line]:
-    for run in report.quality:
-        yield from page.heading("Data quality", run.label if len(report.quality) > 1 else "")
-        yield from terminal_tables.fact_lines(run.facts, page)
-        for note in run.notes:
-            yield from page.wrapped(note, 2, "Note")
-        for place, event in enumerate(run.events):
-            yield from page.wrapped(event.sentence, 2, "Events" if place == 0 else " ")
-        if run.more_events:
-            yield from page.wrapped(run.more_events, 2, " ")
-
-
-def _not_judged(report: Report, page: Page) -> Iterator[Line]:
-    yield from page.heading("What could not be judged")
-    yield from page.wrapped(report.judgement.sentence, 2)
-    for line in report.judgement.lines:
-        yield from _not_judged_lines(line, page)
-    if report.judgement.advice:
+    body = list(_body(block, page, most))
+    if block.title and (body or block.label or block.style):
         yield Line()
-        yield from page.wrapped(f"{report.judgement.advice} Where gpureport cannot be installed, run instead:", 2)
-        for command in (report.judgement.command, *report.judgement.other_commands):
-            yield Line(f"    {command}")
-    for limit in report.judgement.limits:
-        yield from page.wrapped(limit, 2)
+        title = block.title if block.style else block.title.upper()
+        label = block.label
+        if most is not None:
+            rows = len(block.table.rows) if block.table else 0
+            cut = f"first {most} of {rows} rows" if rows > most else ""
+            label = join(label, *dict.fromkeys(each.ends for each in block.series[:most]), cut, by=", ")
+        yield from page.wrap(join(title, label, by=display.GAP * 2), style=block.style or "heading")
+    yield from body
 
 
-def _not_judged_lines(line: NotJudgedLine, page: Page) -> Iterator[Line]:
-    where = f" ({line.where})" if line.where else ""
+def _body(block: Block, page: Page, most: int | None) -> Iterator[Line]:
+    if block.head:
+        yield from _head(block.head, page, most)
+    for text in block.texts if most is None else ():
+        yield from page.wrap(text, _GUTTER)
+    if block.bars:
+        yield from _bars(block.bars, page, most)
+    if block.series:
+        yield from _series(block, page, most)
+    if block.tiles:
+        yield from _tiles(block.tiles, page, most)
+    if block.actions:
+        yield from _actions(block.actions, page, most)
+    if block.table:
+        yield from _table(block.table, page, most)
+    yield from _facts(block.facts[:most], page)
+    yield from (Line(f"{'':{_GUTTER * 2}}{code}") for code in block.code)
+
+
+def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
+    """Yield the headline, what was read, a fact never on two lines that fits on one, and what to know with it."""
+    yield from page.wrap(head.verdict.sentence, style="heading")
     yield Line()
-    yield from page.wrapped(f"{', '.join(line.kinds)}{where}: {line.reason}", 2)
-    if line.recording:
-        yield from page.wrapped(line.recording, 4, "Needs")
+    facts = head.quiet_line.split(" · ")
+    joined = (each.replace(" ", display.GAP) if len(each) < page.width - _GUTTER else each for each in facts)
+    yield from page.wrap(f"{display.GAP}· ".join(joined), style="soft")
+    yield from _lead(head.verdict, page, most)
+
+
+def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
+    """Return what to know with the headline: of more than fits, whole sentences from the first on.
+
+    Doubts give way last, and the first is whole even where it does not fit: its end says what to do. Those left out
+    are counted.
+    """
+    details, doubts = verdict.details, verdict.doubts
+    if most is None:
+        return list(page.wrap(" ".join(details)))
+    lines: list[Line] = []
+    for count in range(len(details), 0, -1):
+        hidden = max(doubts - count, 0) + verdict.further_doubts
+        counted = f"{display.plural(hidden, 'more doubt')}: see --detail full." if hidden else ""
+        said = join(*details[: min(count, doubts)], counted, *details[doubts:count], by=" ")
+        lines = list(page.wrap(said))
+        if len(lines) <= (max(most, _MOST["details"]) if count <= doubts else most) or (count == 1 and doubts):
+            return lines
+    kept = lines[:most]
+    return [*kept[:-1], Line(f"{kept[-1].text[: page.width - 2].rstrip(' .')} …")] if kept else []
+
+
+def _shorten_change(change: Change | None) -> tuple[str, str, str]:
+    """Return a change, its verdict without what stands in brackets, and the style of both."""
+    if change is None:
+        return "", "", ""
+    verdict = change.verdict.partition(" (")[0]
+    return change.text, verdict, verdict if verdict in {"better", "worse"} else ""
+
+
+def _measure(rows: Iterable[Sequence[str]]) -> list[int]:
+    """Return how wide each column of some rows is."""
+    return [max(map(display.terminal_width, column)) for column in zip(*rows, strict=True)]
+
+
+def _set_columns(texts: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -> str:
+    """Return texts in columns, each behind a gap; without those that have no width."""
+    columns = zip(texts, widths, rights, strict=True)
+    padded = (display.pad_to_width(text, width, right=right) for text, width, right in columns if width)
+    return "".join(f"{'':{_GUTTER}}{text}" for text in padded)
+
+
+def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs: Mapping[str, str] = BLOCKS) -> str:
+    """Return a bar of characters, where the longest bar has so many: one sign a class, by largest remainder."""
+    total = sum(part.value for part in segments)
+    cells = round(total / longest * length) if longest else 0
+    exact = [part.value / total * cells if total else 0.0 for part in segments]
+    counts = [int(value) for value in exact]
+    for place in sorted(range(len(exact)), key=lambda at: counts[at] - exact[at])[: cells - sum(counts)]:
+        counts[place] += 1
+    return "".join(signs.get(part.key, "+") * count for part, count in zip(segments, counts, strict=True))
+
+
+def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
+    """Yield a bar a line with its total and change, the legend, and what is not drawn.
+
+    Of more bars than fit, these are the first, the worst and the last.
+    """
+    bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
+    ends = {0, len(bars) - 1}
+    wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
+    shown = [bars[place] for place in sorted(wanted[:most])]
+    label = min(max(display.terminal_width(bar.label) for bar in shown), _NAME)
+    signs = _LETTERS if page.ascii else BLOCKS
+    texts = []
+    for bar in shown:
+        change, verdict, _ = _shorten_change(bar.change)
+        note = bar.note if bar.is_bad or not are_steps else ""
+        texts.append(("" if shared_total(spent) else bar.total, change, verdict or note))
+    widths, rights = _measure(texts), (True, True, False)
+    # words give way first, then changes
+    for place in (2, 1, None):
+        length = page.width - 2 * _GUTTER - label + 1 - sum(width + _GUTTER for width in widths if width)
+        if place and length < _SHORTEST_BAR:
+            widths[place] = 0
+    length = max(length, _SHORTEST_BAR)
+    longest = max(sum(part.value for part in bar.segments) for bar in bars)
+    drawn: set[str] = set()
+    for bar, words in zip(shown, texts, strict=True):
+        cells = draw_bar(bar.segments, longest, length, signs)
+        drawn |= set(cells)
+        start = f"{'':{_GUTTER}}{page.column(bar.label, label)} {cells:<{length}}"
+        tail = _set_columns(words[1:], widths[1:], rights[1:])
+        style = "worse" if bar.is_bad else _shorten_change(bar.change)[2]
+        yield Line(start + _set_columns(words[:1], widths[:1], rights[:1]), tail=tail, tail_style=style)
+    labels = {entry.key: entry.label for entry in spent.legend}
+    labels |= {part.key: part.label for bar in shown for part in bar.segments if part.key not in labels}
+    named = [f"{signs.get(key, '+')} {name}" for key, name in labels.items() if signs.get(key, "+") in drawn]
+    legend = "   ".join(each.replace(" ", display.GAP) for each in named)
+    yield from page.wrap(legend, _GUTTER + label + 1, style="soft")
+    hidden = f"{len(bars) - len(shown)} more: --detail full." if len(shown) < len(bars) else ""
+    yield from page.wrap(join(spent.rest, hidden, by=" "), _GUTTER, style="soft")
+
+
+def _series(block: Block, page: Page, most: int | None) -> Iterator[Line]:
+    """Yield a series a line, its note beside it where that fits, and below them what is marked."""
+    shown = block.series[:most]
+    names = [each.name if most else join(each.name, each.ends, by=", ") for each in shown]
+    label = min(max(map(display.terminal_width, [*names, *([_EVENTS] if block.events else [])])), _NAME)
+    indent = _GUTTER + label + 1
+    notes = max(display.terminal_width(each.note) for each in shown)
+    is_beside = page.width - indent - _GUTTER - notes >= _SHORTEST_SERIES
+    length = page.width - indent - (_GUTTER + notes if is_beside and notes else 0)
+    for name, each in zip(names, shown, strict=True):
+        drawn = _draw_heights(each, min(max(round(length * each.share), 1), length), page)
+        note = f"{'':{_GUTTER}}{each.note}" if is_beside else ""
+        yield Line(f"{'':{_GUTTER}}{page.column(name, label)} {drawn}{note}")
+        yield from page.wrap("" if is_beside else each.note, indent)
+    if block.events:
+        places = {min(int(share * length), length - 1) for share in block.events}
+        line = "".join("^" if place in places else " " for place in range(length))
+        yield Line(f"{'':{_GUTTER}}{page.column(_EVENTS, label)} {line}")
+    if not block.marks:
+        return
+    marks = [" "] * length
+    for start, end in block.marks:
+        first = min(max(round(start * length), 0), length - 1)
+        last = min(max(first + 1, round(end * length)), length)
+        marks[first:last] = ("=" if page.ascii else "▔") * (last - first)
+    line = f"{'':{indent}}{''.join(marks)}{'':{_GUTTER}}"
+    is_beside = display.terminal_width(line + block.marked) <= page.width
+    yield Line(line + (block.marked if is_beside else ""))
+    yield from page.wrap("" if is_beside else block.marked, min(indent, max(page.width - 40, _GUTTER)))
+
+
+def _draw_heights(series: Series, length: int, page: Page) -> str:
+    """Return `length` characters whose heights are means of stretches of a series."""
+    values, signs = series.values, _DIGITS if page.ascii else _HEIGHTS
+    ends = np.arange(length + 1) * len(values) // max(length, 1)
+    top, drawn = len(signs) - 1, ""
+    for start, end in zip(ends, np.maximum(ends[1:], ends[:-1] + 1), strict=False):
+        known = values[start:end][np.isfinite(values[start:end])]
+        height = (known.mean() - series.low) / max(series.high - series.low, 1e-9) if len(known) else 0.0
+        sign = signs[min(int(np.ceil(height * top)), top) if height >= _BLANK else 0]
+        drawn += sign if len(known) else "?"
+    return drawn
+
+
+def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line]:
+    """Yield a figure a line; on a screen in columns, with its verdict or as much of its context as fits."""
+    figures = [join(join(tile.before, tile.value, by=" → "), tile.unit, by=display.GAP) for tile in tiles[:most]]
+    named = list(zip(tiles, figures, strict=False))
+    if most is None:
+        texts = (join(figure, describe_change(tile.change), tile.context) for tile, figure in named)
+        yield from _facts([Fact(name=tile.label, text=text) for tile, text in zip(tiles, texts, strict=True)], page)
+        return
+    rows = [(tile.label, figure, _shorten_change(tile.change)[0]) for tile, figure in named]
+    widths = _measure(rows)
+    room = page.width - _GUTTER - sum(width + _GUTTER for width in widths if width)
+    for row, (tile, _) in zip(rows, named, strict=True):
+        _, verdict, style = _shorten_change(tile.change)
+        words = verdict or tile.context
+        while display.terminal_width(words) > max(room, 0):
+            words = max((words.rpartition(mark)[0] for mark in (". ", "; ", ": ", ", ")), key=len)
+        change = _set_columns(row[2:], widths[2:], (True,))
+        start = _set_columns(row[:2], widths[:2], (False, False))
+        yield Line(start, tail=f"{change}{'':{_GUTTER}}{words}", tail_style=style)
+
+
+def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterator[Line]:
+    """Yield what to do; on a screen its gain alone, in a column where every one fits on its line."""
+    shown, indent = actions[:most], _GUTTER + 3
+    widest = max(display.terminal_width(action.title) for action in shown)
+    is_beside = indent + widest + _GUTTER + max(display.terminal_width(action.gain) for action in shown) <= page.width
+    for place, action in enumerate(shown, 1):
+        gain = f" ({display.lower_first(action.gain)})" if action.gain else ""
+        if is_beside:
+            gain = f"{'':{_GUTTER}}{action.gain}"
+            text = f"{display.pad_to_width(action.title, widest)}{gain}".rstrip().replace(" ", display.GAP)
+        else:
+            text = f"{action.title}{gain}"
+        yield from page.wrap(text, indent, f"{'':{_GUTTER}}{place}")
+        if most is None:
+            where = f"See {action.finding}." if action.finding else ""
+            yield from page.wrap(join(action.text, action.certainty, where, by=" "), indent)
+            yield from [Line(f"{'':{indent}}{action.command}")] if action.command else []
+
+
+def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
+    """Yield a table, its titles stacked over two lines.
+
+    Columns that do not fit follow below; on a screen they are left out, and so is small print. Where not even a name
+    and a figure fit beside each other, each row is a list.
+    """
+    titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
+    heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
+    rows = []
+    for row in table.rows[:most]:
+        cells = (row.head, *row.cells)
+        small = [join(describe_change(cell.change), cell.small, by=" ") for cell in cells]
+        rows += [[cell.text for cell in cells], *([small] if any(small) and most is None else [])]
+    widths, rights = _measure([*heads, *rows]), (False, *table.numeric)
+    places, room = list(range(1, len(titles))), page.width - _GUTTER - widths[0]
+    if most is None and max(widths[1:], default=0) + _GUTTER > room:
+        for row in table.rows:
+            head, *texts = (
+                join(each.text, describe_change(each.change), each.small, by=" ") for each in (row.head, *row.cells)
+            )
+            yield from page.wrap(head, _GUTTER)
+            named = zip(table.columns[1:], texts, strict=True)
+            yield from _facts([Fact(name=name, text=text) for name, text in named if text], page, 2 * _GUTTER)
+        places = []
+    elif most and sum(widths[place] + _GUTTER for place in places) > room:
+        places = [place for place in places if any(row[place] != display.NOT_RECORDED for row in rows)] or places
+    while places:
+        taken = np.cumsum([widths[place] + _GUTTER for place in places])
+        shown = [0, *places[: max(int(np.sum(taken <= room)), 1)]]
+        for lines, style in ((heads, "soft"), (rows, "")):
+            picked = ([line[place] for place in shown] for line in lines)
+            kept = (line for line in picked if any(line[1:] if lines is rows else line))
+            sizes, ends = [widths[place] for place in shown], [rights[place] for place in shown]
+            yield from (Line(_set_columns(line, sizes, ends), style) for line in kept)
+        places = places[len(shown) - 1 :] if most is None else []
+    yield from page.wrap(table.note if most is None else "", _GUTTER, style="soft")
+
+
+def _facts(facts: Sequence[Fact], page: Page, indent: int = _GUTTER) -> Iterator[Line]:
+    """Yield named statements, the names in a column as wide as the longest, each said once; long ones on their own."""
+    widest = max((display.terminal_width(fact.name) for fact in facts), default=0)
+    before = ""
+    for fact in facts:
+        name = "" if fact.name == before else fact.name
+        before = fact.name
+        if widest > min(page.width // 2, page.width - indent - _WORDS):
+            yield from page.wrap(name, indent)
+            yield from page.wrap(fact.text, 2 * indent)
+        else:
+            column = indent + widest + (_GUTTER if widest else 0)
+            yield from page.wrap(fact.text, column, f"{'':{indent}}{name}")

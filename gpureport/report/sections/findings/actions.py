@@ -13,23 +13,16 @@ from gpureport.analysis.signals.load import NOTABLE
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.gains import is_recording_too_short
-from gpureport.comparison.verdict import Delta, Verdict, estimate_runs_for_interval, measure_run_interval
+from gpureport.comparison.verdict import Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.finding_rows import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings import words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
-from gpureport.report.sections.findings.words import (
-    UNKNOWN_GAIN,
-    advise,
-    fill_advice,
-    has_alternative,
-    leave_out_held,
-    tell_finding,
-)
-from gpureport.report.sections.head import low_use_sentences
+from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.numbered_labels import group_holders
 
@@ -67,61 +60,62 @@ def build_actions(
 ) -> tuple[Action, ...]:
     """Return what to do next, the most promising first, at most three.
 
-    Args:
-        runs: the runs in the order of their steps.
-        rows: the rows of findings over all runs.
-        comparison: the runs as steps.
-        best: label of the group whose findings count; those of the last step when None.
-        is_hinted: whether the lead says how to give steps of one run as repetitions of each other.
+    Findings of the `best` group count, or of the last step. `is_hinted` is whether the lead says how to give steps of
+    one run as repetitions of each other.
     """
-    step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
+    step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
-    parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
-    alone = [(row, leave_out_held(part)) for row, part in parts if None in part.roots]
+    found = zip(rows, gather(runs), strict=True)
+    parts = [(row, part) for row, each in found if (part := each.restrict_to(step))]
+    alone = [(row, words.leave_out_held(part)) for row, part in parts if None in part.roots]
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]
     proposed = _drop_repeated([action for _, action in sorted(ranked, key=lambda each: each[0])])
-    longer = list(_record_longer(of_step))
-    measured = [*([] if is_hinted else _repeat_steps(comparison)), *_log_cpu(of_step, others)]
-    measured += longer or list(_measure_longer(comparison))
-    work = _give_work(comparison) if any(run.run.gpus for run in of_step) and not longer else ()
-    chosen = [*_record_steps_longer(comparison), *proposed[: _MOST - bool(measured)], *measured, *work]
-    return tuple(_drop_repeated(chosen)[:_MOST])
+    asked = group_holders(_list_measurements(comparison, of_step, others, is_hinted=is_hinted))
+    first, measured, last = (asked.get(place, []) for place in range(3))
+    return tuple(_drop_repeated([*first, *proposed[: _MOST - bool(measured)], *measured, *last])[:_MOST])
 
 
 def _drop_repeated(actions: Sequence[Action]) -> list[Action]:
-    return [each for at, each in enumerate(actions) if each.title not in {other.title for other in actions[:at]}]
+    titles = [each.title for each in actions]
+    return [each for at, each in enumerate(actions) if each.title not in titles[:at]]
 
 
 def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[tuple[tuple[int, float], Action]]:
     """Yield what to do about findings, and what they are ranked by; nothing where they ask for nothing."""
-    kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), advise(found, every)
+    kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), words.advise(found, every)
     if (
         advice is None
         or (found.severity is Severity.INFO and kind in _NOTES)
-        or (kind == "oversized_gpu" and has_alternative(found, every))
+        or (kind == "oversized_gpu" and words.has_alternative(found, every))
         or (kind == "mem_headroom" and any(map(_waits_most_of_the_time, every)))
         or (kind in _TRAINED and _may_serve(every))
     ):
         return
     is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
     saving = 0.0 if advice.gain or is_short else _measure_saving(found, every)
-    is_single = len(found.findings) == 1 and not found.several
-    own = terms.humanize(display.clean_sentence(found.finding.summary)) if is_single else tell_finding(found)
-    summary = own or row.summary
-    certainty = f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}."
-    gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else UNKNOWN_GAIN)
+    own = words.tell_finding(found)
+    if len(found.findings) == 1 and not found.several:
+        own = terms.humanize(display.clean_sentence(found.finding.summary))
+    gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN)
     # where the gain is not known, what was lost decides: the headline tells of the largest loss
     score = (saving or found.share) * _WEIGHTS[found.confidence]
     if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
         score = -1.0
-    action = replace(_ask(advice.title, gain, f"{summary} {advice.how}", certainty, advice.command), finding=row.id)
+    action = Action(
+        title=advice.title,
+        gain=gain,
+        text=f"{own or row.summary} {advice.how}",
+        certainty=f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}.",
+        command=advice.command,
+        finding=row.id,
+    )
     yield (severity, -score), action
     drawn = [each.observed for each in found.list_evidence("gpu_power_watts", "mean while slowed")]
     if kind == "thermal_throttle" and drawn:
         watts = str(int(min(drawn) * _BELOW // _STEP_WATTS * _STEP_WATTS))
-        cap = fill_advice(ACTIONS["cap"], found, drawn=display.power(min(drawn)), watts=watts)
+        cap = words.fill_advice(ACTIONS["cap"], found, drawn=display.power(min(drawn)), watts=watts)
         yield (severity, 1.0), replace(action, title=cap.title, gain=cap.gain, text=cap.how, command=cap.command)
 
 
@@ -129,11 +123,15 @@ def _may_serve(every: Iterable[Found]) -> bool:
     return any(each.finding.cause == REQUESTS for each in every)
 
 
+def _name_class(found: Found) -> str:
+    """Return the class of GPU time of a kind; empty where it has none."""
+    return KINDS[found.finding.kind].gpu_time_class if found.finding.kind in KINDS else ""
+
+
 def _waits_most_of_the_time(found: Found) -> bool:
     """Return whether GPUs wait for data for most of a run: a larger batch needs its data just as slowly loaded."""
-    kind = KINDS.get(found.finding.kind)
-    is_wait = kind is not None and kind.gpu_time_class == "waiting_for_input"
-    return (is_wait or found.finding.cause == "not shown beside other programs") and found.share > _MOST_OF_IT
+    is_wait = _name_class(found) == "waiting_for_input" or found.finding.cause == "not shown beside other programs"
+    return is_wait and found.share > _MOST_OF_IT
 
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
@@ -165,67 +163,67 @@ def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[
     """Yield to try more loader workers, or to profile, against pauses that nothing explains."""
     analyses = [run.analysis for run in runs]
     pauses = gpu_time.short_pauses_ratio(analyses)
-    kinds = [KINDS[each.finding.kind] for each in every if each.finding.kind in KINDS]
-    is_explained = any(kind.name == "workers_headroom" or kind.gpu_time_class in _EXPLAINED for kind in kinds)
+    is_explained = any(each.key[0] == "workers_headroom" or _name_class(each) in _EXPLAINED for each in every)
     is_long = recorded_seconds(analyses) >= SHORTEST_REPETITION_SECONDS
     if pauses < NOTABLE or not is_long or is_explained or _may_serve(every):
         return
     what = f"Short pauses took {display.percent(pauses)} of the observed time"
-    if low_use_sentences.is_low_mid_job(analyses):
-        what = low_use_sentences.describe_computing_mid_job(analyses)
+    if is_low_mid_job(analyses):
+        what = describe_computing(analyses, mid_job=True)
     last = analyses[-1]
     missing = {entry.kind for entry in last.not_judged}
     trial = choose_workers_trial(gather_facts(last.run, last.statistics, last.findings, missing))
     title, how, gain = ACTIONS["workers" if trial else "profile"]
     text = f"{what}; the log doesn't show why. {how.format(workers=trial.suggestion) if trial else how}"
-    yield replace(_ask(title, UNKNOWN_GAIN if trial else gain, text, "No check found a cause."), is_trial=True)
+    yield replace(_ask(title, words.UNKNOWN_GAIN if trial else gain, text, "No check found a cause."), is_trial=True)
 
 
 def _ask(title: str, gain: str, text: str, certainty: str, command: str = "") -> Action:
     return Action(title=title, gain=gain, text=text, certainty=certainty, command=command)
 
 
-def _record_steps_longer(comparison: Comparison) -> Iterator[Action]:
-    """Yield to record steps for longer, where one that is compared is too short for that."""
-    length = min(recorded_seconds(step.analyses) for step in (comparison.steps[0], comparison.steps[-1]))
-    if len(comparison.steps) > 1 and length < SHORTEST_REPETITION_SECONDS:
+def _list_measurements(
+    comparison: Comparison, runs: Sequence[ReportRun], every: Sequence[Found], *, is_hinted: bool
+) -> Iterator[tuple[int, Action]]:
+    """Yield what to record or repeat: before what findings ask for (0), after it (1), or at the end (2)."""
+    steps = comparison.steps
+    length = min(recorded_seconds(step.analyses) for step in (steps[0], steps[-1]))
+    if len(steps) > 1 and length < SHORTEST_REPETITION_SECONDS:
         least, better = display.duration(SHORTEST_REPETITION_SECONDS), display.duration(SHORTEST_SECONDS)
         text = f"The shortest step lasts {display.duration_below(length, SHORTEST_REPETITION_SECONDS)}. A comparison "
         text += f"takes {least} of each at least, and {better} or more to show small changes."
         certainty = "Nothing can be compared as it is."
-        yield _ask("Record every step for longer", "Allows a comparison", text, certainty)
-
-
-def _repeat_steps(comparison: Comparison) -> Iterator[Action]:
-    if len(comparison.steps) > 1 and max(len(step.runs) for step in comparison.steps) == 1:
+        yield 0, _ask("Record every step for longer", "Allows a comparison", text, certainty)
+    if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
         text = "Each step is one run, so a difference may be chance. Run every step twice more."
-        yield _ask("Repeat each step", "Shows what is chance", text, "Two runs of the same job differ, too.")
-
-
-def _log_cpu(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[Action]:
-    """Yield to log the CPU where GPUs wait for an unknown cause and no CPU was logged."""
+        yield 1, _ask("Repeat each step", "Shows what is chance", text, "Two runs of the same job differ, too.")
+    # nothing tells what GPUs wait for where the CPU was not logged
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
         title, how, gain, _ = ACTIONS["record"]
-        yield _ask(title, gain, how, "The CPU was not recorded.", RECORD)
-
-
-def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Action]:
-    """Yield to record for longer where every run is too short for many checks."""
-    known = [[entry for entry in run.analysis.not_judged if entry.needed_seconds is not None] for run in runs]
-    count = min(len({entry.kind for entry in lacking}) for lacking in known)
+        yield 1, _ask(title, gain, how, "The CPU was not recorded.", RECORD)
+    # every run is too short for many checks
+    lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
+    count, longest = min(len({each.kind for each in own}) for own in lacking), max(run.seconds for run in runs)
     if count >= _MANY_CHECKS:
-        needed = display.duration(max(entry.needed_seconds or 0.0 for lacking in known for entry in lacking))
-        longest = max(run.seconds for run in runs)
-        length = f"The log covers {display.duration(longest)}" if longest > 0 else "The log holds one moment"
-        text, certainty = f"{length}, too short for {count} checks.", f"{count} checks need a longer log."
-        yield _ask(f"Record at least {needed}", "Allows more checks", text, certainty)
+        needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
+        said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log holds one moment"
+        text, certainty = f"{said}, too short for {count} checks.", f"{count} checks need a longer log."
+        yield 1, _ask(f"Record at least {needed}", "Allows more checks", text, certainty)
+        return
+    yield from ((1, each) for each in _measure_longer(comparison))
+    if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
+        text = "Without it, a faster run can look worse: add --work N:UNIT, such as --work 12000:batches."
+        yield 2, _ask("Give the work done", "Shows cost per unit of work", text, "No work was given.")
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     """Yield to run longer where repetitions show no clear change, and could not have shown a small one."""
     pairs = ((comparison.judged(base.label, step.label), base, step) for base, step in pairwise(comparison.steps))
-    unclear = [(_find_least(delta), delta, base, step) for delta, base, step in pairs if delta and _is_unclear(delta)]
+    # the least relative change that each comparison could have shown
+    known = [(delta, base, step) for delta, base, step in pairs if delta and delta.before]
+    judged = [((each[0].detectable_difference or 0.0) / (each[0].before or 1.0), *each) for each in known]
+    unclear = [each for each in judged if each[1].verdict is Verdict.NO_CLEAR_CHANGE and each[0] >= _COARSE]
     if not unclear or max(len(step.runs) for step in comparison.steps) == 1:
         return
     share, delta, base, step = max(unclear, key=lambda each: each[0])
@@ -243,18 +241,3 @@ def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     names = f"steps {display.join_words(list(map(str, places)))}" if len(places) > 1 else display.clean(delta.step)
     title = "Measure longer runs" if is_short else "Repeat each step more often"
     yield _ask(title, f"May settle {names}", text, f"No clear change in {display.plural(len(unclear), 'step')}.")
-
-
-def _is_unclear(delta: Delta) -> bool:
-    return delta.verdict is Verdict.NO_CLEAR_CHANGE and _find_least(delta) >= _COARSE
-
-
-def _find_least(delta: Delta) -> float:
-    """Return the least relative change that a comparison could have shown."""
-    return (delta.detectable_difference or 0.0) / delta.before if delta.before else 0.0
-
-
-def _give_work(comparison: Comparison) -> Iterator[Action]:
-    if any(step.work_unit is None for step in comparison.steps):
-        text = "Without it, a faster run can look worse: add --work N:UNIT, such as --work 12000:batches."
-        yield _ask("Give the work done", "Shows cost per unit of work", text, "No work was given.")

@@ -1,22 +1,33 @@
-"""Findings gathered for reading: all of one kind and cause in one run are one card."""
+"""Findings gathered for reading: a card for each kind and cause in one run, and a row for each over all runs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from gpureport.analysis.advice.choose import STEPS
+from gpureport.analysis.kinds import KINDS
 from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
-from gpureport.findings import AdvisedStep, Evidence, Finding
+from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
 from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, FindingCard, Occurrence
+from gpureport.report.model.finding_rows import FindingRow, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings.found import Found, gather, rank
+from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
+from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.numbered_labels import group_holders
 
 _OPEN = "open"
-_LISTED = 100
+_LISTED, _NAMED = 100, 3
+"""Stretches of time that are listed, and steps that are named one by one."""
 _SIGNS = {"<=": "≤", ">=": "≥"}
+_STAYING = {"throttled", "gpu_lost", ""}
+"""Classes of GPU time whose kinds a change of the job does not end: a sick GPU is as sick where no step uses it."""
+_COARSE_SECONDS = 2.0
+"""Time between samples from which a sample per second would tell more."""
 
 
 def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
@@ -30,31 +41,39 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     named = {(group.position, group.key): group for group in groups if None in group.roots}
     followed = ((each, named.get((each.position, key))) for each in groups for key in each.roots if key)
     roots = {each: root for each, root in followed if root}
-    followers_of = group_holders((root, each) for each, root in roots.items())
-    families = [(root, followers_of.get(root, [])) for root in groups if root not in roots]
-    families.sort(key=lambda family: not any(cards[each].is_open for each in (family[0], *family[1])))
-    ids = {each: f"F{at}" for at, each in enumerate((each for root, own in families for each in (root, *own)), 1)}
+    followers = group_holders((root, each) for each, root in roots.items())
+    families = [(root, *followers.get(root, ())) for root in groups if root not in roots]
+    families.sort(key=lambda family: not any(cards[each].is_open for each in family))
+    ids = {each: f"F{at}" for at, each in enumerate(chain.from_iterable(families), 1)}
     said: dict[object, Found] = {}
     told = []
-    for root, followers in families:
+    for root, *own in families:
         card = cards[root]
         first = said.setdefault((card.title, card.severity, card.status, card.recommendations), root)
         repeats = ids[first] if first.position != root.position else ""
-        told.append(replace(card, id=ids[root], explains=tuple(ids[each] for each in followers), repeats=repeats))
-        for each in followers:
-            own = cards[each]
-            is_part = {*each.devices} <= {*(root.devices or each.devices)} and None not in {own.lost_seconds, root.lost}
-            lost = f"{own.lost}, counted under {ids[root]}" if is_part else own.lost
-            steps = tuple(step for step in own.steps if step not in card.steps)
-            told.append(replace(own, id=ids[each], root=ids[root], lost=lost, steps=steps))
+        told.append(replace(card, id=ids[root], explains=tuple(ids[each] for each in own), repeats=repeats))
+        for each in own:
+            follower = cards[each]
+            is_part = {*each.devices} <= {*(root.devices or each.devices)} and None not in {each.lost, root.lost}
+            lost = f"{follower.lost}, counted under {ids[root]}" if is_part else follower.lost
+            steps = tuple(step for step in follower.steps if step not in card.steps)
+            told.append(replace(follower, id=ids[each], root=ids[root], lost=lost, steps=steps))
     return tuple(told)
 
 
 def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) -> FindingCard:
-    worst, run, status = group.finding, group.run, _describe_status(group, runs)
+    worst, run, analysis, status = group.finding, group.run, group.run.analysis, _describe_status(group, runs)
     named = f" (cause: {group.cause or 'not named'})" if has_causes else ""
-    occurrences = list(_list_occurrences(group))
-    held = run.analysis.job_gpu_seconds
+    occurrences, left = list(_list_occurrences(group)), len(group.intervals) - _LISTED
+    held, cost = analysis.job_gpu_seconds, group.cost_by_run.get(group.position)
+    is_least, lost, share = gains.loses_unknown_time(group.findings), "no direct loss", list[str]()
+    if group.lost:
+        base = "the jobs' GPU time" if analysis.no_job_gpu_seconds else "the run"
+        share = [f"{display.percent(group.lost / held)} of {base}"] if held else []
+        share += [f"costs {display.money(cost, analysis.cost.currency)}"] if analysis.cost and cost is not None else []
+        lost = f"{'at least' if is_least else 'up to'} {display.gpu_time(group.lost)}"
+    elif is_least:
+        lost = "loss not known"
     return FindingCard(
         id="",
         kind=display.clean(worst.kind),
@@ -66,18 +85,18 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         run=run.label if group.several else "",
         run_index=group.position,
         lost_seconds=group.lost,
-        lost=_describe_lost(group),
+        lost=f"{lost} ({', '.join(share)})" if share else lost,
         lost_ratio=group.lost / held if group.lost is not None and held else None,
-        lost_at_least=bool(group.lost) and gains.loses_unknown_time(group.findings),
-        lost_cost=group.cost_by_run.get(group.position),
+        lost_at_least=bool(group.lost) and is_least,
+        lost_cost=cost,
         summary=_summarize(group),
-        evidence=tuple(map(describe_evidence, worst.evidence)),
+        evidence=tuple(map(_describe_evidence, worst.evidence)),
         recommendations=_clean_once(each.recommendation for each in group.findings),
         cause=group.cause,
         where=_describe_place(group, occurrences),
         count=len(group.findings),
         occurrences=tuple(occurrences[:_LISTED]),
-        omitted=f"and {display.integer(len(occurrences) - _LISTED)} more" if len(occurrences) > _LISTED else "",
+        omitted=f"and {display.integer(left)} more" if left > 0 else "",
         ruled_out=_clean_once(worst.ruled_out),
         explains=(),
         fingerprints=group.fingerprints,
@@ -101,38 +120,27 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
     return f"not found in {some if count < len(final) else 'the last step'}" if count else "the last step cannot tell"
 
 
-def _describe_lost(group: Found) -> str:
-    """Return the GPU time lost in words, as a share of the GPU time in which jobs held GPUs, and what it cost."""
-    analysis, cost = group.run.analysis, group.cost_by_run.get(group.position)
-    unknown, held = gains.loses_unknown_time(group.findings), analysis.job_gpu_seconds
-    if not group.lost:
-        return "loss not known" if unknown else "no direct loss"
-    base = "the jobs' GPU time" if analysis.no_job_gpu_seconds else "the run"
-    parts = [f"{display.percent(group.lost / held)} of {base}"] if held else []
-    parts += [f"costs {display.money(cost, analysis.cost.currency)}"] if analysis.cost and cost is not None else []
-    share = f" ({', '.join(parts)})" if parts else ""
-    return f"{'at least' if unknown else 'up to'} {display.gpu_time(group.lost)}{share}"
-
-
 def _summarize(group: Found) -> str:
     """Return the finding's own sentence, or for several how many there are and how long they last."""
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
-    gpus = len(group.run.run.gpus)
-    held = [(each, span.seconds) for each in group.findings for span in group.run.held_stretches(each)]
-    if len(group.findings) == 1 or not held:
-        return largest if len(group.findings) == 1 else f"{count_findings(group)}. Largest: {largest}"
-    length = display.duration(sum(seconds * (len(each.devices) or gpus) for each, seconds in held))
-    longest = display.duration(max(seconds for _, seconds in held))
-    whose = "in all" if len(group.devices) == 1 else "of GPU time"
-    return f"{count_findings(group)}, {length} {whose}, the longest {longest}. Largest: {largest}"
+    if len(group.findings) == 1:
+        return largest
+    run, said = group.run, count_findings(group)
+    held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
+    lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
+    if lengths:
+        length = display.duration(sum(gpus * seconds for gpus, seconds in lengths))
+        longest = display.duration(max(seconds for _, seconds in lengths))
+        said += f", {length} {'in all' if len(group.devices) == 1 else 'of GPU time'}, the longest {longest}"
+    return f"{said}. Largest: {largest}"
 
 
 def count_findings(group: Found) -> str:
     """Return how many there are, those that GPUs have at one time as one: `7 gaps`."""
     known = terms.DESCRIPTIONS.get(group.finding.kind)
     noun = (known.stretch if known else "") or ("period" if len(group.findings) > 1 else "")
-    is_timed = noun and len(group.spans)
-    return display.plural(len(group.spans), noun) if is_timed else display.plural(len(group.findings), "finding")
+    count = len(group.spans) if noun else 0
+    return display.plural(count, noun) if count else display.plural(len(group.findings), "finding")
 
 
 def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
@@ -140,10 +148,11 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
     stamp = "" if run.quality.synthetic_time else format_time(run, min(span.start for span in group.intervals))
-    if len(occurrences) == 1:
-        return f"{first.device}, {first.text}{stamp and f', from {stamp}'}"
     times = f"{count} times, the first " if count > 1 else ""
-    return f"{times}{display.elapsed(first.start)} after the start{stamp and f', at {stamp}'}"
+    where, at = f"{times}{display.elapsed(first.start)} after the start", "at"
+    if len(occurrences) == 1:
+        where, at = f"{first.device}, {first.text}", "from"
+    return f"{where}, {at} {stamp}" if stamp else where
 
 
 def _list_occurrences(group: Found) -> Iterator[Occurrence]:
@@ -156,8 +165,7 @@ def _list_occurrences(group: Found) -> Iterator[Occurrence]:
         yield Occurrence(device=device, start=start, end=end, text=text)
 
 
-def describe_evidence(evidence: Evidence) -> EvidenceLine:
-    """Return a measured value in words, with its limit and the limit's origin."""
+def _describe_evidence(evidence: Evidence) -> EvidenceLine:
     limit, relation = evidence.threshold, _SIGNS.get(evidence.relation, evidence.relation) or "limit"
     words = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
     return EvidenceLine(
@@ -179,3 +187,100 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
             words = {part: getattr(STEPS[name], part) for part in ("name", "title", "when", "risk", "check", "source")}
             do = f"{STEPS[name].do} {advised.suggestion}".rstrip()
             yield AdviceStep(**words, do=do, unknown="; ".join(advised.unknown))
+
+
+def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> tuple[FindingRow, ...]:
+    """Return one row for each kind and cause: by severity, then by the GPU time that the worst run lost.
+
+    `cards` are the findings of each run. In a chain each step builds on the one before; groups stand side by side.
+    """
+    every = gather(runs)
+    alike = Counter((found.finding.kind, found.title) for found in every)
+    named = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
+    titles = {found.key: f"{found.title}{cause}" for found, cause in zip(every, named, strict=True)}
+    ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
+    rows = []
+    for found in every:
+        marks = tuple(_mark(found, at, run) for at, run in enumerate(runs)) if found.several else ()
+        is_gone = is_chain and {mark.outcome for mark in marks if mark.step == runs[-1].step} == {"not found"}
+        history = build_finding_history(found.run, found.worst.findings)
+        if history is not None and found.several:
+            history = replace(history, title=f"{history.title}, worst run: {found.run.label}")
+        groups = {(group.position, group.fingerprints) for group in found.groups}
+        own = [each for each in cards if (each.run_index, each.fingerprints) in groups]
+        summary = own[0].summary
+        if len(found.runs) > 1:
+            summary = tell_finding(found) or f"In the worst run ({found.run.label}): {summary}"
+        follows = [title for key, title in titles.items() if key in found.roots]
+        explains = [titles[each.key] for each in every if found.key in each.roots]
+        relations = (("It follows from", follows), ("It explains", explains))
+        said = [f"{how}: {display.join_words(to)}." for how, to in relations if to]
+        row = FindingRow(
+            id=ids[found.key],
+            kind=display.clean(found.finding.kind),
+            title=titles[found.key],
+            severity=found.severity.value,
+            confidence=found.confidence.value,
+            runs=_describe_runs(found, runs),
+            extent=tell(found, find_words(found, "extent", LOST)) or tell(found, LOST),
+            summary=summary,
+            cost=_describe_cost(found),
+            advice=_describe_advice(found, every, runs[-1].step if is_gone else ""),
+            caveats=(*said, *dict.fromkeys(_list_caveats(found))),
+            marks=marks,
+            history=history,
+            cards=tuple(card.id for card in own),
+            root="" if None in found.roots else next((ids[key] for key in found.roots if key in ids), ""),
+        )
+        rows.append(row)
+    return tuple(rows)
+
+
+def _mark(found: Found, position: int, run: ReportRun) -> RunMark:
+    outcome = "not found" if can_tell(run.analysis, found.finding) else "not assessed"
+    return RunMark(run=run.label, step=run.step, outcome="found" if position in found.runs else outcome)
+
+
+def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
+    """Return in how many runs findings are, and in which steps; of a single run on which GPUs."""
+    count, steps = len(found.runs), list(dict.fromkeys(run.step for run in found.runs.values()))
+    if not found.several:
+        return runs[0].devices(found.devices)
+    if count == len(runs):
+        return f"{count} of {count} runs"
+    of_step = sum(run.step == steps[0] for run in runs)
+    if len(steps) == 1 and of_step > 1:
+        return f"{count} of {of_step} runs of {steps[0]}"
+    more = [f"{len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
+    return f"{count} of {len(runs)} runs: {display.join_words([*steps[:_NAMED], *more])}"
+
+
+def _describe_cost(found: Found) -> str:
+    """Return the GPU time lost and what it cost; empty where it is not known or nothing."""
+    amounts, costs = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
+    currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
+    parts = [format_gpu_time_range(amounts)] if amounts else []
+    if amounts and len(costs) == len(found.runs):
+        parts.append(format_range(costs.values(), lambda amount: display.money(amount, currency)))
+    return ", ".join(f"{part}{' a run' if found.several else ''}" for part in parts)
+
+
+def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
+    """Return what to do and how, or that nothing is left to do and what was."""
+    advice, kind = advise(found, every), KINDS.get(found.finding.kind)
+    title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
+    if gone_in and kind and kind.gpu_time_class not in _STAYING:
+        was = display.lower_first(f"{title}. {how}" if title else how)
+        return f"Nothing left to do: {gone_in} no longer shows it. The advice was: {was}"
+    return f"{title}: {display.lower_first(how)}" if title else how
+
+
+def _list_caveats(found: Found) -> Iterator[str]:
+    """Yield what was ruled out, and what would settle doubts."""
+    for reason in found.finding.ruled_out:
+        yield f"Not {display.lower_first(display.clean_sentence(reason).rstrip('.'))}."
+    if found.confidence is not Confidence.HIGH:
+        coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in found.runs.values())
+        sure = find_words(found, "sure") or ("record a sample per second" if coarse else "")
+        why = f"to be sure, {sure}" if sure else "it is inferred from several columns or few samples"
+        yield f"Confidence {found.confidence.value}: {why}."

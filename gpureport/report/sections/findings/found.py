@@ -1,14 +1,13 @@
 """Findings told as one: those of one kind and cause in one run with one root, and all of a kind and cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum
 from typing import NamedTuple
 
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
 from gpureport.comparison.gains import MOST_UNSEEN_RATIO
-from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
@@ -18,6 +17,9 @@ SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]
 """Kind and cause."""
 _OTHERS = "GPUs"  # where runs name other ones
+_NOTABLE = 0.1
+"""Share of the run from which a fact that calls for no action is the headline of a run without problems."""
+_NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 
 
 class Part(NamedTuple):
@@ -29,7 +31,6 @@ class Part(NamedTuple):
     root: Key | None
 
 
-@dataclass(eq=False)
 class Found:
     """Findings of one kind and cause, the one that lost most among them; `several` says whether runs stand beside it.
 
@@ -37,52 +38,30 @@ class Found:
     `lost_by_run` are GPU-seconds by the position of a run, without runs whose loss is not known.
     """
 
-    parts: tuple[Part, ...]
-    several: bool = False
-    findings: tuple[Finding, ...] = field(init=False)
-    finding: Finding = field(init=False)
-    key: Key = field(init=False)
-    severity: Severity = field(init=False)
-    confidence: Confidence = field(init=False)
-    runs: dict[int, ReportRun] = field(init=False)
-    roots: set[Key | None] = field(init=False)
-    devices: list[str] = field(init=False)
-    fingerprints: tuple[str, ...] = field(init=False)
-    intervals: tuple[Interval, ...] = field(init=False)
-    lost_by_run: dict[int, float] = field(init=False)
-    lost: float | None = field(init=False)
-    has_one_gpu: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        own = self.findings = tuple(part.finding for part in self.parts)
+    def __init__(self, parts: Sequence[Part], *, several: bool = False) -> None:
+        self.parts, self.several = tuple(parts), several
+        own = self.findings = tuple(part.finding for part in parts)
         self.finding = max(own, key=lambda each: (each.lost_gpu_seconds or 0.0, SEVERITIES.index(each.severity)))
-        self.key = self.finding.kind, self.finding.cause
+        self.key: Key = self.finding.kind, self.finding.cause
         self.severity = max((each.severity for each in own), key=SEVERITIES.index)
         self.confidence = max((each.confidence for each in own), key=CONFIDENCES.index)
-        self.runs = {part.position: part.run for part in self.parts}
-        self.roots = {part.root for part in self.parts}
+        self.runs = {part.position: part.run for part in parts}
+        self.roots = {part.root for part in parts}
         self.devices = list(dict.fromkeys(device for each in own for device in each.devices))
         self.fingerprints = tuple(dict.fromkeys(each.fingerprint for each in own))
         self.intervals = tuple(span for each in own for span in each.intervals)
-        self.lost_by_run = _add_up((part.position, part.finding.lost_gpu_seconds) for part in self.parts)
+        self.lost_by_run = _add_up((part.position, part.finding.lost_gpu_seconds) for part in parts)
         self.lost = max(self.lost_by_run.values(), default=None)
         self.has_one_gpu = all(len(run.run.gpus) == 1 for run in self.runs.values())
-
-    @property
-    def title(self) -> str:
-        """The kind in words, or its cause where that says more."""
-        return terms.kind_title(display.shorten(display.clean(self.finding.kind), 80), self.finding.cause)
-
-    @property
-    def cause(self) -> str:
-        """The cause in words; empty where none is named."""
-        return display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
+        # the kind in words, or its cause where that says more; and the cause
+        self.title = terms.kind_title(display.shorten(display.clean(self.finding.kind), 80), self.finding.cause)
+        self.cause = display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
 
     @cached_property
     def groups(self) -> tuple["Found", ...]:
         """Its findings apart by run and root."""
         held = group_holders(((part.position, part.root), part) for part in self.parts)
-        return tuple(replace(self, parts=tuple(parts)) for parts in held.values()) if len(held) > 1 else (self,)
+        return tuple(Found(parts, several=self.several) for parts in held.values()) if len(held) > 1 else (self,)
 
     @cached_property
     def worst(self) -> "Found":
@@ -142,8 +121,8 @@ class Found:
 
     def restrict_to(self, step: str) -> "Found | None":
         """Return the findings of one step alone; None where it has none."""
-        parts = tuple(part for part in self.parts if part.run.step == step)
-        return replace(self, parts=parts) if parts else None
+        parts = [part for part in self.parts if part.run.step == step]
+        return Found(parts, several=self.several) if parts else None
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
         """Yield measured values, of each finding the first whose statistic is so called, else begins so.
@@ -176,10 +155,27 @@ def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
         named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
         for each in run.analysis.findings:
             held.setdefault((each.kind, each.cause), []).append(Part(position, run, each, named.get(each.root or "")))
-    found = [Found(tuple(parts), several=len(runs) > 1) for parts in held.values()]
+    found = [Found(parts, several=len(runs) > 1) for parts in held.values()]
     return tuple(sorted(found, key=lambda each: (*rank(each), None not in each.roots)))
 
 
 def rank(found: Found) -> tuple[int, float]:
     """Sort the gravest first, then what lost most."""
     return -SEVERITIES.index(found.severity), -(found.lost or 0.0)
+
+
+def find_worst(runs: Sequence[ReportRun]) -> Found | None:
+    """Return the worst findings of some runs: by severity, then by GPU time lost; None where all is well.
+
+    What follows from another finding is never the worst. A fact counts where it takes a tenth of its run.
+    """
+    every = [group for found in gather(runs) for group in found.groups if None in group.roots]
+    return min(filter(_calls_for_attention, every), key=rank, default=None)
+
+
+def _calls_for_attention(found: Found) -> bool:
+    if found.severity is not Severity.INFO:
+        return True
+    whole = found.run.seconds
+    share = found.share if found.shares else found.seconds / whole if whole else 0.0
+    return found.finding.kind in _NOTED and whole > 0 and share >= _NOTABLE

@@ -3,20 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import fsum
 from typing import Any, NamedTuple
 
 from gpureport.analysis.account.gpu_time import OUTSIDE
-from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.job.jobs import PROCESS_MEMORY
 from gpureport.analysis.kinds import ACTIONS, FIGURES, KINDS
 from gpureport.findings import Confidence, Finding
 from gpureport.recording_advice import RECORD
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
-from gpureport.report.sections.head.low_use_sentences import describe_computing_mid_job, measure_computing_ratio_mid_job
+from gpureport.report.sections.head.loss_sentence import describe_computing, measure_computing_ratio_mid_job
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_gpu_time_range, format_range
 
@@ -49,6 +47,13 @@ def _choose_case(said: Any, case: str | None) -> Any:
 def tell_finding(found: Found, *, now: bool = False) -> str:
     """Return the sentence on findings, in the present (`now`) or the past; empty where it lacks a figure."""
     return display.raise_first(tell(found, find_words(found, "tells"), now=now))
+
+
+def tell_headline(found: Found) -> str:
+    """Return the headline on findings; without words of its own the first sentence of the worst, or its title."""
+    said = display.clean_sentence(found.finding.summary).partition(". ")[0].rstrip(".")
+    where = f", {found.run.devices(found.devices)}" if found.devices else ""
+    return tell_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."
 
 
 def tell(found: Found, template: str, *, now: bool = False, **places: str) -> str:
@@ -136,7 +141,7 @@ def _describe_computing(found: Found) -> str:
     """Return how little a single GPU computed in all, where that is less than half of its time."""
     analyses = [found.run.analysis]
     is_little = len(found.runs) == 1 and found.has_one_gpu and measure_computing_ratio_mid_job(analyses) < _LITTLE
-    return describe_computing_mid_job(analyses) if is_little else ""
+    return describe_computing(analyses, mid_job=True) if is_little else ""
 
 
 def _rule_out_host(found: Found) -> str:
@@ -168,8 +173,8 @@ def _quote_error(found: Found) -> str:
 
 def leave_out_held(found: Found) -> Found:
     """Return findings without those of unused GPUs that another process holds, unless all are."""
-    free = tuple(part for part in found.parts if not _measure_held(part.finding))
-    return replace(found, parts=free) if free else found
+    free = [part for part in found.parts if not _measure_held(part.finding)]
+    return Found(free, several=found.several) if free else found
 
 
 def _measure_held(finding: Finding) -> float:
@@ -195,6 +200,11 @@ def _number_gpus(found: Found) -> str:
     return ",".join(str(indices[each]) for each in found.devices if indices.get(each) is not None) or "0"
 
 
+def _name_best(found: Found) -> str:
+    names = (display.shorten_middle(display.clean(each.metric), 28) for each in found.list_evidence("*", "best."))
+    return next(names, "the training metric")
+
+
 _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "run": lambda found: "a run" if found.several else gpu_time.name_whole(found.runs.values()),
     "gpus": lambda found: found.gpus,
@@ -214,10 +224,7 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "computing": _describe_computing,
     "part": lambda found: display.rough_duration(found.seconds) if found.seconds < _MOST * found.run.seconds else "",
     "ruled_out": _rule_out_host,
-    "best": lambda found: next(
-        (display.shorten_middle(display.clean(each.metric), 28) for each in found.list_evidence("*", "best.")),
-        "the training metric",
-    ),
+    "best": _name_best,
     "missing_share": lambda found: display.percent(found.seconds / found.run.seconds) if len(found.runs) == 1 else "",
     "error": _quote_error,
     "goes_on": lambda found: next((each.metric for each in found.list_evidence("*", "goes on for.")), "the host log"),
@@ -239,21 +246,17 @@ class Advice(NamedTuple):
     command: str = ""
 
 
-def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequence[str] | None:
-    """Return the words of what to do about findings; none for what asks for nothing, None for a kind without words."""
-    said = KINDS[kind].report.get("do") if kind in KINDS else None
-    words: Sequence[str] | None = _choose_case(said, cause or ("workers" if _WORKERS in steps[:1] else None))
+def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequence[str]:
+    """Return the words of what to do about findings; none for what asks for nothing."""
+    said = KINDS[kind].report["do"] if kind in KINDS else ()
+    words: Sequence[str] = _choose_case(said, cause or ("workers" if _WORKERS in steps[:1] else None))
     return ACTIONS[words[1:]] if isinstance(words, str) else words
 
 
 def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
     """Return what to do about findings, beside others of other kinds; None where they ask for nothing."""
     found = leave_out_held(found)
-    steps = [step.name for each in found.findings for step in each.steps]
-    said = find_advice(*found.key, steps)
-    if said is None:
-        known = (STEPS[name] for name in steps if name in STEPS)
-        return next((Advice(step.title, step.do, UNKNOWN_GAIN) for step in known), None)
+    said = find_advice(*found.key, [step.name for each in found.findings for step in each.steps])
     return fill_advice(ACTIONS["room"] if has_alternative(found, others) else said, found) if said else None
 
 

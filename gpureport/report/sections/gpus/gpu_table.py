@@ -1,236 +1,276 @@
-"""The GPUs of a run side by side, and in words which differ from the others."""
+"""Tables of a run: its GPUs, of many by node, with which differ from the others; its stages; what held the clocks."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import fsum
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
+from math import fsum, inf
 from statistics import fmean, median
+from typing import NamedTuple
 
-from gpureport.analysis.results import DeviceStatistics
-from gpureport.report.model.report_content import GpuTable
+from gpureport.analysis.results import ClockEventTotal, DeviceStatistics, Effect, StageStatistics
+from gpureport.report.model.report_content import GpuTable, RunTable
 from gpureport.report.model.shapes import Cell, Row, Table
-from gpureport.report.runs.drawn_gpus import FEW_GPUS
-from gpureport.report.runs.report_run import ReportRun, device_name
-from gpureport.report.sections.gpus import node_rows
+from gpureport.report.runs.drawn_gpus import FEW_GPUS, group_by_node
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 
 _ROBUST = 3 * 1.4826
 """Three robust standard deviations, in medians of absolute deviations."""
+_PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
+"""GPUs from which one can stand apart, and GPUs that are told of and shown beneath their node."""
+_BY_NODE = (
+    "A row is a node: means of its GPUs, their highest temperature and peak memory, their energy together, their least "
+    "free memory; below it the GPUs that differ from all others."
+)
+_BY_STAGE = "Means are over time and GPUs; each stage by the samples its own process recorded."
+_USE = "gpu_utilization_ratio"
 
-_PEERS = 3
-_MOST_SENTENCES = 8
+_EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
+_CLOCK_COLUMNS = {
+    "Kind": "",
+    "Busy samples": "which reasons showed at a sample",
+    "Counted": "the driver's own counters of each reason",
+    "Median clock": "clocks",
+    "Unthrottled clock": "clocks without a reason",
+    "Busy time lost": "what the reasons cost",
+}
+"""What the note says is not recorded where a column has no value."""
+_CLOCK_MEANINGS = {
+    "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
+    "Counted": "by the driver, exact at any sampling",
+}
+_CLOCK_NOTE = "Reasons can hold a clock together, so the shares must not be added up."
+_AT_REST = {"gpu_idle"}
+"""Reasons that only occur at rest."""
+_MOST_REASONS = 24
+_ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
+
+Value = Callable[[DeviceStatistics], float | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
-    """A figure of the table.
+class _Column(NamedTuple):
+    """A figure of the table: its heading, its name in a sentence, how it is written, and for several GPUs in one.
 
-    Attributes:
-        title: heading of the column.
-        prose: what it is called in a sentence.
-        value: the figure of a GPU.
-        shown: how it is written.
-        margin: the smallest difference from the other GPUs that is worth a word.
-        summary: how the figures of several GPUs become one.
+    `margin` is the smallest difference from the other GPUs that is worth a word.
     """
 
     title: str
     prose: str
-    value: Callable[[DeviceStatistics], float | None]
+    value: Value
     shown: Callable[[float], str]
     margin: float
-    summary: Callable[[Sequence[float]], float] = fmean
+    summary: Callable[[Sequence[float]], float]
 
 
-def _mean(metric: str) -> Callable[[DeviceStatistics], float | None]:
-    return lambda gpu: summary.mean if (summary := gpu.metric(metric)) else None
+def _take(metric: str, figure: str) -> Value:
+    return lambda gpu: getattr(summary, figure) if (summary := gpu.metric(metric)) else None
 
 
-def _median(metric: str) -> Callable[[DeviceStatistics], float | None]:
-    return lambda gpu: summary.p50 if (summary := gpu.metric(metric)) else None
-
-
-def _max(metric: str) -> Callable[[DeviceStatistics], float | None]:
-    return lambda gpu: summary.max if (summary := gpu.metric(metric)) else None
-
-
-def _idle_ratio(gpu: DeviceStatistics) -> float | None:
-    summary = gpu.metric("gpu_utilization_ratio")
+def _measure_idle(gpu: DeviceStatistics) -> float | None:
+    summary = gpu.metric(_USE)
     if gpu.idle_seconds is None or summary is None or summary.seconds <= 0:
         return None
     return gpu.idle_seconds / summary.seconds
 
 
+def _read_counter(gpu: DeviceStatistics) -> float | None:
+    return gpu.energy_counter.total if gpu.energy_counter else None
+
+
 _COLUMNS = (
+    _Column("Utilisation mean", "mean utilisation", _take(_USE, "mean"), display.percent, 0.05, fmean),
+    _Column("Use up to 5%", "idle share", _measure_idle, display.percent, 0.03, fmean),
+    _Column("SM clock median", "median SM clock", _take("gpu_sm_clock_hertz", "p50"), display.clock, 30e6, fmean),
     _Column(
-        title="Utilisation mean",
-        prose="mean utilisation",
-        value=_mean("gpu_utilization_ratio"),
-        shown=display.percent,
-        margin=0.05,
+        "Temperature max", "highest temperature", _take("gpu_temperature_celsius", "max"), display.temperature, 5.0, max
     ),
-    _Column(title="Use up to 5%", prose="idle share", value=_idle_ratio, shown=display.percent, margin=0.03),
+    _Column("Power mean", "mean power", _take("gpu_power_watts", "mean"), display.power, 15.0, fmean),
+    _Column("Energy", "energy", lambda gpu: gpu.energy_joules, display.energy, inf, fsum),
+    _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
     _Column(
-        title="SM clock median",
-        prose="median SM clock",
-        value=_median("gpu_sm_clock_hertz"),
-        shown=display.clock,
-        margin=30e6,
-    ),
-    _Column(
-        title="Temperature max",
-        prose="highest temperature",
-        value=_max("gpu_temperature_celsius"),
-        shown=display.temperature,
-        margin=5.0,
-        summary=max,
-    ),
-    _Column(title="Power mean", prose="mean power", value=_mean("gpu_power_watts"), shown=display.power, margin=15.0),
-    _Column(
-        title="Energy",
-        prose="energy",
-        value=lambda gpu: gpu.energy_joules,
-        shown=display.energy,
-        margin=float("inf"),
-        summary=fsum,
-    ),
-    _Column(
-        title="Peak memory",
-        prose="peak memory",
-        value=lambda gpu: gpu.memory_peak_bytes,
-        shown=display.memory,
-        margin=float(2**30),
-        summary=max,
-    ),
-    _Column(
-        title="Memory free at peak, of installed",
-        prose="free memory",
-        value=lambda gpu: gpu.memory_headroom_ratio,
-        shown=display.percent,
-        margin=float("inf"),
-        summary=min,
+        "Memory free at peak, of installed",
+        "free memory",
+        lambda gpu: gpu.memory_headroom_ratio,
+        display.percent,
+        inf,
+        min,
     ),
 )
-
-
-_COUNTED = _Column(
-    title="Energy counted",
-    prose="energy as counted",
-    value=lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
-    shown=display.energy,
-    margin=float("inf"),
-    summary=fsum,
-)
+_COUNTED = _Column("Energy counted", "energy as counted", _read_counter, display.energy, inf, fsum)
 """Shown where the driver's counter was read, beside the integral of power."""
 
 
-def _columns(figures: Iterable[DeviceStatistics]) -> tuple[_Column, ...]:
-    return (*_COLUMNS, _COUNTED) if any(each.energy_counter for each in figures) else _COLUMNS
-
-
 def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
-    """Return one table a run that has GPUs, without columns that no run recorded."""
+    """Return one table a run that has GPUs, without columns that no run recorded; a table needs a column."""
     with_gpus = [run for run in runs if run.run.gpus]
-    unknown = _unrecorded_columns(with_gpus)
-    found = [_table(run, unknown) for run in with_gpus]
-    few = [place for place, run in enumerate(with_gpus) if len(run.run.gpus) < _PEERS]
-    # The same sentence is shown only at the first run with few GPUs.
-    told = [replace(table, same="") if place in few[1:] else table for place, table in enumerate(found)]
-    return tuple([_add_missing_note(told[0], unknown, with_gpus), *told[1:]] if told else [])
+    figures = [statistics for run in with_gpus for statistics in run.analysis.statistics]
+    known = [column for column in _COLUMNS if any(column.value(each) is not None for each in figures)] or [_COLUMNS[0]]
+    unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
+    where = " in any run" if len(with_gpus) > 1 else ""
+    where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
+    # the first table tells what is not recorded, and the first one of few GPUs that none can stand apart
+    note = f"Not recorded{where}: {unknown}." if unknown else ""
+    first = next((place for place, run in enumerate(with_gpus) if len(run.run.gpus) < _PEERS), None)
+    return tuple(
+        _build_gpu_table(run, known, note if place == 0 else "", is_said=len(run.run.gpus) < _PEERS and place != first)
+        for place, run in enumerate(with_gpus)
+    )
 
 
-def _unrecorded_columns(runs: Sequence[ReportRun]) -> tuple[_Column, ...]:
-    """Return the columns without a value for any GPU of any run; never all, since a table needs one."""
-    figures = [statistics for run in runs for statistics in run.analysis.statistics]
-    lacking = tuple(column for column in _COLUMNS if all(column.value(each) is None for each in figures))
-    return lacking[1:] if len(lacking) == len(_COLUMNS) else lacking
-
-
-def _add_missing_note(table: GpuTable, unknown: Sequence[_Column], runs: Sequence[ReportRun]) -> GpuTable:
-    """Return a table with what is not among its columns said under it."""
-    if not unknown:
-        return table
-    names = display.join_words([column.prose for column in unknown])
-    moment = ", or not told by a single sample" if any(run.samples == 1 for run in runs) else ""
-    note = f"Not recorded{' in any run' if len(runs) > 1 else ''}{moment}: {names}."
-    return replace(table, table=replace(table.table, notes=(*table.table.notes, note)))
-
-
-def _table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
-    by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
-    shown = [column for column in _columns(run.analysis.statistics) if column not in unknown]
-    found = [
-        [column.value(statistics) if (statistics := by_device.get(gpu.id)) else None for gpu in run.run.gpus]
-        for column in shown
-    ]
-    cells = [_cells(column, values, compared=run.samples > 1) for column, values in zip(shown, found, strict=True)]
+def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_said: bool) -> GpuTable:
+    gpus, by_device = run.run.gpus, {statistics.device: statistics for statistics in run.analysis.statistics}
+    columns = [*known, *([_COUNTED] if any(each.energy_counter for each in by_device.values()) else [])]
+    values = [[column.value(by_device[gpu.id]) if gpu.id in by_device else None for gpu in gpus] for column in columns]
+    cells = [list(_build_cells(*each, compared=run.samples > 1)) for each in zip(columns, values, strict=True)]
     rows = tuple(
         Row(head=Cell(text=device_name(gpu).replace(" ", display.GAP)), cells=row)
-        for gpu, row in zip(run.run.gpus, zip(*cells, strict=True), strict=True)
+        for gpu, row in zip(gpus, zip(*cells, strict=True), strict=True)
     )
     few = len(rows) <= FEW_GPUS
-    columns = [(values, column.summary, column.shown) for column, values in zip(shown, found, strict=True)]
     table = Table(
-        columns=("GPU" if few else "Node or GPU", *(column.title for column in shown)),
-        numeric=(True,) * len(shown),
-        rows=rows if few else tuple(node_rows.build_node_rows(run.run.gpus, rows, columns)),
-        notes=() if few else (node_rows.NOTE,),
+        columns=("GPU" if few else "Node or GPU", *(column.title for column in columns)),
+        numeric=(True,) * len(columns),
+        rows=rows if few else tuple(_build_node_rows(run, rows, columns, values)),
+        notes=tuple(filter(None, ("" if few else _BY_NODE, note))),
     )
-    return GpuTable(
-        label=run.label,
-        table=table,
-        outliers=tuple(_limit_sentences(list(_outlier_sentences(shown, rows)))),
-        same=_no_outlier_sentence(len(rows), run.samples),
-    )
+    told = list(_describe_outliers(columns, rows))
+    left = len(told) - _MOST_SENTENCES
+    more = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
+    same = "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
+    if run.samples == 1:
+        same = "Of one sample of each GPU none can be said to stand apart."
+    elif len(rows) < _PEERS:
+        same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
+    outliers = (*told[:_MOST_SENTENCES], *more)
+    return GpuTable(label=run.label, table=table, outliers=outliers, same="" if is_said else same)
 
 
-def _no_outlier_sentence(gpus: int, samples: int) -> str:
-    if samples == 1:
-        return "Of one sample of each GPU none can be said to stand apart."
-    if gpus < _PEERS:
-        return f"With fewer than {_PEERS} GPUs none can be said to stand apart."
-    return "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
-
-
-def _cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> list[Cell]:
-    notes = _outlier_notes(values, column) if compared else [""] * len(values)
-    return [
-        Cell(text=display.or_not_recorded(value, column.shown), small=note, value=value, flagged=bool(note))
-        for value, note in zip(values, notes, strict=True)
-    ]
-
-
-def _outlier_notes(values: Sequence[float | None], column: _Column) -> list[str]:
-    """Return for each GPU what the others show, where it differs from them; empty where it does not."""
+def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
+    """Yield a figure of each GPU, with what the others show where it differs from them."""
     known = [value for value in values if value is not None]
-    if len(known) < _PEERS:
-        return [""] * len(values)
-    middle = median(known)
-    limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
-    return [
-        f"others {column.shown(median(_without(known, value)))}"
-        if value is not None and abs(value - middle) > limit
-        else ""
-        for value in values
-    ]
+    middle = median(known) if known else 0.0
+    limit = inf
+    if compared and len(known) >= _PEERS:
+        limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
+    for value in values:
+        note = ""
+        if value is not None and abs(value - middle) > limit:
+            others = [*known]
+            others.remove(value)
+            note = f"others {column.shown(median(others))}"
+        text = display.or_not_recorded(value, column.shown)
+        yield Cell(text=text, small=note, value=value, flagged=bool(note))
 
 
-def _without(values: Sequence[float], value: float) -> list[float]:
-    place = values.index(value)
-    return [*values[:place], *values[place + 1 :]]
-
-
-def _limit_sentences(sentences: Sequence[str]) -> list[str]:
-    """Return the first sentences, and how many GPUs more differ."""
-    left = len(sentences) - _MOST_SENTENCES
-    return [*sentences[:_MOST_SENTENCES], *([f"{display.plural(left, 'more GPU')} differ."] if left > 0 else [])]
-
-
-def _outlier_sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
+def _describe_outliers(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
-        notes = [
-            f"{column.prose} {cell.text} ({cell.small})"
-            for column, cell in zip(columns, row.cells, strict=True)
-            if cell.flagged
-        ]
+        pairs = zip(columns, row.cells, strict=True)
+        notes = [f"{column.prose} {cell.text} ({cell.small})" for column, cell in pairs if cell.flagged]
         if notes:
             yield f"{row.head.text} differs from the others: {display.join_words(notes)}."
+
+
+def _build_node_rows(
+    run: ReportRun, rows: Sequence[Row], columns: Sequence[_Column], values: Sequence[Sequence[float | None]]
+) -> Iterator[Row]:
+    """Yield a row for each node, each followed by the rows of its GPUs that differ."""
+    places, listed = {gpu.id: place for place, gpu in enumerate(run.run.gpus)}, 0
+    for node, gpus in group_by_node(run.run.gpus).items():
+        own, cells = [places[gpu.id] for gpu in gpus], []
+        for column, each in zip(columns, values, strict=True):
+            known = [value for place in own if (value := each[place]) is not None]
+            value = column.summary(known) if known else None
+            cells.append(Cell(text=display.or_not_recorded(value, column.shown), value=value))
+        name = f"{display.clean(node)}, {len(gpus)} GPUs" if node else f"All {len(gpus)} GPUs"
+        yield Row(head=Cell(text=name), cells=tuple(cells))
+        apart = [rows[place] for place in own if any(cell.flagged for cell in rows[place].cells)][: _MOST_ROWS - listed]
+        listed += len(apart)
+        yield from apart
+
+
+def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
+    """Return one table a run that has several stages."""
+    columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
+    held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
+    numeric, notes = (True,) * (len(columns) - 1), (_BY_STAGE,)
+    return tuple(
+        RunTable(
+            label=label,
+            table=Table(columns=columns, numeric=numeric, rows=tuple(map(_build_stage_row, stages)), notes=notes),
+        )
+        for label, stages in held
+    )
+
+
+def _build_stage_row(stage: StageStatistics) -> Row:
+    def take_mean(metric: str) -> float | None:
+        """Return the mean of a metric over the time of all devices that recorded it."""
+        found = [summary for one in stage.statistics if (summary := one.metric(metric))]
+        seconds = sum(summary.seconds for summary in found)
+        return sum(summary.mean * summary.seconds for summary in found) / seconds if seconds > 0 else None
+
+    known = [one for one in stage.statistics if one.idle_seconds is not None]
+    seconds = sum(summary.seconds for one in known if (summary := one.metric(_USE)))
+    idle = sum(one.idle_seconds or 0.0 for one in known) / seconds if seconds > 0 else None
+    peaks = [one.memory_peak_bytes for one in stage.statistics if one.memory_peak_bytes is not None]
+    figures: Sequence[tuple[float | None, Callable[[float], str]]] = (
+        (max((one.observed_seconds for one in stage.statistics), default=0.0), display.duration),
+        (take_mean(_USE), display.percent),
+        (idle, display.percent),
+        (take_mean("gpu_power_watts"), display.power),
+        (max(peaks, default=None), display.memory),
+        (take_mean("cpu_utilization_ratio"), display.percent),
+    )
+    cells = tuple(Cell(text=display.or_not_recorded(value, show)) for value, show in figures)
+    return Row(head=Cell(text=display.shorten_middle(display.clean(stage.stage), LABEL_LENGTH)), cells=cells)
+
+
+def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
+    """Return one table a run on whose busy GPUs a reason showed or was counted, the harmful ones first."""
+    held = ((run, [entry for entry in run.analysis.throttle_ledger if _measure_reason(entry) > 0]) for run in runs)
+    return tuple(RunTable(label=run.label, table=_build_clock_table(run, shown)) for run, shown in held if shown)
+
+
+def _measure_reason(entry: ClockEventTotal) -> float:
+    """Return for how long a reason showed or was counted; 0 for one of a GPU at rest."""
+    seconds = max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
+    return 0.0 if entry.reason in _AT_REST else seconds
+
+
+def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Table:
+    ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_measure_reason(entry)))
+    ordered, left = ranked[:_MOST_REASONS], len(shown) - _MOST_REASONS
+    cells = [_build_clock_cells(entry) for entry in ordered]
+    known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
+    columns = list(compress(_CLOCK_COLUMNS, known))
+    harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
+    seen = {entry.reason for entry in harmful if _measure_reason(entry)}
+    never = list(dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in seen))
+    lacking = [missing for name, missing in _CLOCK_COLUMNS.items() if name not in columns]
+    notes = [*(f"{name}: {words}." for name, words in _CLOCK_MEANINGS.items() if name in columns), _CLOCK_NOTE]
+    notes += [f"Not recorded: {display.join_words(lacking)}."] if lacking else []
+    notes += [f"Recorded and never seen: {display.join_words(never)}."] if never else []
+    notes += [f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else []
+    names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
+    return Table(
+        columns=("Reason", *columns),
+        numeric=(False, *[True] * (len(columns) - 1)),
+        rows=tuple(
+            Row(head=Cell(text=name), cells=tuple(compress(row, known))) for name, row in zip(names, cells, strict=True)
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _build_clock_cells(entry: ClockEventTotal) -> tuple[Cell, ...]:
+    counter, seconds = entry.counted, entry.counted.total if entry.counted else None
+    said = [f"{display.duration(counter.in_gaps)} in log gaps"] if counter and counter.in_gaps > 0 else []
+    said += ["started anew"] if counter and counter.restarts else []
+    counted = display.or_not_recorded(seconds, display.duration)
+    return (
+        Cell(text=_EFFECTS[entry.effect]),
+        Cell(text=display.or_not_recorded(entry.busy_seconds, display.duration), value=entry.busy_seconds),
+        Cell(text=counted, small=display.join_words(said), value=seconds),
+        Cell(text="none seen" if entry.clock_hertz is None else display.clock(entry.clock_hertz)),
+        Cell(text="not known" if entry.reference_hertz is None else display.clock(entry.reference_hertz)),
+        Cell(text="not known" if entry.lost_ratio is None else display.percent(entry.lost_ratio)),
+    )

@@ -4,17 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.account.cost import OPTION, Prices, calculate_cost
-from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost, DeviceStatistics, GpuPrice
+from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost
 from gpureport.recording import Recording
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
+from gpureport.report.wording.numbered_labels import group_holders
 
-UNPRICED = f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml"
-_HOUR = 3600
-_IDLE = " (idle gaps, idle samples outside the job, and unused GPUs)"
+_HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
 _NEARLY_ALL = 0.995
 """Share of the time below which an energy says what part of it it covers."""
 
@@ -26,19 +25,13 @@ def apply_gpu_hour_price(
     if gpu_hour_price is None:
         return list(runs)
     prices = Prices().with_overrides(gpu_hour_price, None)
-    return [
-        (recording, replace(analysis, cost=analysis.cost or calculate_cost(analysis, prices)))
-        for recording, analysis in runs
-    ]
+    return [(held, replace(each, cost=each.cost or calculate_cost(each, prices))) for held, each in runs]
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
     """Return energy, cost and carbon of each run, with how to state a price where none has any."""
-    unpriced = not any(run.analysis.cost and run.analysis.cost.gpus for run in runs)
-    held = [RunFacts(label=run.label, facts=tuple(_facts(run))) for run in runs]
-    if unpriced:
-        hint = Fact(name="Cost", text=UNPRICED)
-        held = [replace(each, facts=(*each.facts, hint)) for each in held]
+    hint = () if any(run.analysis.cost and run.analysis.cost.gpus for run in runs) else (_HINT,)
+    held = [RunFacts(label=run.label, facts=(*_list_facts(run), *hint)) for run in runs]
     return tuple(entry for entry in held if entry.facts)
 
 
@@ -48,10 +41,9 @@ def lost_cost(analyses: Sequence[Analysis]) -> float | None:
     for analysis in analyses:
         amounts = {gpu.device: gpu.amount for gpu in analysis.cost.gpus} if analysis.cost else {}
         for time in analysis.gpu_time:
-            amount = amounts.get(time.device)
-            if amount is None:
+            if (amount := amounts.get(time.device)) is None:
                 return None
-            total += sum(seconds for name, seconds in time.seconds if name in LOST_CLASSES) / _HOUR * amount
+            total += sum(seconds for name, seconds in time.seconds if name in LOST_CLASSES) / 3600 * amount
     return total
 
 
@@ -69,101 +61,78 @@ def price_note(analyses: Sequence[Analysis]) -> str:
 
 def common_price(analyses: Sequence[Analysis]) -> str:
     """Return the price of a GPU-hour in words where it is one for all; empty otherwise."""
-    said = {
-        (gpu.amount, analysis.cost.currency) for analysis in analyses if analysis.cost for gpu in analysis.cost.gpus
-    }
-    if len(said) != 1:
-        return ""
-    ((amount, currency),) = said
+    costs = [analysis.cost for analysis in analyses if analysis.cost]
+    said = {(gpu.amount, cost.currency) for cost in costs for gpu in cost.gpus}
+    amount, currency = said.pop() if len(said) == 1 else (None, "")
     return "" if amount is None else display.money(amount, currency)
 
 
-def _facts(run: ReportRun) -> Iterator[Fact]:
-    yield from _energy(run.analysis)
-    stated = run.analysis.cost
-    if stated is None:
-        return
-    if stated.gpus:
-        yield from _money(run, stated)
-    if stated.carbon_intensity is not None:
-        yield Fact(name="Carbon", text=_carbon(stated, stated.carbon_intensity))
+def _list_facts(run: ReportRun) -> Iterator[Fact]:
+    stated, said = run.analysis.cost, {"Energy": "; ".join(_describe_energy(run.analysis))}
+    if stated is not None and stated.gpus:
+        said |= {"Cost": _describe_cost(run, stated), "GPU-hour": "; ".join(_list_prices(run, stated))}
+    if stated is not None and stated.carbon_intensity is not None:
+        said["Carbon"] = _describe_carbon(stated, stated.carbon_intensity)
+    yield from (Fact(name=name, text=text) for name, text in said.items() if text)
 
 
-def _energy(analysis: Analysis) -> Iterator[Fact]:
+def _describe_energy(analysis: Analysis) -> Iterator[str]:
     """Yield the energy of all GPUs by integral and by counter, each where some GPU has it."""
     gpus = {gpu.id for gpu in analysis.run.gpus}
+
+    def name_some(held: Sequence[object]) -> str:
+        return f" ({len(held)} of {len(gpus)} GPUs)" if len(held) < len(gpus) else ""
+
     figures = [each for each in analysis.statistics if each.device in gpus]
-    integrals = [each.energy_joules for each in figures if each.energy_joules is not None]
+    integrals = [each for each in figures if each.energy_joules is not None]
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
-    said = []
+    doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
-        covered = _describe_coverage([each for each in figures if each.energy_joules is not None], analysis)
-        said.append(
-            f"{display.energy(sum(integrals))} by the integral of sampled power{_some_gpus(integrals, gpus)}{covered}"
-        )
+        # what part of the time an integral covers where that is not all, and what of it was bridged
+        whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
+        seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
+        share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0
+        bridged = sum(each.energy_bridged_seconds or 0.0 for each in integrals) / len(integrals)
+        each_gpu = " of each GPU" if len(integrals) > 1 else ""
+        part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
+        part += f" (bridged: {display.duration(bridged)}{each_gpu})" if bridged > 0 else ""
+        joules = display.energy(sum(each.energy_joules or 0.0 for each in integrals))
+        yield f"{joules} by the integral of sampled power{name_some(integrals)}{part}"
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""
         anew = ", which started anew in between" if any(counter.restarts for counter in counters) else ""
         counted = display.energy(sum(counter.total for counter in counters))
-        said.append(f"{counted} by the driver's counter{anew}{_some_gpus(counters, gpus)}{missed}")
-    doubted = [each.power_doubt for each in figures if each.power_doubt]
-    if doubted:
-        said.append(f"left out where power cannot be right: it {doubted[0]}{_some_gpus(doubted, gpus)}")
-    if said:
-        yield Fact(name="Energy", text="; ".join(said))
+        yield f"{counted} by the driver's counter{anew}{name_some(counters)}{missed}"
+    if doubts:
+        yield f"left out where power cannot be right: it {doubts[0]}{name_some(doubts)}"
 
 
-def _describe_coverage(figures: Sequence[DeviceStatistics], analysis: Analysis) -> str:
-    """Return what part of the time an integral covers where that is not all, and what of it was bridged."""
-    whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(figures)
-    seconds = [each.energy_seconds for each in figures if each.energy_seconds is not None]
-    share = sum(seconds) / whole if whole > 0 and len(seconds) == len(figures) else 1.0
-    bridged = sum(each.energy_bridged_seconds or 0.0 for each in figures) / max(len(figures), 1)
-    part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
-    return part + (f" (bridged: {display.duration(bridged)}{_per_gpu(figures)})" if bridged > 0 else "")
-
-
-def _per_gpu(figures: Sequence[object]) -> str:
-    return " of each GPU" if len(figures) > 1 else ""
-
-
-def _some_gpus(held: Sequence[object], gpus: set[str]) -> str:
-    return f" ({len(held)} of {len(gpus)} GPUs)" if len(held) < len(gpus) else ""
-
-
-def _money(run: ReportRun, stated: Cost) -> Iterator[Fact]:
-    held = gpu_time.job_gpu_seconds([run.analysis])
+def _describe_cost(run: ReportRun, stated: Cost) -> str:
     if stated.total is None:
-        yield Fact(name="Cost", text="not known: the recording has no length, or a GPU has no price")
-    else:
-        idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
-        what = _IDLE if stated.idle else ""
-        text = f"{display.money(stated.total, stated.currency)} for {display.gpu_time(held)}, idle: {idle}{what}"
-        yield Fact(name="Cost", text=text)
-    asked = f"; prices of {stated.date}" if stated.date else ""
-    unnamed = "" if stated.currency else "; no currency given (--gpu-hour-price '2.49 EUR')"
-    yield Fact(name="GPU-hour", text="; ".join(_prices(run, stated)) + asked + unnamed)
+        return "not known: the recording has no length, or a GPU has no price"
+    held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
+    idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
+    what = " (idle gaps, idle samples outside the job, and unused GPUs)" if stated.idle else ""
+    return f"{display.money(stated.total, stated.currency)} for {held}, idle: {idle}{what}"
 
 
-def _prices(run: ReportRun, stated: Cost) -> Iterator[str]:
+def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
     """Yield each price with where it is stated, and the GPUs it is for where they differ."""
-    groups: dict[tuple[float | None, str], list[GpuPrice]] = {}
-    for gpu in stated.gpus:
-        groups.setdefault((gpu.amount, gpu.source), []).append(gpu)
+    groups = group_holders(((gpu.amount, gpu.source), gpu.device) for gpu in stated.gpus)
     for (amount, source), gpus in groups.items():
-        whose = f" for {run.devices([gpu.device for gpu in gpus])}" if len(groups) > 1 else ""
-        if amount is None:
-            yield f"no price{whose}"
-        else:
-            yield f"{display.money(amount, stated.currency)}{whose} ({display.clean(source)})"
+        whose = f" for {run.devices(gpus)}" if len(groups) > 1 else ""
+        price = "" if amount is None else display.money(amount, stated.currency)
+        yield f"{price}{whose} ({display.clean(source)})" if price else f"no price{whose}"
+    if stated.date:
+        yield f"prices of {stated.date}"
+    if not stated.currency:
+        yield "no currency given (--gpu-hour-price '2.49 EUR')"
 
 
-def _carbon(stated: Cost, intensity: float) -> str:
+def _describe_carbon(stated: Cost, intensity: float) -> str:
     source = f"{display.number(intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
     if stated.carbon_grams is None:
         return f"not known: the energy of a GPU was not recorded, or cannot be right; at {source}"
-    grams = stated.carbon_grams
-    mass = display.mass(grams)
     how = "the driver's counter" if stated.counted else "the integral of sampled power"
-    return f"{mass} of CO2 equivalent for the GPUs alone, by {how}, at {source}"
+    return f"{display.mass(stated.carbon_grams)} of CO2 equivalent for the GPUs alone, by {how}, at {source}"

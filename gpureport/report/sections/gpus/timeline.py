@@ -10,15 +10,13 @@ from gpureport.findings import Severity
 from gpureport.recording import Device
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
-from gpureport.report.runs import log_events, sampling_wording
-from gpureport.report.runs.bucket_means import SHORTEST, accumulate
-from gpureport.report.runs.class_history import ClassHistory
-from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice
-from gpureport.report.runs.gpu_limits import find_limits
+from gpureport.report.runs import log_events
+from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice, find_limits
+from gpureport.report.runs.over_time import SHORTEST, ClassHistory, accumulate
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
-UTILISATION = "gpu_utilization_ratio"
+_UTILISATION = "gpu_utilization_ratio"
 _COLUMNS = 600
 _COARSE_COLUMNS = 60
 _WHOLE_RUN = 0.95
@@ -67,7 +65,7 @@ def _caption(run: ReportRun) -> str:
     start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
-    return f"one sample {sampling_wording.describe_sampling(run)}; {start}"
+    return f"one sample {run.describe_sampling()}; {start}"
 
 
 def _why_no_strips(run: ReportRun) -> str:
@@ -96,7 +94,7 @@ def _strips(
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
         zero = run.run.started + cells.shift
         starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6
-        values = cells.values(UTILISATION)
+        values = cells.values(_UTILISATION)
         sums = accumulate(starts, ends, values)
         mean = np.clip(sums.means(edges), 0.0, 1.0)
         yield TimelineStrip(
@@ -109,6 +107,7 @@ def _strips(
             ),
             marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
             band=history.list_stretches([gpu.id]),
+            band_seconds=history.bucket_seconds,
             limits=find_limits(cells),
         )
 

@@ -1,18 +1,24 @@
-"""How much of the GPU time of a step was lost and to what, in one sentence, or why nothing can be said of it."""
+"""How much of the GPU time of a step was lost and to what, how little its GPUs computed, or why nothing is known."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from math import fsum
 from typing import NamedTuple
 
-from gpureport.analysis.results import Analysis, DeviceStatistics
+from gpureport.analysis import phrases
+from gpureport.analysis.account.gpu_time import OUTSIDE
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.rules.low_use import BELOW
 from gpureport.comparison import gains
+from gpureport.comparison.figures import below_ratios, mean_over_time
 from gpureport.comparison.steps import Step
-from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
+from gpureport.report.wording.numbered_labels import group_holders
 
+_UNKNOWN = "No {} was recorded, so nothing can be said about GPU time."
 _NAMED = 3
 LOSSES = {
     "waiting_for_input": "waiting for data",
@@ -26,22 +32,24 @@ LOSSES = {
 }
 """What GPU time was lost to, by class; that of slowed clocks depends on what slowed them."""
 _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): "slowed by hardware"}
+_PAUSES, _MEAN = "short_pauses", (UTILISATION, "mean")
+_LOW = 0.25
+"""Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
+_OFTEN = 0.2
+"""Share of the time below it that is told: twice what the sound jobs among the samples show, start-up included."""
+_NEARLY_ALL = 0.9
+"""Share of the time of a run over which a mean is told as that of the whole (pragmatic): what the other tenth did
+moves it by a tenth of the difference at most."""
+_ALIKE = 0.05
+"""Difference of their shares up to which GPUs are named together (pragmatic): less is no difference to act on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """What is known of the findings of a report.
+class Findings(NamedTuple):
+    """How many kinds could be judged and could not; samples of one GPU and seconds of the last step.
 
-    Attributes:
-        cards: the findings.
-        judged: how many kinds could be judged.
-        missing: how many could not.
-        samples: samples of one GPU in the last step.
-        seconds: time from first to last sample of the last step.
-        is_mean: whether the last step is known by means of whole runs alone.
+    `is_mean` says that the last step is known by means of whole runs alone.
     """
 
-    cards: tuple[FindingCard, ...]
     judged: int
     missing: int
     samples: int
@@ -53,42 +61,22 @@ class Findings:
         """Whether the last step is too short for a share of it to mean anything."""
         return not self.is_mean and gains.is_too_short(self.seconds, self.samples)
 
-    @property
-    def open(self) -> list[FindingCard]:
-        """Open cards that are more than information, without those that follow from one of them."""
-        called = [card for card in self.cards if card.is_open and card.severity != "info"]
-        named = {card.id for card in called}
-        return [card for card in called if card.root not in named]
 
-
-class UnknownLoss(NamedTuple):
-    """Why nothing can be said about GPU time: in words, and in one word."""
-
-    sentence: str
-    code: VerdictCode
-
-
-def explain_unknown_loss(step: Step, findings: Findings) -> UnknownLoss | None:
-    """Return why nothing can be said about GPU time; None when something can."""
+def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCode] | None:
+    """Return why nothing can be said about GPU time, in words and in one word; None when something can."""
     if not any(analysis.run.gpus for analysis in step.analyses):
-        sentence = "No GPU was recorded, so nothing can be said about GPU time."
-        return UnknownLoss(sentence, VerdictCode.NO_GPU)
+        return _UNKNOWN.format("GPU"), VerdictCode.NO_GPU
     if findings.too_short:
-        whose = " of each GPU" if max(len(analysis.run.gpus) for analysis in step.analyses) > 1 else ""
+        statistics = [each for analysis in step.analyses for each in analysis.statistics]
+        counts = {max((metric.samples for metric in each.metrics), default=0) for each in statistics}
         count = "one sample" if findings.samples == 1 else display.plural(findings.samples, "sample")
         length = f" in {display.duration(findings.seconds)}" if findings.seconds > 0 else ""
-        several = len({_count_samples(each) for analysis in step.analyses for each in analysis.statistics}) > 1
-        shown = f"At most {count} per GPU" if several else f"Only {count}{whose}"
-        sentence = f"{shown}{length}: too little to assess."
-        return UnknownLoss(sentence, VerdictCode.TOO_SHORT)
+        whose = " of each GPU" if max(len(analysis.run.gpus) for analysis in step.analyses) > 1 else ""
+        shown = f"At most {count} per GPU" if len(counts) > 1 else f"Only {count}{whose}"
+        return f"{shown}{length}: too little to assess.", VerdictCode.TOO_SHORT
     if gpu_time.unobserved_ratio(step.analyses) >= 1 - gains.NEGLIGIBLE_RATIO:
-        sentence = "No utilisation was recorded, so nothing can be said about GPU time."
-        return UnknownLoss(sentence, VerdictCode.NO_UTILISATION)
+        return _UNKNOWN.format("utilisation"), VerdictCode.NO_UTILISATION
     return None
-
-
-def _count_samples(statistics: DeviceStatistics) -> int:
-    return max((metric.samples for metric in statistics.metrics), default=0)
 
 
 def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
@@ -108,22 +96,28 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`.
 
     With a price in a currency, what the lost time and the whole run cost follows the GPU time. Of several runs both are
-    of one run, their mean.
-
-    Empty where GPU time is not known. Time that holds no utilisation is named; where it is most of the time, the share
-    is of the rest.
+    of one run, their mean. Empty where GPU time is not known. Time that holds no utilisation is named; where it is most
+    of the time, the share is of the rest.
     """
-    held = gpu_time.job_gpu_seconds(analyses)
-    unseen = gpu_time.unobserved_ratio(analyses)
+    held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
     if is_mostly_unseen:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
-    return _describe_seen_loss(analyses, held, is_all=not is_mostly_unseen) + (
-        f" Another {display.percent(unseen)} holds no data." if is_partly_unseen(analyses) else ""
-    )
+    lost, is_lower_bound = gpu_time.lost_seconds_by_class(analyses), gpu_time.is_lower_bound(analyses)
+    ratio, pauses = sum(lost.values()) / held, gpu_time.excessive_short_pauses(analyses)
+    if ratio >= gains.NOTABLE_RATIO:
+        of = gpu_time.format_held(held, len(analyses))
+        of = f"the {of} observed" if is_mostly_unseen else of if is_lower_bound else of + _describe_cost(analyses)
+        share = f"{'At least ' if is_lower_bound else ''}{display.percent(ratio)}"
+        said = f"{share} of {of} was lost: {list_losses(lost, held, analyses)}."
+    elif pauses is not None:
+        said = f"How much GPU time was lost is {describe_short_pauses(pauses)}."
+    else:
+        said = "GPU time was lost; how much is not known." if is_lower_bound else "Hardly any GPU time was lost."
+    return said + (f" Another {display.percent(unseen)} holds no data." if is_partly_unseen(analyses) else "")
 
 
 def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
@@ -131,30 +125,8 @@ def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
     return gains.UNSEEN_RATIO < gpu_time.unobserved_ratio(analyses) <= gains.MOST_UNSEEN_RATIO
 
 
-def _describe_seen_loss(analyses: Sequence[Analysis], held: float, *, is_all: bool) -> str:
-    """Return how much of some GPU time was lost; `is_all` says whether it is all that jobs held."""
-    lost = gpu_time.lost_seconds_by_class(analyses)
-    ratio = sum(lost.values()) / held
-    is_lower_bound = gpu_time.is_lower_bound(analyses)
-    pauses = gpu_time.excessive_short_pauses(analyses)
-    if ratio < gains.NOTABLE_RATIO and pauses is not None:
-        return f"How much GPU time was lost is {describe_short_pauses(pauses)}."
-    if ratio < gains.NOTABLE_RATIO:
-        return "GPU time was lost; how much is not known." if is_lower_bound else "Hardly any GPU time was lost."
-    of = gpu_time.format_held(held, len(analyses))
-    if not is_all:
-        of = f"the {of} observed"
-    elif not is_lower_bound:
-        of += _describe_cost(analyses)
-    share = f"{'At least ' if is_lower_bound else ''}{display.percent(ratio)}"
-    return f"{share} of {of} was lost: {list_losses(lost, held, analyses)}."
-
-
 def _describe_cost(analyses: Sequence[Analysis]) -> str:
-    """Return what the lost time and all time cost, a mean over the runs as the GPU time is.
-
-    Empty where a price is not stated, or currencies differ.
-    """
+    """Return what the lost time and all time cost, a mean over the runs; empty without one price for all."""
     totals = [analysis.cost.total for analysis in analyses if analysis.cost and analysis.cost.total is not None]
     lost, currency = spending.lost_cost(analyses), spending.currency(analyses)
     if lost is None or len(totals) < len(analyses) or len({one.cost.currency for one in analyses if one.cost}) > 1:
@@ -168,9 +140,105 @@ def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analy
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
     named = [name for name in lost if lost[name] / held >= gains.NOTABLE_RATIO][:_NAMED]
-    parts = [(name_loss(name, analyses), lost[name] / held) for name in named]
+    parts = {name_loss(name, analyses): lost[name] / held for name in named}
     others = [name for name in lost if name not in named]
     rest = sum(lost[name] for name in others) / held
     if rest >= gains.NEGLIGIBLE_RATIO:
-        parts.append((name_loss(others[0], analyses) if len(others) == 1 else "other", rest))
-    return display.join_words([f"{name} {display.percent(share)}" for name, share in parts])
+        parts[name_loss(others[0], analyses) if len(others) == 1 else "other"] = rest
+    return display.join_words([f"{name} {display.percent(share)}" for name, share in parts.items()])
+
+
+def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
+    """Return whether GPUs were little used between start-up and tail, whatever happened there.
+
+    All work of a run is taken to lie between them, so that no use is called low that may not be.
+    """
+    summaries = [use for each in analyses for gpu in each.statistics if (use := gpu.metric(UTILISATION)) is not None]
+    worked = fsum(summary.mean * summary.seconds for summary in summaries)
+    seconds = fsum(summary.seconds for summary in summaries) - _measure_use(analyses)[2]
+    return seconds > 0 and worked < BELOW.value * seconds
+
+
+def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
+    """Return the GPU-seconds of jobs in which GPUs computed, with a known utilisation, and of start-up and tail.
+
+    In time without a known utilisation GPUs may compute. Start-ups and tails too short for a finding are included.
+    """
+    times = [time for analysis in analyses for time in analysis.gpu_time]
+    seconds, idle = gpu_time.seconds_by_class(times), gpu_time.seconds_by_cause(times).get("idle", {})
+    seen = gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))
+    outside = fsum((seconds.get("startup", 0.0), seconds.get("tail", 0.0), idle.get(OUTSIDE, 0.0)))
+    return seconds.get("computing", 0.0), seen, outside
+
+
+def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
+    """Return the share of the time between start-up and tail in which GPUs computed; 0 without any."""
+    computing, seen, outside = _measure_use(analyses)
+    return computing / (seen - outside) if seen > outside else 0.0
+
+
+def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -> str:
+    """Return which share of their time GPUs computed: `The GPU computed 11% of the time`.
+
+    `mid_job` leaves start-up and tail out where they take time: `Mid-job, the GPU computed 11% of 3 h 24 min`.
+    """
+    computing, seen, outside = _measure_use(analyses)
+    if not mid_job or not gains.NOTABLE_RATIO * seen <= outside < seen:
+        outside = 0.0
+    gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
+    who = {1: "The GPU", 2: "Both GPUs"}.get(gpus, f"All {gpus} GPUs")
+    of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
+    said = f"{who} computed {display.percent(computing / seconds if seconds else 0.0)} of {of}"
+    return f"Mid-job, {display.lower_first(said)}" if outside else said
+
+
+def often_low_sentence(analyses: Sequence[Analysis], where: str = "") -> str:
+    """Return how long GPUs were below 25%, the worst of several named; empty where that is not often.
+
+    `where` are words to begin with, as "in the last step".
+    """
+    known = [(each.device, each.metric(UTILISATION)) for analysis in analyses for each in analysis.statistics]
+    held = group_holders((gpu, summary) for gpu, summary in known if summary is not None and summary.seconds > 0)
+    low = {gpu: sum(dict(each.below).get(_LOW, 0.0) * each.seconds for each in own) for gpu, own in held.items()}
+    shares = {gpu: low[gpu] / sum(each.seconds for each in own) for gpu, own in held.items()}
+    worst = max(shares, key=lambda gpu: shares[gpu], default="")
+    if not worst or shares[worst] < _OFTEN:
+        return ""
+    others, share, rest = [shares[gpu] for gpu in shares if gpu != worst], shares[worst], ""
+    if share - min(others, default=share) <= _ALIKE:
+        who, share = "the GPUs were" if others else "the GPU was", sum(shares.values()) / len(shares)
+    else:
+        who, (least, most) = f"{phrases.gpu_name(worst)} was", (min(others), max(others))
+        span = display.percent(least) + (f" to {display.percent(most)}" if most - least > _ALIKE else "")
+        rest = f", {'the other GPU' if len(others) == 1 else 'the others'} for {span}"
+    said = f"below {display.percent(_LOW)} utilisation for {display.percent(share)} of the time"
+    return f"{display.raise_first(f'{where} {who}'.lstrip())} {said}{rest}."
+
+
+def describe_levels(analyses: Sequence[Analysis]) -> str:
+    """Return the mean utilisation, how long it was below some levels, and how much pauses took; empty unless low.
+
+    The lowest level is left out where a sentence of its own tells it, and the mean where a finding does.
+    """
+    mean = mean_over_time(analyses, UTILISATION)
+    if mean is None or mean >= BELOW.value:
+        return ""
+    left_out = _LOW if often_low_sentence(analyses) else None
+    parts = {limit: part for limit, part in below_ratios(analyses).items() if limit != left_out}
+    below = [f"below {display.percent(limit)} for {display.percent(part)}" for limit, part in parts.items()]
+    below[:1] = [f"{text} of the time" for text in below[:1]]
+    held = gpu_time.job_gpu_seconds(analyses)
+    seconds = gpu_time.seconds_by_class(time for each in analyses for time in each.gpu_time)
+    pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
+    took = f"; {display.lower_first(terms.CLASSES[_PAUSES])} took {display.percent(pauses)}"
+    said = f"{display.join_words(below)}{took if pauses >= gains.NEGLIGIBLE_RATIO else ''}."
+    # a finding tells the mean of a single run already, all GPUs over nearly all of its time; its figure ends with the
+    # first and the last sample, and the other half an interval beyond them: two of one thing
+    alone = analyses[0] if len(analyses) == 1 and below else None
+    for found in alone.findings if alone else ():
+        is_whole = fsum(span.seconds for span in found.intervals) >= _NEARLY_ALL * analyses[0].seconds
+        is_of_all = set(found.devices) in (set(), {gpu.id for gpu in analyses[0].run.gpus})
+        if is_whole and is_of_all and any((each.metric, each.statistic) == _MEAN for each in found.evidence):
+            return f"Utilisation was {said}"
+    runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
+    return f"Mean utilisation{runs} {display.percent(mean)}: {said}"

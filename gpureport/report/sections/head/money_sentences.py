@@ -5,12 +5,11 @@ from math import isfinite
 from gpureport.comparison.chain import Comparison, find_work_contradiction
 from gpureport.comparison.figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps import Step
-from gpureport.comparison.verdict import Delta, Verdict
-from gpureport.report.sections.comparison import figure_formats
+from gpureport.comparison.verdict import Verdict
 from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.wording import display
 
-_NO_CURRENCY = ", no currency given"
 _STATE_WORK = "--work 9600:images, for each source where they differ"
 _NOTABLE = 0.05
 """Share of a run outside training from which its cost is told without it too (pragmatic)."""
@@ -23,30 +22,28 @@ def describe_saving(comparison: Comparison) -> str:
     """
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
-    if delta is None or not delta.difference or not (delta.verdict.is_established or _is_unconfirmed(delta)):
+    is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED
+    if delta is None or not delta.difference or not (delta.verdict.is_established or is_unconfirmed):
         return ""
     if any(find_work_contradiction(run) for step in comparison.steps for run in step.runs):
         return ""
-    currency = spending.currency([*first.analyses, *last.analyses])
-    scale = figure_formats.choose_cost_scale(comparison)
-    size = display.money(abs(delta.difference) * scale.factor, currency)
-    amount = f"{size}{_format_range(delta, scale.factor, currency)}"
-    falls, named = delta.difference < 0, "" if currency else _NO_CURRENCY
-    if _is_unconfirmed(delta):
-        return f"Costs {amount} {'less' if falls else 'more'} {scale.per}{named}, unconfirmed."
-    return f"Saves {amount} {scale.per}{named}." if falls else f"Costs {amount} more {scale.per}{named}."
+    currency, scale = (
+        spending.currency([*first.analyses, *last.analyses]),
+        Figures(comparison).cost,
+    )
 
+    def show(size: float) -> str:
+        return display.money(abs(size) * scale.factor, currency)
 
-def _is_unconfirmed(delta: Delta) -> bool:
-    return delta.verdict is Verdict.UNCONFIRMED
-
-
-def _format_range(delta: Delta, factor: float, currency: str) -> str:
-    """Return the interval of a difference as amounts, the smaller first; empty where it has no bounds or holds 0."""
-    if delta.interval is None or not all(map(isfinite, delta.interval)) or delta.interval[0] * delta.interval[1] <= 0:
-        return ""
-    low, high = (display.money(size * factor, currency) for size in sorted(map(abs, delta.interval)))
-    return "" if low == high else f" ({low} to {high})"
+    amount, ends = show(delta.difference), delta.interval
+    # an interval has both ends on one side of 0, or says nothing of the size
+    if ends is not None and all(map(isfinite, ends)) and ends[0] * ends[1] > 0:
+        low, high = map(show, sorted(ends, key=abs))
+        amount += "" if low == high else f" ({low} to {high})"
+    falls, per = delta.difference < 0, f"{scale.per}{'' if currency else ', no currency given'}"
+    if is_unconfirmed:
+        return f"Costs {amount} {'less' if falls else 'more'} {per}, unconfirmed."
+    return f"Saves {amount} {per}." if falls else f"Costs {amount} more {per}."
 
 
 def explain_missing_cost(comparison: Comparison) -> str:
@@ -55,22 +52,22 @@ def explain_missing_cost(comparison: Comparison) -> str:
     What a run cost is told beside, for that is known.
     """
     priced = [run.gpu_hour_price is not None for step in comparison.steps for run in step.runs]
-    ends = comparison.steps[0], comparison.steps[-1]
-    if len(comparison.steps) < 2 or not any(priced) or None not in {end.value(COST_PER_WORK) for end in ends}:  # noqa: PLR2004 - a comparison
+    ends, count = (comparison.steps[0], comparison.steps[-1]), len(comparison.steps)
+    if count == 1 or not any(priced) or None not in {end.value(COST_PER_WORK) for end in ends}:
         return ""
     if not all(priced):
         return "No cost per unit of work: not every GPU has a price."
-    costs = [_mean_cost(step) for step in ends]
     if all(step.work_unit is not None for step in comparison.steps):
         return ""
+    costs = [_format_mean_cost(step) for step in ends]
     if all(costs) and costs[0] == costs[1]:
-        which = "Both" if len(comparison.steps) == 2 else "First and last step"  # noqa: PLR2004 - a pair
+        which = "Both" if count == 2 else "First and last step"  # noqa: PLR2004 - a pair
         return f"{which} cost {costs[0]} a run; state the work ({_STATE_WORK}) to compare the cost per unit."
     known = f"A run cost {costs[0]}, then {costs[1]}; no" if all(costs) else "No"
     return f"{known} cost per unit without the work done ({_STATE_WORK})."
 
 
-def _mean_cost(step: Step) -> str:
+def _format_mean_cost(step: Step) -> str:
     """Return what a run of a step cost in all, a mean over them; empty where not known."""
     totals = [each.cost.total for each in step.analyses if each.cost is not None and each.cost.total is not None]
     if len(totals) < len(step.analyses):
@@ -80,28 +77,27 @@ def _mean_cost(step: Step) -> str:
 
 def describe_start_up_cost(comparison: Comparison) -> str:
     """Return what part of the cost of the last step is start-up and end, and what it is without; empty where little."""
-    last, share = comparison.steps[-1], _share_outside_training(comparison.steps[-1])
-    cost = format_training_cost(comparison)
-    if not share or not cost:
+    last, cost = comparison.steps[-1], format_training_cost(comparison)
+    if not cost:
         return ""
-    scale = figure_formats.choose_cost_scale(comparison)
+    share, per = _measure_outside_training(last) or 0.0, Figures(comparison).cost.per
     return (
         f"The cost includes start-up and end, {display.percent(share)} of a run in {display.clean(last.label)}: at the "
-        f"training rate alone it is {cost} {scale.per}, and longer runs come closer to that."
+        f"training rate alone it is {cost} {per}, and longer runs come closer to that."
     )
 
 
 def format_training_cost(comparison: Comparison) -> str:
     """Return what work of the last step would cost at its training rate alone; empty where the cost is hardly more."""
     last = comparison.steps[-1]
-    cost, share = last.value(COST_PER_WORK), _share_outside_training(last)
+    cost, share = last.value(COST_PER_WORK), _measure_outside_training(last)
     if not cost or share is None or share < _NOTABLE:
         return ""
-    factor = figure_formats.choose_cost_scale(comparison).factor
+    factor = Figures(comparison).cost.factor
     return display.money(cost * (1 - share) * factor, spending.currency(last.analyses))
 
 
-def _share_outside_training(step: Step) -> float | None:
+def _measure_outside_training(step: Step) -> float | None:
     """Return the part of its runs by which the whole job was slower than training alone; None where not known."""
     whole, training = step.value(WORK_RATE), step.value(TRAINING_RATE)
     return 1 - whole / training if whole and training else None

@@ -3,26 +3,57 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gpureport.analysis.certainty import SURE_READINGS
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.signals.load import NOTABLE
+from gpureport.comparison import gains
+from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
+from gpureport.comparison.figures import PER_WORK, SHORTEST_REPETITION_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
-from gpureport.findings import Check, CheckOutcome
+from gpureport.findings import Check, CheckOutcome, Confidence
 from gpureport.report.model.head import Action, Verdict, VerdictCode
+from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head import lead, notes
-from gpureport.report.sections.head.headlines import run_headline, step_headline
-from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.head.recording_doubts import describe_doubts
-from gpureport.report.sections.study.study_headline import code_study, describe_study
+from gpureport.report.sections.findings.found import Found, find_worst
+from gpureport.report.sections.findings.words import tell_headline
+from gpureport.report.sections.head import money_sentences, recording_doubts
+from gpureport.report.sections.head.loss_sentence import (
+    Findings,
+    describe_computing,
+    describe_levels,
+    describe_loss,
+    explain_unknown_loss,
+    is_low_mid_job,
+    is_partly_unseen,
+    name_loss,
+    often_low_sentence,
+)
+from gpureport.report.sections.steps import headline, tables
+from gpureport.report.sections.steps.quality import warn_of_falls
+from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
-_LEAD = 3
-"""Most sentences of a lead."""
-_DOUBTS = 2
-"""Doubts that stand in it at most; the others are notes."""
-_NAMED = 2
+_LEAD, _DOUBTS = 3, 2
+"""Most sentences of a lead, and doubts in it; the other doubts are notes."""
+_RULES = 2
 """Broken rules that are named; the table of rules has all."""
+_LOST = 0.1
+"""Share of the GPU time lost above which a run is not called healthy."""
+_SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
+_TIMES = 2.0
+"""Ratio from which training is as many times as fast, rather than faster by per cent."""
+_HIDDEN = 1.1
+"""Ratio of both gains from which training alone is worth a sentence."""
+_SHORT, _START_UP = 600.0, 0.2
+"""Seconds of a run, and share of it without training, from which start-up hides a gain."""
+_NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
+
+
+Headline = tuple[str, VerdictCode, Found | None]
+"""A headline on a step by itself: in words and in one word, and the findings that it tells of."""
 
 
 def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
@@ -34,61 +65,41 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
     *,
     checks: Sequence[Check] = (),
 ) -> Verdict:
-    """Return the result of one run, of steps, or of groups.
+    """Return the result of one run, of steps, or of the groups of a study, of which the headline names the best.
 
-    Args:
-        comparison: the steps.
-        inputs: the runs step by step.
-        findings: those of the last step.
-        study: the groups, of which the headline names the best; None where the steps are a chain.
-        repetitions: how to give runs as repetitions, where they look like it.
-        checks: limits a person set, and what became of them; no run that breaks one is healthy.
+    `repetitions` is how to give runs as repetitions, where they look like it. No run that breaks one of `checks`, which
+    are limits that a person set, is healthy.
     """
-    last = comparison.steps[-1]
-    of_last = inputs[len(inputs) - len(last.runs) :]
-    several = len(comparison.steps) > 1
-    sentence, code, details = describe_comparison(comparison, study, repetitions) if several else ("", None, ())
-    kind = ""
+    last, several, kind = comparison.steps[-1], len(comparison.steps) > 1, ""
+    sentence, code, details = _describe_comparison(comparison, study, repetitions) if several else ("", None, ())
     if not sentence or code is None:
-        headline = run_headline.describe_run(last, of_last, findings)
-        sentence, code = headline.sentence, headline.code
-        kind = headline.told.finding.kind if headline.told else ""
-        if several:
-            sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
-        details = (*details, *filter(None, lead.write_run_lead(headline, of_last, findings)))
-    doubts = describe_doubts(comparison)
+        of_last = inputs[len(inputs) - len(last.runs) :]
+        sentence, code, told = headline = _describe_step(last, of_last, findings)
+        kind = told.finding.kind if told else ""
+        details = (*details, *filter(None, _write_run_lead(headline, of_last, findings)))
+        sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
+    doubts = recording_doubts.describe_doubts(comparison)
     details = (*doubts[:_DOUBTS], *details)
-    further = tuple(notes.write_notes(comparison, findings, study, (*details, *doubts), repetitions, code=code))
-    broken = [check for check in checks if check.outcome is CheckOutcome.BROKEN]
-    if broken and code is VerdictCode.HEALTHY:
-        # the last detail says that nothing needs doing
-        sentence, code, details = (
-            f"{_count_failed(broken)}; no check found a cause.",
-            VerdictCode.RULES_FAILED,
-            details[:-1],
-        )
+    further = filter(None, _write_notes(comparison, findings, study, (*details, *doubts), repetitions, code=code))
+    broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
+    if broken:
+        failed = f"{display.plural(len(broken), 'rule')} failed"
+        named = (f"{display.clean(each.limit)} ({display.clean_sentence(each.observed)})" for each in broken[:_RULES])
+        rules = [f"{failed}: {'; '.join(named)}."]
+        if code is VerdictCode.HEALTHY:
+            # the last detail says that nothing needs doing
+            sentence, code, details = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED, details[:-1]
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     in_lead = min(len(doubts), _DOUBTS, place)
-    rest = [text for text in details[place:] if text not in doubts]
     return Verdict(
         sentence=sentence,
-        details=(*details[:in_lead], *_name_failed(broken), *details[in_lead:place]),
-        notes=(*doubts[in_lead:], *rest, *further),
+        details=(*details[:in_lead], *rules, *details[in_lead:place]),
+        notes=(*doubts[in_lead:], *(text for text in details[place:] if text not in doubts), *further),
         doubts=in_lead,
         further_doubts=len(doubts) - in_lead,
         code=code,
         kind=kind,
     )
-
-
-def _count_failed(broken: Sequence[Check]) -> str:
-    return f"{display.plural(len(broken), 'rule')} failed"
-
-
-def _name_failed(broken: Sequence[Check]) -> Iterator[str]:
-    named = [f"{display.clean(check.limit)} ({display.clean_sentence(check.observed)})" for check in broken[:_NAMED]]
-    if named:
-        yield f"{_count_failed(broken)}: {'; '.join(named)}."
 
 
 def _count_sentences(texts: Sequence[str]) -> int:
@@ -106,38 +117,201 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     return replace(verdict, details=(*verdict.details, f"{start}: {display.lower_first(actions[0].title)}."))
 
 
-def describe_comparison(
+def _describe_step(step: Step, runs: Sequence[ReportRun], findings: Findings) -> Headline:
+    reason = explain_unknown_loss(step, findings)
+    worst = find_worst(runs) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
+    if worst is not None:
+        return tell_headline(worst), VerdictCode.FINDING, worst
+    return *(reason or _describe_without_finding(step.analyses, findings)), None
+
+
+def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) -> tuple[str, VerdictCode]:
+    """Return the headline of a run in which nothing was found that calls for attention."""
+    held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
+    unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
+    computing, share = describe_computing(analyses), sum(lost.values()) / held if held else 0.0
+    if not held or (not findings.judged and findings.missing):
+        mean = f"{computing} in the mean; no check is made of a mean." if findings.is_mean and held else ""
+        return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
+    if is_low_mid_job(analyses):
+        return f"{describe_computing(analyses, mid_job=True)}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
+    if share >= _LOST:
+        name, seconds = next(iter(lost.items()))
+        loss = name_loss(name, analyses)
+        part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
+        return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
+    if unseen > gains.UNSEEN_RATIO:
+        said = f"No problems found, but {display.percent(unseen)} of the GPU time holds no utilisation."
+        return said, VerdictCode.PARTLY_OBSERVED
+    if findings.missing > findings.judged:
+        said = f"No problems found in {display.plural(findings.judged, 'check')}"
+        return f"{said}; {findings.missing} more could not be assessed.", VerdictCode.FEW_CHECKS
+    said, code = f"Healthy: {display.lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
+    if pauses >= NOTABLE:
+        said, code = (
+            f"No problems found; short pauses take {display.percent(pauses)} of the time.",
+            VerdictCode.SHORT_PAUSES,
+        )
+    return said, code
+
+
+def _write_run_lead(headline: Headline, runs: Sequence[ReportRun], findings: Findings) -> Iterator[str]:
+    """Yield what a step by itself lost, or what was checked where nothing was found; empty texts among it."""
+    (_, code, told), analyses = headline, [run.analysis for run in runs]
+    yield from list(recording_doubts.list_rejections([analysis.run for analysis in analyses]))[:1]
+    yield from map(recording_doubts.describe_drivers, analyses)
+    if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
+        return
+    lost = (_describe_slowing_cost(told) if told is not None else "") or describe_loss(analyses)
+    is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
+    if told is not None and len(runs) > 1 and lost:
+        count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
+        yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
+    elif code is not VerdictCode.LOST_TIME or not is_one_class or is_partly_unseen(analyses):
+        # otherwise the headline says all of it
+        yield lost
+    if told is not None and told.finding.confidence is Confidence.LOW:
+        # confidence is low for other reasons too, as a limit of power that was not logged
+        longest = max((span.seconds for span in told.intervals), default=told.run.seconds)
+        is_coarse = longest < SURE_READINGS * (told.run.run.interval or 0.0)
+        coarse = "The log shows this only coarsely, so confidence is low."
+        yield coarse if is_coarse else "Confidence in the headline is low."
+    if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
+        said = f"{findings.judged} of {findings.judged + findings.missing} checks were assessed"
+        said += f"; the other {findings.missing} need more data."
+        said = said if findings.missing else f"all {findings.judged} checks were assessed."
+        yield f"Nothing needs doing; {said}" if code is VerdictCode.HEALTHY else display.raise_first(said)
+
+
+def _describe_slowing_cost(told: Found) -> str:
+    """Return what a slowed clock cost the GPU and the run, if that is known."""
+    if told.finding.kind not in _SLOWED or not told.lost or told.share < gains.NOTABLE_RATIO:
+        return ""
+    share = f"{display.percent(told.share)} of all GPU time"
+    if told.is_plural or len(told.run.run.gpus) == 1:
+        return f"That cost {share}."
+    return f"That cost {display.duration(told.lost)} of computing on {told.gpus}, {share}."
+
+
+def _describe_comparison(
     comparison: Comparison, study: Study | None, repetitions: str
 ) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
     """Return headline, code and lead on several steps or groups; an empty headline where nothing can be compared."""
     if study is not None:
-        sentence, details = describe_study(study, comparison)
+        sentence, code, details = describe_study(study, comparison)
         if sentence:
-            return sentence, code_study(study), details
-    short = _find_short_steps(comparison)
-    if any(step in short for step in (comparison.steps[0], comparison.steps[-1])):
-        why = describe_short_steps(comparison)
-        fallen = step_headline.describe_quality_alone(comparison)
+            return sentence, code, details
+    short = {
+        step.label: seconds
+        for step in comparison.steps
+        if (seconds := recorded_seconds(step.analyses)) < SHORTEST_REPETITION_SECONDS
+    }
+    if comparison.steps[0].label in short or comparison.steps[-1].label in short:
+        # how long a step is stands with it where that would round to long enough
+        lengths = {label: display.duration_below(each, SHORTEST_REPETITION_SECONDS) for label, each in short.items()}
+        near = {label for label, each in short.items() if round(each) >= SHORTEST_REPETITION_SECONDS}
+        names = [f"{display.clean(each)} ({lengths[each]})" if each in near else display.clean(each) for each in short]
+        why = f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(names)}."
+        fallen = headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
         return "Too short to compare: record every step for longer.", VerdictCode.STEPS_TOO_SHORT, (why,)
-    details = tuple(lead.write_step_lead(comparison, repetitions))
-    return step_headline.describe_steps(comparison), step_headline.code_steps(comparison), details
+    details = tuple(filter(None, _write_step_lead(comparison, repetitions)))
+    return *headline.describe_steps(comparison), details
 
 
-def describe_short_steps(comparison: Comparison) -> str:
-    """Return of which steps too little was recorded to compare them; empty where there are none."""
-    labels = [_name_short_step(step) for step in _find_short_steps(comparison)]
-    return f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(labels)}." if labels else ""
+def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
+    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained."""
+    yield warn_of_falls(comparison)
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
+    money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
+    if all(len(step.runs) == 1 for step in comparison.steps) or (
+        delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
+    ):
+        yield from (money, repetitions or _ask_for_repetition(comparison), f"{left}." if left else "")
+    else:
+        if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
+            yield display.clean_sentence(describe_reason(delta.reason))
+        sure = headline.describe_certainty(comparison)
+        said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
+        yield from (f"{said}." if said else "", money)
+    yield _describe_training(comparison)
 
 
-def _name_short_step(step: Step) -> str:
-    """Return a step by its label, and how long it is where that would round to long enough."""
-    seconds, label = recorded_seconds(step.analyses), display.clean(step.label)
-    is_near = round(seconds) >= SHORTEST_REPETITION_SECONDS
-    return f"{label} ({display.duration_below(seconds, SHORTEST_REPETITION_SECONDS)})" if is_near else label
+def _ask_for_repetition(comparison: Comparison) -> str:
+    """Return what to repeat; of two steps with one single run, also how a rule decides on it nevertheless."""
+    single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
+    if len(single) != 1 or len(comparison.steps) != 2:  # noqa: PLR2004 - a pair
+        return "Repeat every step before you rely on it."
+    return (
+        f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same: {SINGLE_RUN_SCATTER}."
+    )
 
 
-def _find_short_steps(comparison: Comparison) -> list[Step]:
-    """Return the steps of which too little was recorded to set them against another."""
-    return [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
+def _describe_largest_loss(step: Step) -> str:
+    """Return what a step loses most by, such as `Largest loss now: start-up, 43%`, unless little."""
+    held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
+        return ""
+    name, seconds = next(iter(lost.items()))
+    if seconds / held < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
+        return ""
+    return f"Largest loss now: {name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
+
+
+def _describe_training(comparison: Comparison) -> str:
+    """Return how much faster training alone got, and that start-up hid it, if so."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = comparison.judged_training(first.label, last.label)
+    if delta is None or not delta.before or not delta.after or not delta.verdict.is_established:
+        return ""
+    ratio, rates = delta.after / delta.before, (first.value(WORK_RATE), last.value(WORK_RATE))
+    whole = rates[1] / rates[0] if rates[0] and rates[1] else None
+    if whole is None or not max(ratio / whole, whole / ratio) > _HIDDEN:
+        return ""
+    size = display.percent(abs(ratio - 1))
+    gain = f"{ratio:.1f} times as fast" if ratio >= _TIMES else f"{size} {'faster' if ratio > 1 else 'slower'}"
+    held, lost = gpu_time.job_gpu_seconds(last.analyses), gpu_time.lost_seconds_by_class(last.analyses)
+    is_short = held and max(analysis.seconds for analysis in last.analyses) < _SHORT
+    is_hidden = ratio > whole and is_short and lost.get("startup", 0.0) / held >= _START_UP
+    return f"Training alone is {gain}{'; start-up hides it in runs this short' if is_hidden else ''}."
+
+
+def _write_notes(  # noqa: PLR0913 - what notes depend on, each by name
+    comparison: Comparison,
+    findings: Findings,
+    study: Study | None,
+    lead: Sequence[str],
+    repetitions: str,
+    *,
+    code: VerdictCode,
+) -> Iterator[str]:
+    """Yield what else is worth knowing, nothing that the lead says already; empty texts among it."""
+    last, several = comparison.steps[-1], len(comparison.steps) > 1
+    final, runs = last.analyses, [analysis.run for step in comparison.steps for analysis in step.analyses]
+    if several and not study:
+        yield from headline.list_other_changes(comparison)
+    yield tables.describe_left_out_runs(comparison)
+    yield tables.describe_allowance(comparison)
+    if several:
+        yield money_sentences.describe_start_up_cost(comparison)
+        yield recording_doubts.describe_recording_order(comparison.steps)
+    yield from recording_doubts.list_jobs(final)
+    if not findings.too_short:
+        place = f"{display.clean(last.label)}, the last group" if study else "the last step"
+        lost, unseen, where = describe_loss(final), gpu_time.unobserved_ratio(final), f"in {place}" if several else ""
+        yield f"{display.raise_first(where)}: {display.lower_first(lost)}" if where and lost else ""
+        yield often_low_sentence(final, where)
+        yield describe_levels(final)
+        yield from recording_doubts.list_idle_without_finding(final)
+        # a loss within all the time says it already
+        is_said = lost and unseen <= gains.MOST_UNSEEN_RATIO
+        if gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
+            yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
+    yield from (line for line in recording_doubts.list_rejections(runs) if line not in lead)
+    yield repetitions if repetitions not in lead else ""
+    if not findings.too_short and comparison.primary != PER_WORK and not all(run.work for run in runs):
+        yield _NO_WORK_GIVEN
+    if findings.missing and code not in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
+        yield f"{findings.missing} of {findings.judged + findings.missing} checks not assessed."

@@ -1,18 +1,33 @@
-"""Signals of one GPU over time: of the worst finding of a run, or of the findings of one kind."""
+"""Signals of one GPU over time, a panel a quantity: of the worst finding of a run, or of the findings of one kind."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 
 from gpureport.analysis.series.device_series import build_device_series
-from gpureport.columns import FloatArray
+from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.charts.elements import place_time_ticks
-from gpureport.report.model.pictures import SignalHistory, SignalPanel
+from gpureport.report.model.pictures import SignalHistory, SignalLine, SignalPanel
+from gpureport.report.runs.over_time import accumulate
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures.panel_series import PanelSeries, build_panel
-from gpureport.report.sections.pictures.signals import UTILISATION, choose_signals, describe_time, find_alarming_signal
+from gpureport.report.sections.pictures.signals import (
+    CLOCK,
+    CPU,
+    MEMORY,
+    TEMPERATURE,
+    UTILISATION,
+    Signal,
+    choose_signals,
+    describe_time,
+    find_alarming_signal,
+    find_limit,
+    format_number,
+    format_value,
+)
 from gpureport.report.wording import display, terms
 
 _BUCKETS = 240
@@ -24,109 +39,88 @@ _LOW_USE = frozenset(
 _OTHERS = 7
 """Most GPUs drawn in grey beside the one that a picture is about."""
 
-_MARGIN = 0.5
-"""How much of the length of its stretches a crop shows before and after them."""
+_MARGIN, _SHORTEST_INTERVALS = 0.5, 20
+"""How much of the length of its stretches a crop shows before and after; fewest sampling intervals that it holds."""
 
-_CROPPED = 0.5
-"""Share of the run above which a finding is shown with the whole run around it."""
+_CROPPED, _WHOLE = 0.5, 0.95
+"""Shares of the run above which the whole run is shown around a finding, and from which it is not shaded."""
 
-_WHOLE = 0.95
-"""Share of the run from which a finding is not shaded, for it is everywhere."""
-
-_BUSY = 95.0
-"""Mean utilisation in per cent above which its panel says nothing."""
-
-_HEALTHY_PANELS = 2
+_BUSY, _HEALTHY_PANELS = 95.0, 2
+"""Mean utilisation in per cent above which its panel says nothing; and how many panels a run without problems has."""
 
 _VISIBLE = 0.04
 """Share of the height of a panel by which a line has to leave the main one to be seen, and of time for which."""
 
-_SHORTEST_INTERVALS = 20
-"""Fewest sampling intervals that a crop holds."""
+_NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
+"""Share of a limit from which it counts as reached; lower end of the axis of temperatures above it; and share of
+stretches that samples cover at least, where a figure is told of them.
+"""
+
+_Spans = tuple[tuple[float, float], ...]
+_Samples = tuple[FloatArray, FloatArray, FloatArray]
+"""Where the time of each sample begins and ends in seconds of the run, and its value in its base unit."""
 
 
-def build_worst_history(run: ReportRun, findings: Sequence[Finding] = ()) -> SignalHistory | None:
-    """Return the signals of the GPU that the worst findings of a run are about; None of a single moment.
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What the panels of one picture show: GPUs, the first in front, their host, buckets, and stretches in seconds."""
 
-    Args:
-        run: the run.
-        findings: those that the headline tells of; where there are none it is the hottest GPU.
-    """
-    return _build(run, findings, is_cropped=False)
+    run: ReportRun
+    gpus: list[Device]
+    host: Device | None
+    edges: FloatArray
+    spans: _Spans
+
+    @property
+    def middles(self) -> FloatArray:
+        """Those of the buckets."""
+        return (self.edges[1:] + self.edges[:-1]) / 2
 
 
 def build_finding_history(run: ReportRun, findings: Sequence[Finding]) -> SignalHistory | None:
-    """Return the crop of a run in which findings of one kind are seen; None where nothing can be drawn.
+    """Return the crop of a run in which findings of one kind are seen; None where nothing can be drawn."""
+    return build_worst_history(run, findings, is_cropped=True)
 
-    Args:
-        run: the run in which they are worst.
-        findings: those of one kind and cause in that run, at least one.
+
+def build_worst_history(
+    run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
+) -> SignalHistory | None:
+    """Return the signals of the GPU that the worst findings of a run are about; None of a single moment.
+
+    Without findings it is the hottest GPU. Cropped to the part of the run with the findings, every panel is shown.
     """
-    return _build(run, findings, is_cropped=True)
-
-
-def _build(run: ReportRun, findings: Sequence[Finding], *, is_cropped: bool) -> SignalHistory | None:
     gpu = _choose_gpu(run, findings)
     if gpu is None or run.seconds <= 0:
         return None
     spans = _list_spans(run, [found for found in findings if gpu.id in found.devices] or findings)
     start, end = _crop(run, spans) if is_cropped else (0.0, run.seconds)
-    edges = _place_edges(run, start, end)
-    shaded = () if sum(last - first for first, last in spans) > _WHOLE * run.seconds else spans
-    shown = PanelSeries(
-        started=run.run.started,
-        label=run.device(gpu.id),
-        main=build_device_series(run.recording, gpu),
-        others={run.device(other.id): build_device_series(run.recording, other) for other in _choose_others(run, gpu)},
-        hosts={run.device(host.id): build_device_series(run.recording, host) for host in _choose_hosts(run, gpu)},
-        edges=edges,
-        spans=shaded,
-        when=describe_time(findings[0].kind if findings else None),
+    # no bucket is shorter than a sample
+    count = min(_BUCKETS, max(int((end - start) / (run.run.interval or 1.0)), 1))
+    hosts = [device for device in run.run.devices if device.index is None]
+    view = _View(
+        run=run,
+        gpus=[gpu, *[other for other in run.run.gpus if other.id != gpu.id][:_OTHERS]],
+        host=next((host for host in hosts if host.node == gpu.node), hosts[0] if hosts else None),
+        edges=np.linspace(start, end, count + 1),
+        spans=() if sum(last - first for first, last in spans) > _WHOLE * run.seconds else spans,
     )
-    panels = _build_panels(run, shown, findings, is_cropped=is_cropped)
+    panels = _build_panels(view, findings, is_cropped=is_cropped)
     if not panels:
         return None
+    shaded = _name_spans(findings, view.spans)
+    about = [_describe_others(view, panels), f"Shaded: {shaded}{_describe_unused(view, findings)}." if shaded else ""]
     return SignalHistory(
-        gpu=shown.label,
-        title=f"{shown.label} over time",
-        caption=_write_caption(run, shown, panels, findings),
+        gpu=run.device(gpu.id),
+        title=f"{run.device(gpu.id)} over time",
+        caption=" ".join(filter(None, about)),
         panels=panels,
         start=start,
         end=end,
-        bucket_seconds=float(edges[1] - edges[0]),
+        bucket_seconds=float(view.edges[1] - view.edges[0]),
         ticks=place_time_ticks(start, end),
-        spans=shaded,
-        span_text=_name_spans(findings, shaded),
+        spans=view.spans,
+        span_text=shaded,
     )
-
-
-def _build_panels(
-    run: ReportRun, shown: PanelSeries, findings: Sequence[Finding], *, is_cropped: bool
-) -> tuple[SignalPanel, ...]:
-    """Return the panels; in the open one utilisation that is always high is left out, and a healthy run has two."""
-    alarming = (
-        find_alarming_signal(findings[0].kind) if findings and findings[0].severity is not Severity.INFO else None
-    )
-    built = []
-    for place, signal in enumerate(choose_signals(findings[0].kind if findings else None)):
-        panel = build_panel(shown, signal, is_alert=signal is alarming)
-        is_told = not is_cropped and signal is UTILISATION and not (findings and place == 0)
-        if panel and not (is_told and _is_always_busy(run, shown, panel)):
-            built.append(panel)
-    return tuple(built if findings else built[:_HEALTHY_PANELS])
-
-
-def _is_always_busy(run: ReportRun, shown: PanelSeries, panel: SignalPanel) -> bool:
-    """Return whether utilisation is high throughout the sustained work, so that its panel is a solid block."""
-    middles = (shown.edges[1:] + shown.edges[:-1]) / 2
-    steady = np.zeros(len(middles), dtype=np.bool_)
-    for phase in run.analysis.phases:
-        if phase.kind == "steady":
-            start, end = run.since_start(phase.interval.start), run.since_start(phase.interval.end)
-            steady |= (middles >= start) & (middles < end)
-    mean = next(line.mean for line in panel.lines if line.is_main)
-    known = mean[steady & ~np.isnan(mean)]
-    return bool(len(known)) and float(known.mean()) > _BUSY
 
 
 def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
@@ -144,17 +138,7 @@ def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
     return min(gpus, key=lambda gpu: used.get(gpu.id, float("inf")), default=None)
 
 
-def _choose_others(run: ReportRun, gpu: Device) -> list[Device]:
-    return [other for other in run.run.gpus if other.id != gpu.id][:_OTHERS]
-
-
-def _choose_hosts(run: ReportRun, gpu: Device) -> list[Device]:
-    """Return the machine of a GPU: that of its node, or the only one."""
-    hosts = [device for device in run.run.devices if device.index is None]
-    return [host for host in hosts if host.node == gpu.node][:1] or hosts[:1]
-
-
-def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> tuple[tuple[float, float], ...]:
+def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> _Spans:
     """Return the stretches of findings in seconds since the first sample, those that overlap as one."""
     found = sorted(
         (max(run.since_start(each.start), 0.0), min(run.since_start(each.end), run.seconds))
@@ -170,65 +154,191 @@ def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> tuple[tuple[floa
     return tuple(spans)
 
 
-def _crop(run: ReportRun, spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _crop(run: ReportRun, spans: _Spans) -> tuple[float, float]:
     """Return the part of a run that holds its stretches with some time around; the whole run where they fill it."""
-    if not spans:
+    if not spans or spans[-1][1] - spans[0][0] > _CROPPED * run.seconds:
         return 0.0, run.seconds
     start, end = spans[0][0], spans[-1][1]
-    if end - start > _CROPPED * run.seconds:
-        return 0.0, run.seconds
     margin = max(_MARGIN * (end - start), (run.run.interval or 1.0) * _SHORTEST_INTERVALS / 2)
     return max(start - margin, 0.0), min(end + margin, run.seconds)
 
 
-def _place_edges(run: ReportRun, start: float, end: float) -> FloatArray:
-    """Return the edges of the buckets, none shorter than a sample."""
-    count = min(_BUCKETS, max(int((end - start) / (run.run.interval or 1.0)), 1))
-    edges: FloatArray = np.linspace(start, end, count + 1)
-    return edges
+def _build_panels(view: _View, findings: Sequence[Finding], *, is_cropped: bool) -> tuple[SignalPanel, ...]:
+    """Return the panels; in the open one utilisation that is always high is left out, and a healthy run has two."""
+    kind = findings[0].kind if findings else ""
+    is_bad = bool(findings) and findings[0].severity is not Severity.INFO
+    built = []
+    for place, signal in enumerate(choose_signals(kind)):
+        panel = _build_panel(view, signal, kind, is_alert=is_bad and signal is find_alarming_signal(kind))
+        is_told = not is_cropped and signal is UTILISATION and not (findings and place == 0)
+        if panel and not (is_told and _is_always_busy(view, panel)):
+            built.append(panel)
+    return tuple(built if findings else built[:_HEALTHY_PANELS])
 
 
-def _write_caption(
-    run: ReportRun, shown: PanelSeries, panels: Sequence[SignalPanel], findings: Sequence[Finding]
+def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
+    """Return whether utilisation is high throughout the sustained work, so that its panel is a solid block."""
+    run, mean = view.run, panel.lines[0].mean
+    steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
+    spans = tuple((run.since_start(each.start), run.since_start(each.end)) for each in steady)
+    inside = _find_inside(spans, view.middles)
+    known = mean[inside & ~np.isnan(mean)]
+    return bool(len(known)) and float(known.mean()) > _BUSY
+
+
+def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> SignalPanel | None:
+    """Return the panel of a quantity; None where it was not recorded within the axis."""
+    run, devices = view.run, [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
+    found = [(device, _read(run, device, signal)) for device in devices if device]
+    read = [(device, samples) for device, samples in found if samples]
+    if not read or read[0][0] is not devices[0]:
+        return None
+    lines = tuple(
+        SignalLine(
+            label=run.device(device.id),
+            mean=accumulate(*samples).means(view.edges) * signal.factor,
+            is_main=device is devices[0],
+        )
+        for device, samples in read
+    )
+    known = np.concatenate([line.mean[~np.isnan(line.mean)] for line in lines])
+    if not len(known):
+        return None
+    device, samples = read[0]
+    limit = None if signal.is_of_host else find_limit(signal, build_device_series(run.recording, device))
+    begin, end, values = samples
+    inner = (end > view.edges[0]) & (begin < view.edges[-1])
+    peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
+    low, high = _choose_ends(signal, known, limit[0] if limit else None)
+    mean, meanwhile = lines[0].mean, _measure_meanwhile(view, samples, signal)
+    outer = mean[~_find_inside(view.spans, view.middles) & ~np.isnan(mean)]
+    usual = float(np.median(outer)) if len(outer) else None
+    told = _describe(signal, kind, mean, peak, (usual, meanwhile))
+    cores = _count_cores(view) if signal is CPU else 0
+    label = f"All {cores} CPU cores" if cores else signal.label
+    return SignalPanel(
+        quantity=signal.label,
+        label=f"{label}, {format_number(signal, low)} to {format_value(signal, high)}",
+        lines=lines,
+        low=low,
+        high=high,
+        usual=usual,
+        meanwhile=meanwhile,
+        limit=limit[0] if limit else None,
+        limit_text=limit[1] if limit else "",
+        is_limit_reached=limit is not None and peak >= _NEAR * limit[0],
+        is_filled=signal.is_filled,
+        is_alert=is_alert,
+        is_of_host=signal.is_of_host,
+        note=", ".join(filter(None, (told, limit[1] if limit else ""))),
+    )
+
+
+def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
+    """Return the samples of a quantity; None where it was not recorded."""
+    series = build_device_series(run.recording, device)
+    metric = next((name for name in signal.metrics if series.is_recorded(name)), None)
+    if metric is None:
+        return None
+    # a share speaks of the window before its stamp, so its value lies that much earlier
+    zero = run.run.started + (series.shift if signal.unit == "%" else 0)
+    return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
+
+
+def _choose_ends(signal: Signal, known: FloatArray, limit: float | None) -> tuple[float, float]:
+    """Return round ends of the axis: from zero, but for temperatures."""
+    most = max(float(known.max()), limit or 0.0)
+    if signal.full is not None:
+        return 0.0, max(signal.full, most)
+    if signal is TEMPERATURE:
+        return (_COLDEST if known.min() >= _COLDEST else floor(known.min() / 10) * 10.0), ceil((most + 1) / 10) * 10.0
+    if format_value(signal, most) == format_value(signal, 0.0):
+        return 0.0, 1.0
+    step = 10 ** floor(np.log10(most)) / 10
+    return 0.0, ceil(most / step * (1 - 1e-9)) * step
+
+
+def _count_cores(view: _View) -> int:
+    """Return how many logical cores the machine has; 0 where that was not recorded."""
+    series = build_device_series(view.run.recording, view.host) if view.host else None
+    known = series is not None and series.is_recorded("cpu_logical_cores")
+    return int(np.nanmax(series.values("cpu_logical_cores"))) if series and known else 0
+
+
+def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
+    """Return which moments, in seconds, lie in some stretch; these are in order, and apart."""
+    inside: BoolArray = np.searchsorted(np.ravel(spans), moments, side="right") % 2 == 1
+    return inside
+
+
+def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float | None:
+    """Return the mean of the samples within the shaded stretches, each with its time; None where most is not recorded.
+
+    Buckets of the line would not do: those at both ends mix in what came before and after.
+    """
+    start, end, values = samples
+    inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
+    seconds = (end - start)[inside]
+    if not len(seconds) or seconds.sum() < _LEAST_SEEN * sum(last - first for first, last in view.spans):
+        return None
+    return float(np.average(values[inside], weights=seconds)) * signal.factor
+
+
+def _describe(
+    signal: Signal, kind: str, mean: FloatArray, peak: float, change: tuple[float | None, float | None]
 ) -> str:
-    grey = any(not line.is_main for panel in panels for line in panel.lines)
-    visible = grey and any(_has_visible_others(panel) for panel in panels)
-    total = len(run.run.gpus) - 1
-    others = f"the other {total}" if len(shown.others) == total > 1 else f"{len(shown.others)} of the other {total}"
+    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs.
+
+    Empty where nothing was recorded within the axis.
+    """
+    (usual, meanwhile), known = change, mean[~np.isnan(mean)]
+    if not len(known):
+        return ""
+    if signal in {TEMPERATURE, MEMORY}:
+        text = format_value(signal, peak)
+        return f"{text} throughout" if text == format_value(signal, 0.0) else f"up to {text}"
+    if signal is CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
+        return f"{format_number(signal, usual)} → {format_value(signal, meanwhile)} {describe_time(kind)}"
+    average = format_value(signal, float(known.mean()))
+    if meanwhile is None or (then := format_value(signal, meanwhile)) == average:
+        return f"{average} on average"
+    return f"{then} {describe_time(kind)}"
+
+
+def _describe_others(view: _View, panels: Sequence[SignalPanel]) -> str:
+    """Return where the other GPUs are in the panels that show them; empty where none does."""
+    shown = [panel for panel in panels if len(panel.lines) > 1]
+    if not shown:
+        return ""
+    total, drawn = len(view.run.run.gpus) - 1, len(view.gpus) - 1
+    others = f"the other {total}" if drawn == total else f"{drawn} of the other {total}"
     others = "the other GPU" if total == 1 else others
-    verb = "lies" if total == 1 else "lie"
-    under = f"{others[0].upper()}{others[1:]} {verb} under the line."
-    sentences = [f"Thick: {shown.label}. Thin grey: {others}." if visible else under] if grey else []
-    if text := _name_spans(findings, shown.spans):
-        sentences.append(f"Shaded: {text}{_describe_unused(run, shown, findings)}.")
-    return " ".join(sentences)
+    if any(_has_visible_others(panel) for panel in shown):
+        return f"Thick: {view.run.device(view.gpus[0].id)}. Thin grey: {others}."
+    return f"{display.raise_first(others)} {'lies' if total == 1 else 'lie'} under the line."
 
 
 def _has_visible_others(panel: SignalPanel) -> bool:
     """Return whether some grey line leaves the main one far enough to be seen."""
-    main = next(line.mean for line in panel.lines if line.is_main)
+    main, *others = (line.mean for line in panel.lines)
     least = _VISIBLE * (panel.high - panel.low)
-    return any(float((np.abs(line.mean - main) > least).mean()) > _VISIBLE for line in panel.lines if not line.is_main)
+    return any(float((np.abs(other - main) > least).mean()) > _VISIBLE for other in others)
 
 
-def _describe_unused(run: ReportRun, shown: PanelSeries, findings: Sequence[Finding]) -> str:
+def _describe_unused(view: _View, findings: Sequence[Finding]) -> str:
     """Return how much of the time of a GPU went unused in stretches of low use, in which it did some work."""
-    device = shown.main.device.id
-    times = {time.device: time.job_seconds for time in run.analysis.gpu_time}
+    device = view.gpus[0].id
+    held = {time.device: time.job_seconds for time in view.run.analysis.gpu_time}.get(device)
     lost = [found.lost_gpu_seconds for found in findings if found.devices == (device,)]
-    if findings[0].kind not in _LOW_USE or not lost or None in lost or not times.get(device):
+    if findings[0].kind not in _LOW_USE or not lost or None in lost or not held:
         return ""
-    unused = sum(filter(None, lost)) / times[device]
-    return f"; {display.percent(unused)} of this GPU's time was lost there"
+    return f"; {display.percent(sum(filter(None, lost)) / held)} of this GPU's time was lost there"
 
 
-def _name_finding(finding: Finding) -> str:
-    return display.lower_first(terms.kind_title(display.clean(finding.kind), finding.cause))
-
-
-def _name_spans(findings: Sequence[Finding], spans: Sequence[tuple[float, float]]) -> str:
+def _name_spans(findings: Sequence[Finding], spans: _Spans) -> str:
+    """Return what is shaded, and for how long: `slowed by heat, 7 min 34 s`."""
     if not spans or not findings:
         return ""
-    length = display.duration(sum(end - start for start, end in spans))
+    name = display.lower_first(terms.kind_title(display.clean(findings[0].kind), findings[0].cause))
     stretches = f" in {len(spans)} stretches" if len(spans) > 1 else ""
-    return f"{_name_finding(findings[0])}, {length}{stretches}"
+    return f"{name}, {display.duration(sum(end - start for start, end in spans))}{stretches}"

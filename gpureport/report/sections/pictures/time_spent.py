@@ -1,85 +1,175 @@
-"""Where the GPU time went, as bars: one a step, or one a GPU of a single run."""
+"""Where the GPU time went, as bars by class of GPU time: one a step, or one a GPU of a single run.
 
-from collections.abc import Sequence
+Of many GPUs the worst have bars of their own, and the others share one.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import fsum
+from typing import NamedTuple
 
 from gpureport import number_format
+from gpureport.analysis.results import LOST_CLASSES, GpuTime
 from gpureport.comparison.chain import Comparison, Mean, average, mean_over_runs
 from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, count_jobs, find_sampling_step
+from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
-from gpureport.report.charts.elements import place_ticks
+from gpureport.report.charts.elements import place_ticks, place_time_ticks
 from gpureport.report.model.head import Change
-from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
+from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent
+from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures.class_names import Causes, build_segments, describe_pauses, list_legend
-from gpureport.report.sections.pictures.gpu_bars import build_gpu_bars
-from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display
-from gpureport.report.wording.differences.changes import build_change
-from gpureport.report.wording.differences.difference_wording import WHOLE_RUN_UTILISATION
-from gpureport.report.wording.display import format_interval
+from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_change
+from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
+from gpureport.report.wording.work_scale import name_work
 
-_FIRST = "first step"
-_INTERVAL = "Line below the end of a bar: 95% interval."
-_NO_WORK = "Without the work done, a faster run can look worse."
+Causes = Mapping[str, Collection[str]]
+"""What lies behind the time of classes, by class."""
+
+_USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
+_ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "gpu_lost", "no_samples")
+"""What was used first, and what slowed it; then pauses, and what was not used at all."""
+
+_NEGLIGIBLE = 0.002
+"""Share of the axis below which a segment cannot be seen, so that legend and notes do without it."""
+
+_MOST_STEPS, _MOST_GPUS = 12, 8
+"""Most steps that are drawn, and most GPUs that have a bar each."""
+
 _ROOM = 1.25
 """How far beyond the longest bar the axis may go for the end of an interval."""
 
-_NEGLIGIBLE = 0.002
-"""Share of the axis below which a segment cannot be seen, so that the legend does without it."""
+_APART = 0.03
+"""How much more of its time than the median GPU one has to lose to have a bar of its own among many."""
 
-_MOST_BARS = 12
+_WORTH_A_COLOUR, _MUCH = 0.05, 0.1
+"""Share of its time by which one GPU must lose more than another for its note to be flagged; for a lone one."""
+
+_MOST_UNKNOWN = 0.02
+"""Share of its time without data from which the note of a GPU names it."""
+
+_FEWEST_ALIKE = 5
+"""GPUs that spent their time alike, from which on they share a bar."""
+
+_MOST_DIGITS = 10_000.0
+_TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))
+_BATCHES = ((1.0, "1,000"), (1e3, "million"), (1e6, "billion"))
+
+
+def build_segments(
+    amounts: Mapping[str, float], format_amount: Callable[[float], str], causes: Causes
+) -> tuple[TimeSegment, ...]:
+    """Return the classes that took time, in the unit of the bars; time without a job is in none of them."""
+    return tuple(
+        TimeSegment(
+            key=key, label=class_title(key, causes.get(key, ())), value=amounts[key], text=format_amount(amounts[key])
+        )
+        for key in sort_classes(amounts)
+        if key != "no_job" and amounts[key] > 0
+    )
+
+
+def sort_classes(keys: Iterable[str]) -> list[str]:
+    """Return classes in the order in which they are drawn."""
+    found = set(keys)
+    return [*(key for key in _ORDER if key in found), *sorted(found - set(_ORDER))]
+
+
+def list_legend(bars: Sequence[SpentBar], causes: Causes, least: float = 0.0) -> tuple[ClassName, ...]:
+    """Return the classes of some bars, those alone that some segment longer than `least` shows."""
+    shown = {part.key for bar in bars for part in bar.segments if part.value > least}
+    return tuple(ClassName(key=key, label=class_title(key, causes.get(key, ()))) for key in sort_classes(shown))
+
+
+def describe_pauses(bars: Sequence[SpentBar]) -> str:
+    """Return a sentence on short pauses, where bars have some; begins with a space."""
+    has_pauses = any(part.key == "short_pauses" for bar in bars for part in bar.segments)
+    return " Short pauses count as work, not as lost." if has_pauses else ""
+
+
+class SpentUnit(NamedTuple):
+    """The unit of bars: its size in GPU-seconds (per 1,000 units of work), `s`, its figure, and `per 1,000 images`."""
+
+    size: float
+    short: str
+    name: str
+    per: str
+
+    @property
+    def unit(self) -> str:
+        """The unit of the figure: `GPU-s`."""
+        return f"GPU-{self.short}"
+
+
+def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
+    """Return the unit of GPU time per unit of work in which every step has at least one and few digits."""
+    values = [value for step in comparison.steps if (value := step.value(PER_WORK))]
+    least, most = min(values, default=1.0), max(values, default=1.0)
+    factor, batch = next((entry for entry in _BATCHES if least * entry[0] >= 1), _BATCHES[-1])
+    short, seconds = next((entry for entry in _TIMES if most * factor / entry[1] < _MOST_DIGITS), _TIMES[-1])
+    per = f"per {batch} {name_work(comparison.steps[-1].work_unit)}"
+    return SpentUnit(seconds / factor, short, name_figure(PER_WORK, per), per)
+
+
+def choose_unit_per_run(seconds: float) -> SpentUnit:
+    """Return the unit of the GPU time of runs, of which the longest took so many GPU-seconds."""
+    short, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
+    return SpentUnit(size, short, name_figure("gpu_seconds"), PER_RUN)
 
 
 def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: Study | None = None) -> TimeSpent | None:
     """Return the bars of steps, or of the GPUs of a single run; None where no GPU time is known.
 
-    Args:
-        comparison: the steps.
-        runs: every run of the report.
-        study: the groups; None where the steps are a chain.
+    There is no study where the steps are a chain.
     """
     if len(comparison.steps) == 1 and len(runs) == 1:
-        return build_gpu_bars(runs[0])
-    steps = [step for step in comparison.steps if any(_sum_classes(step))]
+        return _build_gpu_bars(runs[0])
+    steps = [step for step in comparison.steps if _sum_classes(step)]
     if not steps:
         return None
-    is_per_work = all(average(step, PER_WORK) for step in steps) and _has_one_unit(comparison)
+    units = {step.work_unit for step in comparison.steps}
+    is_per_work = all(average(step, PER_WORK) for step in steps) and len(units) == 1 and None not in units
     if is_per_work:
         unit = choose_unit_per_work(comparison)
     else:
         unit = choose_unit_per_run(max(_mean_gpu_seconds(step).value for step in steps))
     causes = seconds_by_cause(time for step in steps for each in step.analyses for time in each.gpu_time)
-    place_of = {step.label: place for place, step in enumerate(comparison.steps)}
-    bars = [_build_bar(comparison, place_of[step.label], unit, causes, study=study) for step in choose_steps(steps)]
-    end = _find_end(bars)
+    is_chain = study is None and is_per_work
+    bars = [_build_step_bar(comparison, step, unit, causes, is_chain=is_chain) for step in choose_steps(steps)]
+    longest = max(fsum(part.value for part in bar.segments) for bar in bars)
+    # intervals as far as they do not dwarf the bars
+    furthest = max((bar.interval[1] for bar in bars if bar.interval), default=0.0)
+    end = max(longest, min(furthest * 1.01, _ROOM * longest))
+    about = "; shorter is better." if is_per_work else ". Without the work done, a faster run can look worse."
+    interval = " Line below the end of a bar: 95% interval." if any(bar.interval for bar in bars) else ""
     rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
-    is_chain = study is None and len(comparison.steps) > 2  # noqa: PLR2004 - of two steps the one before is the first
+    # of two steps the one before is the first
+    is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004 - as above
+    undrawn = len(steps) - len(bars)
     return TimeSpent(
-        caption=_caption(unit, bars),
-        columns=(unit.heading, rate if any(bar.beside for bar in bars) else ""),
+        caption=f"{unit.name}{about}{describe_pauses(bars)}{interval}",
+        columns=(f"{unit.unit} {unit.per}", rate if any(bar.beside for bar in bars) else ""),
         bars=tuple(bars),
         end=end,
         ticks=place_ticks(end, unit.short),
         legend=list_legend(bars, causes, _NEGLIGIBLE * end),
-        since_first=_change(comparison, 0, -1, PER_WORK) if is_chain and is_per_work else None,
-        beside_since_first=_change(comparison, 0, -1, TRAINING_RATE) if is_chain and is_per_work else None,
-        rest=_describe_rest(steps, bars),
+        since_first=_change(comparison, 0, -1, PER_WORK) if is_long else None,
+        beside_since_first=_change(comparison, 0, -1, TRAINING_RATE) if is_long else None,
+        rest=f"{display.plural(undrawn, 'step')} between are not drawn; the table has them all." if undrawn else "",
     )
+
+
+def choose_steps(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps that are drawn: of many the first, and the last."""
+    return list(steps) if len(steps) <= _MOST_STEPS else [steps[0], *steps[1 - _MOST_STEPS :]]
 
 
 def _sum_classes(step: Step) -> dict[str, float]:
     """Return the GPU-seconds of each class over all runs of a step that count as whole jobs."""
     seconds = seconds_by_class(time for run in count_jobs(step.runs).counted for time in run.analysis.gpu_time)
     return {name: amount for name, amount in seconds.items() if name != "no_job"}
-
-
-def _has_one_unit(comparison: Comparison) -> bool:
-    units = {step.work_unit for step in comparison.steps}
-    return len(units) == 1 and None not in units
 
 
 def _mean_gpu_seconds(step: Step) -> Mean:
@@ -91,22 +181,19 @@ def _mean_gpu_seconds(step: Step) -> Mean:
     return mean_over_runs(held, find_sampling_step(runs) * max(held))
 
 
-def choose_steps(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps that are drawn: of many the first, and the last."""
-    return list(steps) if len(steps) <= _MOST_BARS else [steps[0], *steps[1 - _MOST_BARS :]]
-
-
-def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Causes, *, study: Study | None) -> SpentBar:
-    step = comparison.steps[place]
-    mean = average(step, PER_WORK) if unit.is_per_work else None
-    mean = mean or _mean_gpu_seconds(step)
+def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes: Causes, *, is_chain: bool) -> SpentBar:
+    place = next(at for at, each in enumerate(comparison.steps) if each.label == step.label)
+    is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
+    mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
     decimals = number_format.count_decimals(mean.value / unit.size)
-    is_chained = study is None and place > 0
-    metric, value = _rate_metric(is_per_work=unit.is_per_work), step.value(_rate_metric(is_per_work=unit.is_per_work))
+    # how fast training alone went, or without the work how busy GPUs were
+    metric = TRAINING_RATE if is_per_work else UTILISATION
+    value, work = step.value(metric), display.shorten(display.clean(step.work_unit or "units"), 24)
+    rate = "" if value is None else f"{display.number(value)}{display.GAP}{work}/s"
     return SpentBar(
         label=display.clean(step.label),
         small=display.plural(len(step.runs), "run") if len({len(each.runs) for each in comparison.steps}) > 1 else "",
@@ -115,50 +202,129 @@ def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Caus
         ),
         total=display.number(mean.value / unit.size),
         interval=ends,
-        interval_text=format_interval(ends, display.number) if ends else "",
-        change=_change(comparison, place - 1, place, PER_WORK) if is_chained and unit.is_per_work else None,
-        note=_FIRST if place == 0 and study is None and unit.is_per_work else "",
-        beside=_format_rate(value, step, metric),
-        beside_change=_change(comparison, place - 1, place, metric) if is_chained and unit.is_per_work else None,
+        interval_text=display.format_interval(ends, display.number) if ends else "",
+        change=_change(comparison, place - 1, place, PER_WORK) if is_later else None,
+        note="first step" if is_chain and place == 0 else "",
+        beside=rate if is_per_work or value is None else display.percent(value),
+        beside_change=_change(comparison, place - 1, place, metric) if is_later else None,
     )
-
-
-def _rate_metric(*, is_per_work: bool) -> str:
-    """Return the figure beside the bars: how fast training alone went, or without the work how busy GPUs were."""
-    return TRAINING_RATE if is_per_work else UTILISATION
-
-
-def _format_rate(value: float | None, step: Step, metric: str) -> str:
-    if value is None:
-        return ""
-    if metric == UTILISATION:
-        return display.percent(value)
-    return f"{display.number(value)}{display.GAP}{display.shorten(display.clean(step.work_unit or 'units'), 24)}/s"
 
 
 def _change(comparison: Comparison, base: int, place: int, metric: str) -> Change | None:
     """Return how a figure changed between two steps; None where they were not set side by side."""
     first, last = comparison.steps[base].label, comparison.steps[place].label
-    delta = next((delta for delta in comparison.between(first, last) if delta.metric == metric), None)
-    change = build_change(delta)
+    change = build_change(next((delta for delta in comparison.between(first, last) if delta.metric == metric), None))
     return change if change and change.arrow else None
 
 
-def _find_end(bars: Sequence[SpentBar]) -> float:
-    """Return the end of the axis: that of the longest bar, and of intervals as far as they do not dwarf the bars."""
-    longest = max(fsum(part.value for part in bar.segments) for bar in bars)
-    ends = [bar.interval[1] for bar in bars if bar.interval]
-    return max(longest, min(max(ends, default=0.0) * 1.01, _ROOM * longest))
+def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
+    """Return the bars of the GPUs of a run; None where no GPU time is known."""
+    times = [time for time in run.analysis.gpu_time if time.job_seconds > 0]
+    if not times:
+        return None
+    alone, others = _split_gpus(times)
+    longest = max(time.job_seconds for time in times)
+    quarters = tuple(Tick(at=longest * part / 4, text=display.percent(part / 4)) for part in range(5))
+    is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
+    causes = seconds_by_cause(times)
+    groups = [*([time] for time in alone), *([others] if others else [])]
+    losses = [_lost_ratio(*group) for group in groups]
+    # those are flagged that lost clearly more than the one that lost least, or a lone one much
+    least = min(losses) if len(losses) > 1 else _MUCH - _WORTH_A_COLOUR
+    bars = [
+        _build_gpu_bar(
+            run, group, causes, is_rest=group is others and bool(alone), is_bad=lost >= least + _WORTH_A_COLOUR
+        )
+        for group, lost in zip(groups, losses, strict=True)
+    ]
+    return TimeSpent(
+        caption=f"Each bar is the time of one GPU.{describe_pauses(bars)}",
+        columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
+        bars=tuple(bars),
+        end=longest,
+        # of one length, they are shares; a time axis would read as when
+        ticks=place_time_ticks(0.0, longest) if is_uneven else quarters,
+        legend=list_legend(bars, causes, _NEGLIGIBLE * longest),
+    )
 
 
-def _caption(unit: SpentUnit, bars: Sequence[SpentBar]) -> str:
-    interval = f"{describe_pauses(bars)} {_INTERVAL}" if any(bar.interval for bar in bars) else describe_pauses(bars)
-    if unit.is_per_work:
-        return f"{unit.name}; shorter is better.{interval}"
-    return f"{unit.name}. {_NO_WORK}{interval}"
+def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]:
+    """Return the GPUs that have a bar of their own, in their order, and those that share one."""
+    if len(times) <= _MOST_GPUS:
+        spent = [_round_shares(time) for time in times]
+        usual = max(spent, key=spent.count)
+        shares_bar = [each == usual for each in spent]
+        if not _FEWEST_ALIKE <= sum(shares_bar) < len(times):
+            return list(times), []
+    else:
+        lost = [_lost_ratio(time) for time in times]
+        worst = sorted(range(len(lost)), key=lambda at: -lost[at])[: _MOST_GPUS - 1]
+        median = sorted(lost)[len(lost) // 2]
+        shares_bar = [at not in worst or each <= median + _APART for at, each in enumerate(lost)]
+    pairs = list(zip(times, shares_bar, strict=True))
+    return [time for time, shares in pairs if not shares], [time for time, shares in pairs if shares]
 
 
-def _describe_rest(steps: Sequence[Step], bars: Sequence[SpentBar]) -> str:
-    """Return that some steps have no bar; empty where all have one."""
-    left_out = len(steps) - len(bars)
-    return f"{display.plural(left_out, 'step')} between are not drawn; the table has them all." if left_out else ""
+def _round_shares(time: GpuTime) -> dict[str, str]:
+    """Return how one GPU spent its time, to the per cent."""
+    shares = {name: amount / time.job_seconds for name, amount in time.seconds}
+    return {name: display.percent(share) for name, share in shares.items() if share >= _NEGLIGIBLE}
+
+
+def _lost_ratio(*times: GpuTime) -> float:
+    lost = fsum(amount for time in times for name, amount in time.seconds if name in LOST_CLASSES)
+    return lost / fsum(map(measure_own_seconds, times))
+
+
+def _build_gpu_bar(
+    run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_rest: bool, is_bad: bool
+) -> SpentBar:
+    """Return the bar of one GPU, or the mean of several."""
+    classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
+    whole = fsum(time.job_seconds for time in times) / len(times)
+    devices = [time.device for time in times]
+    ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in times]
+    return SpentBar(
+        label=_name_gpus(run, devices, is_rest=is_rest),
+        small=f"{display.format_range(ratios, display.percent)} computing" if len(times) > 1 else "",
+        segments=build_segments(classes, lambda amount: display.percent(amount / whole), causes),
+        total="",
+        note=_describe_loss(classes, fsum(map(measure_own_seconds, times)) / len(times), causes),
+        is_bad=is_bad,
+        beside=_describe_power(run, devices),
+    )
+
+
+def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
+    """Return the GPU of a bar, or the GPUs: by their numbers where these follow each other."""
+    names = [run.device(device) for device in devices]
+    if len(names) == 1:
+        return names[0]
+    numbers = [int(number) for name in names if (number := name.removeprefix("GPU ")).isdigit()]
+    if is_rest and len(names) <= _MOST_GPUS and numbers and numbers == list(range(numbers[0], numbers[0] + len(names))):
+        return f"GPUs {numbers[0]} to {numbers[-1]}"
+    return f"{len(names)} other GPUs" if is_rest else f"All {len(names)} GPUs"
+
+
+def _describe_loss(classes: Mapping[str, float], seen: float, causes: Causes) -> str:
+    """Return what most time was lost to, as a share of the whole; or how much of the time is not known."""
+    share, name = max((classes.get(name, 0.0) / seen, name) for name in LOST_CLASSES)
+    if share >= _NEGLIGIBLE:
+        return f"{display.percent(share)} {display.lower_first(class_title(name, causes.get(name, ())))}"
+    if (pauses := measure_excessive_short_pauses(classes)) is not None:
+        return f"{display.percent(pauses)} short pauses"
+    unknown = classes.get("no_samples", 0.0) / fsum(classes.values())
+    if unknown >= 1 - _NEGLIGIBLE:
+        return "not recorded"
+    return f"{display.percent(unknown)} not recorded" if unknown >= _MOST_UNKNOWN else "nothing lost"
+
+
+def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
+    """Return the mean power of GPUs, with their limit where it is the same for all."""
+    figures = [each for each in run.analysis.statistics if each.device in devices]
+    means = [summary.mean for each in figures if (summary := each.metric("gpu_power_watts"))]
+    limits = {summary.max for each in figures if (summary := each.metric("gpu_power_limit_watts"))}
+    if not means:
+        return ""
+    mean = display.integer(fsum(means) / len(means))
+    return f"{mean} of {display.integer(limits.pop())}{display.GAP}W" if len(limits) == 1 else f"{mean}{display.GAP}W"

@@ -12,16 +12,12 @@ from gpureport.comparison.figures import count_jobs
 from gpureport.comparison.steps import Step
 from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import UseOverTime, UseRow
-from gpureport.report.runs.bucket_means import CumulativeSums, accumulate
-from gpureport.report.runs.class_history import ClassHistory
+from gpureport.report.runs.over_time import ClassHistory, CumulativeSums, accumulate
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.time_spent import choose_steps
 from gpureport.report.wording import display
 
-_UTILISATION = "gpu_utilization_ratio"
 _BUCKETS = 240
-_CAPTION = "{runs}. The band has the colours from above{mixed}."
-_MIXED = ", striped where they mix"
 
 
 def build_use_over_time(
@@ -29,15 +25,12 @@ def build_use_over_time(
 ) -> UseOverTime | None:
     """Return one row a step; None for a single run, whose signals say more, and where no run has a length.
 
-    Args:
-        comparison: the steps.
-        runs: every run of the report.
-        histories: the classes of each run over time, by its place among the runs.
+    Histories are the classes of runs over time, by their place among them.
     """
     if len(runs) == 1:
         return None
     place_of = {run.run.id: place for place, run in enumerate(runs)}
-    known = [step for step in comparison.steps if _choose_typical_run(step) is not None]
+    known = [step for step in comparison.steps if _choose_typical_run(step)]
     chosen = [
         (step, place_of[identity])
         for step in choose_steps(known)
@@ -46,23 +39,22 @@ def build_use_over_time(
     seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
     if seconds <= 0:
         return None
-    rows = [_build_row(step, runs[place], histories[place], seconds) for step, place in chosen]
     several = any(len(step.runs) > 1 for step in comparison.steps)
-    mixed = _MIXED if any(len(runs[place].run.gpus) > 1 for _, place in chosen) else ""
+    undrawn = len(known) - len(chosen)
     return UseOverTime(
-        caption=_CAPTION.format(runs="The middle run of each step" if several else "Each step", mixed=mixed),
-        rows=tuple(rows),
+        caption=f"{'The middle run of each' if several else 'Each'} step. The band has the colours from above.",
+        rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),
         seconds=seconds,
         ticks=place_time_ticks(0.0, seconds),
-        rest=f"{display.plural(left, 'step')} not drawn." if (left := len(known) - len(rows)) else "",
+        rest=f"{display.plural(undrawn, 'step')} not drawn." if undrawn else "",
     )
 
 
-def _choose_typical_run(step: Step) -> str | None:
-    """Return the id of the run with the median GPU time, of an even number the shorter one; None without a length."""
+def _choose_typical_run(step: Step) -> str:
+    """Return the id of the run with the median GPU time, of an even number the shorter one; empty without a length."""
     held = [run.analysis for run in count_jobs(step.runs).counted if run.analysis.run.ended > run.analysis.run.started]
     ordered = sorted(held, key=lambda analysis: analysis.job_gpu_seconds)
-    return ordered[(len(ordered) - 1) // 2].run.id if ordered else None
+    return ordered[(len(ordered) - 1) // 2].run.id if ordered else ""
 
 
 def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
@@ -70,7 +62,12 @@ def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -
     # the last bucket ends with the run, not beyond the axis
     count = max(int(np.ceil(run.seconds / finest - 1e-9)), 1)
     bucket = run.seconds / count
-    sums = _gather_sums(run)
+    sums = []
+    for gpu in run.run.gpus:
+        series = build_device_series(run.recording, gpu)
+        # a value speaks of the window before its stamp, so it lies that much earlier
+        start, end = ((each - run.run.started - series.shift) / 1e6 for each in (series.start, series.end))
+        sums.append(accumulate(start, end, series.values("gpu_utilization_ratio")))
     number = [each.analysis.run.id for each in step.runs].index(run.run.id) + 1
     return UseRow(
         label=display.clean(step.label),
@@ -78,44 +75,30 @@ def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -
         mean=_average(sums, np.arange(count + 1, dtype=np.float64) * bucket),
         bucket_seconds=bucket,
         band=history.list_stretches([gpu.id for gpu in run.run.gpus]),
+        band_seconds=history.bucket_seconds,
         total=display.duration(run.seconds),
         text=_describe(run, sums),
     )
 
 
-def _gather_sums(run: ReportRun) -> list[CumulativeSums]:
-    """Return the utilisation of every GPU of a run over time."""
-    found = []
-    for gpu in run.run.gpus:
-        series = build_device_series(run.recording, gpu)
-        # a value speaks of the window before its stamp, so it lies that much earlier
-        zero = run.run.started + series.shift
-        found.append(accumulate((series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(_UTILISATION)))
-    return found
-
-
 def _average(sums: Sequence[CumulativeSums], edges: FloatArray) -> FloatArray:
-    """Return the mean utilisation of GPUs between edges; NaN where none has a sample."""
-    # a run of a host alone has none
+    """Return the mean utilisation of GPUs between edges; NaN where none has a sample, as in a run of a host alone."""
     means = np.array([each.means(edges) for each in sums]).reshape(-1, len(edges) - 1)
-    known = ~np.isnan(means)
-    count = known.sum(axis=0)
-    total = np.where(known, means, 0.0).sum(axis=0)
-    averaged: FloatArray = np.clip(np.where(count, total / np.maximum(count, 1), np.nan), 0.0, 1.0)
-    return averaged
+    count = (~np.isnan(means)).sum(axis=0)
+    averaged: FloatArray = np.where(count, np.nansum(means, axis=0) / np.maximum(count, 1), np.nan)
+    return np.clip(averaged, 0.0, 1.0)
 
 
 def _describe(run: ReportRun, sums: Sequence[CumulativeSums]) -> str:
     """Return how busy GPUs were from the first to the last sustained work."""
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
-    seconds = fsum(interval.seconds for interval in steady)
+    seconds = fsum(part.seconds for part in steady)
     if seconds <= 0:
         return "no sustained GPU work"
-    means = [
-        float(_average(sums, np.array([run.since_start(part.start), run.since_start(part.end)]))[0]) for part in steady
-    ]
+    edges = (np.array([run.since_start(part.start), run.since_start(part.end)]) for part in steady)
+    means = [float(_average(sums, each)[0]) for each in edges]
     busy = fsum(mean * part.seconds for mean, part in zip(means, steady, strict=True)) / seconds
-    who = "GPUs" if len(run.run.gpus) > 1 else "GPU"
     if np.isnan(busy):
         return "utilisation not recorded"
+    who = "GPUs" if len(run.run.gpus) > 1 else "GPU"
     return f"{who} {display.percent(busy)} busy in {display.duration(seconds)} of training"

@@ -112,15 +112,15 @@ def test_a_map_that_says_what_cannot_be(gpureport: Program, tmp_path: Path) -> N
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 3])))
     one = "[neptune.series.a]\nmetric = "
     for text, said in (
-        ("neptune = 1", "neptune is not a table"),
+        ("neptune = 1", "neptune must be a table"),
         ("[neptune]\nspaces = []", "'spaces'"),
         ("[neptune]\nnamespaces = 'x'", "namespaces is not a list"),
-        ("[neptune]\nseries = 1", "series is not a table"),
+        ("[neptune]\nseries = 1", "series must be a table"),
         (f"{one}'none'", "no metric 'none'"),
         (f"{one}'gpu_power_watts'", "which GPU"),
         (f"{one}'gpu_memory_used_bytes'\ndevice = 'gpu:0'", "no unit"),
         (f"{one}'gpu_power_watts'\ndevice = 'gpu:0'\nunit = '%'", "no unit '%'"),
-        ("[neptune.series]\na = 1", "is not a table"),
+        ("[neptune.series]\na = 1", "must be a table"),
         ("nonsense", "not TOML"),
         ("a = " + "9" * 5000, "not TOML"),
     ):

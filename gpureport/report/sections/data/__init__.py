@@ -1,1 +1,0 @@
-"""What was read, and how the report came about."""

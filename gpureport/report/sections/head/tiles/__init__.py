@@ -1,1 +1,0 @@
-"""The four tiles of the first screen: of steps, of one run, and of the finding in its headline."""

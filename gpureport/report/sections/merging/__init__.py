@@ -1,1 +1,0 @@
-"""Statements that hold for several runs, each made once with the runs that it holds for."""

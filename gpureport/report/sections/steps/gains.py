@@ -1,0 +1,360 @@
+"""What each step was worth, what the last one still loses and could gain, and what all steps together say."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from gpureport.analysis import phrases
+from gpureport.analysis.advice.choose import STEPS
+from gpureport.comparison.chain import Comparison, StepPair
+from gpureport.comparison.changes import ChangeKind, RemainingLoss, measure_remaining_loss, summarize_by_kind
+from gpureport.comparison.figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    SHORTEST_SECONDS,
+    TRAINING_RATE,
+    WORK_RATE,
+    observed_seconds,
+    recorded_seconds,
+)
+from gpureport.comparison.gains import (
+    MOST_UNSEEN_RATIO,
+    NEGLIGIBLE_RATIO,
+    NOTABLE_RATIO,
+    AdvisedChange,
+    GainSince,
+    RelativeChange,
+    StepGain,
+    build_gains,
+    estimate_potential,
+)
+from gpureport.comparison.quality import QualityChange
+from gpureport.comparison.setup import list_changes_of_job
+from gpureport.comparison.steps import Step
+from gpureport.comparison.study import Study, select_focus
+from gpureport.comparison.verdict import Verdict
+from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Cell, Fact
+from gpureport.report.runs import gpu_time
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head.loss_sentence import describe_short_pauses, list_losses
+from gpureport.report.sections.steps import quality
+from gpureport.report.sections.steps.figures import Figures, describe_training_source
+from gpureport.report.wording import differences, display, terms
+from gpureport.report.wording.reasons import (
+    count_family,
+    describe_interval,
+    describe_left_out,
+    describe_reason,
+)
+from gpureport.report.wording.words import WORDS, say
+
+_NAMED = 4
+"""Kinds of GPU that are named."""
+_LOSSES = 3
+"""Classes of lost time that a sentence names."""
+_STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
+"""Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
+
+
+# --- the table of gains
+
+
+class _Column(NamedTuple):
+    """A figure of the table: its metric, what reads its change, a multiple or in per cent, and the words without it."""
+
+    title: str
+    metric: str
+    read: Callable[[GainSince], RelativeChange | None]
+    is_times: bool = False
+    absent: str = ""
+
+
+_COLUMNS = (
+    _Column("Whole job", WORK_RATE, lambda since: since.whole_job, is_times=True),
+    _Column("Training alone", TRAINING_RATE, lambda since: since.training, is_times=True, absent="no_training"),
+    _Column("GPU time", PER_WORK, lambda since: since.gpu_time),
+    _Column("Cost", COST_PER_WORK, lambda since: since.cost, absent="no_cost"),
+    _Column("Energy", ENERGY_PER_WORK, lambda since: since.energy, absent="no_energy"),
+)
+_FATES = {
+    ChangeKind.RESOLVED: "Gone",
+    ChangeKind.NEW: "New",
+    ChangeKind.PERSISTING: "Still there",
+    ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
+}
+
+
+def build_gain_table(comparison: Comparison, links: Sequence[StepPair]) -> GainTable:
+    """Return the table of gains of a chain, and what the last step could gain at most."""
+    gains = build_gains(comparison, links)
+    columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
+    figures, rows = Figures(comparison), []
+    for place, gain in enumerate(gains):
+        step, since, facts = gain.step, gain.since_before, [*(_list_facts(gain) if place else ())]
+        if place > 1:
+            facts = [*_list_since_first(gain, columns), *facts]
+        cells = [_format(each, since) if place else _show(figures, step, each.metric) for each in columns]
+        small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
+        head = Cell(text=display.clean(step.label), small=small)
+        rows.append(GainRow(head=head, cells=tuple(cells), facts=tuple(facts)))
+    overall = tuple(_list_overall_facts(gains))
+    if len(gains) > 2 and (columns or overall):  # noqa: PLR2004 - of two steps the row above is the first
+        small = f"{rows[0].head.text} to {rows[-1].head.text}"
+        cells = [_format(each, gains[-1].since_first) for each in columns]
+        rows.append(GainRow(head=Cell(text="All steps together", small=small), cells=tuple(cells), facts=overall))
+    return GainTable(
+        columns=("Step", *(column.title for column in columns)),
+        rows=tuple(rows),
+        potential=_describe_potential(comparison),
+        notes=tuple(_list_notes(figures, gains, columns)),
+    )
+
+
+def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
+    return column.read(since) if since else None
+
+
+def _show(figures: Figures, step: Step, metric: str) -> GainCell:
+    """Return a figure of the first step."""
+    value, shown = step.value(metric), figures.format(metric, [step])
+    if value is None:
+        return GainCell(text=display.NOT_RECORDED)
+    text = shown.value(value)
+    if metric == COST_PER_WORK:
+        # an amount of money has its sign before it
+        text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
+    return GainCell(text=f"{text} {shown.per}".rstrip())
+
+
+def _format(column: _Column, since: GainSince | None) -> GainCell:
+    change = _read(column, since)
+    if change is None:
+        return GainCell(text="not known")
+    show, show_range = differences.format_percent_change, differences.format_percent_range
+    if column.is_times:
+        show, show_range = differences.format_times, differences.format_times_range
+    comparisons = count_family(change.reason)
+    return GainCell(
+        text=show(change.ratio),
+        interval=describe_interval(show_range(change.interval) if change.interval else "", comparisons),
+        verdict=change.verdict.short,
+        comparisons=comparisons,
+        established=change.verdict.is_established,
+    )
+
+
+def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_Column]) -> Iterator[str]:
+    if not columns:
+        yield WORDS["gains.no_work"]
+        return
+    metrics, comparison = {column.metric for column in columns}, figures.comparison
+    yield WORDS["gains.note"]
+    if TRAINING_RATE in metrics:
+        yield describe_training_source(comparison.steps)
+    stopped = {run.run: run for delta in comparison.deltas for run in delta.left_out if run.stopped}
+    if stopped:
+        yield describe_left_out(list(stopped.values()))
+    yield from (WORDS[f"gains.{each.absent}"] for each in _COLUMNS if each.absent and each not in columns)
+    if COST_PER_WORK in metrics and not figures.currency:
+        yield WORDS["gains.no_currency"]
+    changes = [change for gain in gains for each in columns if (change := _read(each, gain.since_before))]
+    if any(change.verdict is Verdict.UNCONFIRMED for change in changes):
+        yield WORDS["gains.unconfirmed"]
+    yield from [describe_reason(each.reason) for each in changes if count_family(each.reason)][:1]
+
+
+def _list_since_first(gain: StepGain, columns: Sequence[_Column]) -> Iterator[Fact]:
+    """Yield how many times as fast a step is as the first one, with the verdicts, where that is known."""
+    changes = [
+        f"{display.lower_first(each.title)} {differences.format_times(change.ratio)} as fast, {change.verdict.short}"
+        for each in columns
+        if each.is_times and (change := _read(each, gain.since_first))
+    ]
+    if changes:
+        yield Fact(name="Since first", text="; ".join(changes))
+
+
+def _list_facts(gain: StepGain) -> Iterator[Fact]:
+    """Yield what changed, quality, findings, and what had been advised, of a step against the one before it."""
+    listed = differences.list_setup_changes(gain.changes)
+    yield Fact(name="Changed", text=say("gains.changed", changes=listed, recorded=gain.params_recorded))
+    yield from _list_quality(gain.quality)
+    fates, said = summarize_by_kind(gain.findings), []
+    for fate, name in _FATES.items():
+        titles = dict.fromkeys(_name_finding(*key) for key, each in fates.items() if each is fate)
+        said += [f"{name}: {'; '.join(titles)}."] if titles else []
+    if said:
+        yield Fact(name="Findings", text=" ".join(said))
+    advised = [
+        say(
+            "gains.advised",
+            **_describe_advice(change),
+            others=len(list_changes_of_job(gain.changes)) > 1,
+            outcome=_describe_outcome(gain),
+            gone=fates.get((change.kind, change.cause)) is ChangeKind.RESOLVED,
+            stays=fates.get((change.kind, change.cause)) is ChangeKind.PERSISTING,
+        )
+        for change in gain.advised
+    ]
+    advised += [say("gains.perhaps", **_describe_advice(change)) for change in gain.possibly_advised]
+    if advised or gain.changes:
+        # a param may have any name, so that it is never known that nothing was advised
+        nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"]
+        yield Fact(name="Advised", text=" ".join(advised) or nothing)
+
+
+def _describe_advice(change: AdvisedChange) -> dict[str, str]:
+    title, step = STEPS[change.name].title, display.clean(change.advised_in)
+    finding = _name_finding(change.kind, change.cause)
+    return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
+
+
+def _name_finding(kind: str, cause: str | None) -> str:
+    return terms.kind_title(display.clean(kind), cause)
+
+
+def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
+    """Yield quality and what had been advised, of all steps together."""
+    yield from _list_quality(gains[-1].quality_since_first)
+    if any(gain.params_recorded for gain in gains[1:]):
+        names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)
+        n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
+        text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
+        yield Fact(name="Advised", text=text)
+
+
+def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:
+    parts = []
+    for change in changes:
+        values = f"{quality.name_metric(change.name)} {' → '.join(quality.format_pair(change))}"
+        known = change.before.runs and change.after.runs
+        parts.append(f"{values}{quality.name_work(change)}{f', {change.verdict.short}' if known else ''}")
+    if parts:
+        yield Fact(name="Quality", text="; ".join(parts))
+
+
+def _describe_outcome(gain: StepGain) -> str:
+    """Return what a step was worth: of the whole job, and where that is not established what else is."""
+    since = gain.since_before
+    job = since.gpu_time if since else None
+    if since is None or (job is None and since.training is None):
+        return WORDS["gains.no_outcome"]
+    is_open = job is None or not job.verdict.is_established
+    outcomes = [("GPU time", differences.format_percent_change, job)] if job else []
+    if since.training and (job is None or (is_open and since.training.verdict.is_established)):
+        outcomes.append(("training alone", lambda ratio: f"{differences.format_times(ratio)} as fast", since.training))
+    if since.energy and job and is_open and since.energy.verdict.is_established:
+        outcomes.append(("energy", differences.format_percent_change, since.energy))
+    texts = [f"{name} {show(change.ratio)}, {change.verdict.short}" for name, show, change in outcomes]
+    fell = [quality.name_metric(change.name) for change in gain.quality if change.fell]
+    return "; ".join([*texts, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
+
+
+def _describe_potential(comparison: Comparison) -> str:
+    """Return how many times as fast the last step could be at most, and what it would have to lose for that."""
+    last = comparison.steps[-1].analyses
+    found = estimate_potential(comparison.remaining, last)
+    step, pauses = display.clean(found.step), gpu_time.excessive_short_pauses(last)
+    if found.lost_ratio is None:
+        return say("potential.unseen", step=step)
+    if found.unmeasured:
+        kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
+        return say("potential.unmeasured", step=step, kinds=kinds)
+    lost = found.lost_ratio + found.unseen_ratio
+    if (lost < NOTABLE_RATIO and pauses is not None) or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
+        return say("potential.pauses", step=step, pauses=describe_short_pauses(pauses or found.pauses_ratio))
+    if lost + found.pauses_ratio < NOTABLE_RATIO:
+        return say("potential.little", step=step)
+    if found.at_most is None:
+        return say("potential.all", step=step, unseen=found.unseen_ratio >= NOTABLE_RATIO)
+
+    def show(ratio: float) -> str:
+        return display.percent(ratio) if ratio >= NOTABLE_RATIO else ""
+
+    named = [loss for loss in found.losses if loss.lost_ratio >= NOTABLE_RATIO][:_LOSSES]
+    parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {show(loss.lost_ratio)}" for loss in named]
+    parts += [say("potential.waits", share=show(found.pauses_ratio))]
+    parts += [say("potential.rest", share=show(found.unseen_ratio))]
+    startup = sum(loss.lost_ratio for loss in found.losses if loss.name == "startup")
+    return say(
+        "potential.most",
+        times=differences.format_times(found.at_most),
+        step=step,
+        losses=display.join_words(list(filter(None, parts))),
+        startup=startup >= _STARTUP_SHARE and observed_seconds(last) < _LONG_SECONDS,
+    )
+
+
+# --- what is still lost
+
+
+def list_remaining(
+    comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: Sequence[FindingCard]
+) -> Iterator[Fact]:
+    """Yield what the last step of a chain or the best group still loses, and the finding that costs most there.
+
+    Nothing where it is too short to tell.
+    """
+    step, first = select_focus(comparison, study), None if study else comparison.steps[0]
+    left = measure_remaining_loss(step.label, step.analyses)
+    if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not left.held_gpu_seconds:
+        return
+    yield Fact(name="Still lost", text=_describe_loss(first, step, left))
+    largest = left.largest
+    if largest is None:
+        yield Fact(name="Largest left", text="No finding says what it costs.")
+        return
+    run = [run for run in inputs if run.step == display.clean(step.label)][-1]
+    known = [card for card in cards if card.is_open and set(card.fingerprints) & set(largest.fingerprints)]
+    worst = max(known, key=lambda card: card.lost_seconds or 0.0, default=None)
+    several = left.runs > 1
+    text = say(
+        "left.largest",
+        id=worst.id if worst and not several else "",
+        title=_name_finding(largest.kind, largest.cause),
+        devices=run.devices(largest.devices) if largest.devices else "",
+        cost=gpu_time.format_held(largest.lost_gpu_seconds * left.runs, left.runs),
+        share=display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds),
+        several=several,
+        found=largest.runs if largest.runs < left.runs else 0,
+        runs=left.runs,
+        worst=worst.id if worst and worst.lost_ratio else "",
+        most=display.percent(worst.lost_ratio) if worst and worst.lost_ratio else "",
+    )
+    yield Fact(name="Largest left", text=text)
+
+
+def _describe_loss(first: Step | None, last: Step, left: RemainingLoss) -> str:
+    lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
+    ratio = sum(lost.values()) / seconds if seconds else 0.0
+    was = measure_remaining_loss(first.label, first.analyses) if first else None
+    base = _base_seconds(was) if was else 0.0
+    pauses = gpu_time.excessive_short_pauses(last.analyses)
+    key = "lost"
+    if left.unseen_gpu_seconds >= (1 - NEGLIGIBLE_RATIO) * left.held_gpu_seconds:
+        key, seconds = "unknown", left.held_gpu_seconds
+    elif ratio < NOTABLE_RATIO and pauses is not None:
+        key = "pauses"
+    elif ratio < NEGLIGIBLE_RATIO:
+        key = "little"
+    return say(
+        f"left.{key}",
+        step=display.clean(last.label),
+        held=gpu_time.format_held(seconds * left.runs, left.runs),
+        observed=0 < seconds < left.held_gpu_seconds,
+        first=display.clean(first.label) if first else "",
+        was=display.percent(sum(dict(was.lost_gpu_seconds).values()) / base) if was and base else "",
+        pauses=phrases.capitalize(describe_short_pauses(pauses)) if pauses is not None else "",
+        least=gpu_time.is_lower_bound(last.analyses),
+        share=display.percent(ratio),
+        classes=list_losses(lost, seconds, last.analyses) if key == "lost" else "",
+    )
+
+
+def _base_seconds(left: RemainingLoss) -> float:
+    """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
+    few = left.unseen_gpu_seconds > MOST_UNSEEN_RATIO * left.held_gpu_seconds
+    return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

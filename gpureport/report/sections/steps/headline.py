@@ -1,0 +1,187 @@
+"""The headline of steps, how sure it is, and what else changed from the first to the last."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from gpureport.comparison.across import scaling
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.evidence import ReasonKind
+from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK
+from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Delta, Verdict
+from gpureport.number_format import MINUS
+from gpureport.report.model.head import VerdictCode
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.steps import quality
+from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
+from gpureport.report.wording import differences, display
+from gpureport.report.wording.headlines import choose_headline
+from gpureport.report.wording.reasons import count_family, describe_interval
+from gpureport.report.wording.terms import name_one
+from gpureport.report.wording.words import say
+
+_MOST = 0.5
+"""Share of the change above which one step made most of it."""
+_TENFOLD = 10.0
+"""Ratio from which a change reads better as times than in per cent."""
+
+
+def judge_ends(comparison: Comparison) -> Delta | None:
+    """Return the difference that the chain is judged by, from the first step to the last."""
+    return comparison.judged(comparison.steps[0].label, comparison.steps[-1].label)
+
+
+def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
+    """Return what changed from the first step to the last, and what did most of it, in a sentence and in one word."""
+    last, delta = comparison.steps[-1], judge_ends(comparison)
+    if delta is None or delta.difference is None or not delta.before:
+        return describe_quality_alone(comparison), VerdictCode.QUALITY_FELL
+    is_work = delta.metric == PER_WORK
+    noun = f"GPU time per {_name_unit(last.work_unit)}" if is_work else "GPU utilisation"
+    change = _describe_scaling(comparison) or (_describe_size(delta, noun) if is_work else _describe_use(delta))
+    if delta.verdict in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
+        change = say(f"headline.{delta.verdict.code}", noun=noun)
+    if fall := quality.describe_fall(comparison):
+        return choose_headline((f"{change}, but {fall}.", f"{change}, but quality fell.")), VerdictCode.QUALITY_FELL
+    endings = [""]
+    if delta.verdict is Verdict.UNCONFIRMED:
+        is_drift = delta.reason is not None and delta.reason.kind is ReasonKind.DRIFT
+        endings = [say("headline.unconfirmed", drift=is_drift, several=max(delta.runs) > 1), ""]
+    elif delta.verdict.is_established and is_work:
+        endings = _list_causes(comparison, delta)
+    return choose_headline([f"{change}{ending}." for ending in endings]), VerdictCode[delta.verdict.name]
+
+
+def describe_quality_alone(comparison: Comparison) -> str:
+    """Return that quality fell, where nothing else can be said; empty where it did not."""
+    fall = quality.describe_fall(comparison)
+    return choose_headline((f"{display.raise_first(fall)}.", "Quality fell.")) if fall else ""
+
+
+def _name_unit(unit: str | None) -> str:
+    """Return the unit of work for one: `image` of `images`."""
+    one = name_one(display.shorten(display.clean(unit or ""), 24)) or "unit of work"
+    return "training step" if one == "step" else one
+
+
+def _describe_size(delta: Delta, noun: str) -> str:
+    """Return how GPU time per unit of work changed: `52% less GPU time per image`."""
+    ratio = (delta.after or 0.0) / (delta.before or 1.0)
+    if ratio >= _TENFOLD:
+        return f"{differences.format_times(ratio)} the {noun}"
+    size = differences.format_percent_change(ratio).lstrip(f"{MINUS}+")
+    return f"{size} {'less' if ratio < 1 else 'more'} {noun}"
+
+
+def _describe_scaling(comparison: Comparison) -> str:
+    """Return what each of more GPUs does; empty for as many GPUs."""
+    ends = comparison.steps[0].label, comparison.steps[-1].label
+    for found in scaling(comparison.steps):
+        if (found.base, found.step) == ends:
+            few, many = found.gpus
+            return say("headline.scaling", few=few, many=many, share=display.percent(found.efficiency))
+    return ""
+
+
+def _describe_use(delta: Delta) -> str:
+    """Return how GPU utilisation changed: `GPU utilisation rises from 35% to 78%`."""
+    values = (delta.before, delta.after)
+    before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
+    way = "" if before == after else "rises" if (delta.difference or 0) > 0 else "falls"
+    return say("headline.use", way=way, before=before, after=after)
+
+
+def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
+    """Return what may follow the change of a chain, the fullest first: which step made most of it, then nothing."""
+    steps = comparison.steps
+    is_pair = len(steps) == 2  # noqa: PLR2004 - of two steps the last one made the change
+    for base, step in pairwise(steps):
+        link = comparison.judged(base.label, step.label)
+        part = link.difference if link and link.verdict is delta.verdict else None
+        if is_pair or (part and delta.difference and part / delta.difference > _MOST):
+            what, names = _describe_step_change(base, step), {"step": display.clean(step.label)}
+            named = say("headline.than" if is_pair else "headline.most_in", **names, base=display.clean(base.label))
+            return [say("headline.cause", what=what, chain=not is_pair) if what else named, named, ""]
+    return [""]
+
+
+def _describe_step_change(base: Step, step: Step) -> str:
+    """Return what a step changed, by its name: `more loader workers` of `2-more-workers`; empty where it says nothing.
+
+    A name says so where it holds two words or more. Workers are those of the data loader where the step waits for data
+    less than half as long.
+    """
+    words = re.split(r"[-_\s]+", re.sub(r"^[\W\d_]+", "", display.clean(step.label)))
+    if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
+        return ""
+    before, after = (
+        gpu_time.seconds_by_class(time for analysis in side.analyses for time in analysis.gpu_time).get(
+            "waiting_for_input", 0.0
+        )
+        for side in (base, step)
+    )
+    if "workers" in words and "loader" not in words and after < before / 2:
+        words.insert(words.index("workers"), "loader")
+    return " ".join(words)
+
+
+def describe_certainty(comparison: Comparison) -> str:
+    """Return how sure the change from first step to last is, as a clause; empty without an interval."""
+    delta = judge_ends(comparison)
+    if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
+        return ""
+    (first, other), runs = delta.runs, ""
+    if max(first, other) > 1:
+        is_even = first == other and all(len(step.runs) == first for step in comparison.steps)
+        runs = f"{display.plural(first, 'run')} {'a step' if is_even else f'against {other}'}"
+    if delta.metric != PER_WORK:
+        ends = " to ".join(dict.fromkeys(f"{100 * end:+.0f}".replace("-", MINUS) for end in delta.interval))
+        return say("headline.points", ends=ends, runs=runs)
+    low, high = (1 + end / delta.before for end in delta.interval)
+    if not 0 < low <= high < _TENFOLD:
+        return ""
+    if not delta.verdict.is_established:
+        ends = describe_interval(differences.format_percent_range((low, high)), count_family(delta.reason))
+        size = differences.format_percent_change((delta.after or 0.0) / delta.before)
+        return say("headline.unsure", size=size, verdict=delta.verdict.value, ends=ends, runs=runs)
+    least, most = (
+        differences.format_percent_change(1 + size).lstrip("+") for size in sorted((abs(low - 1), abs(high - 1)))
+    )
+    # an interval that prints as the figure does says nothing more
+    least = least.removesuffix("%") if least != most else ""
+    return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
+
+
+def list_other_changes(comparison: Comparison) -> Iterator[str]:
+    """Yield the other figures that are worse or better, then those moved without a verdict."""
+    first, last, judged = comparison.steps[0], comparison.steps[-1], judge_ends(comparison)
+    if judged is None or judged.difference is None:
+        return
+    shown, moves = Figures(comparison), []
+    for delta in comparison.between(first.label, last.label):
+        if not _says_the_same(delta, judged):
+            # the tile and the table beside it are of whole recordings
+            settled = " in steady state" if delta.window == "steady" else ""
+            figure = shown.format(delta.metric, [last])
+            before, after = figure.format_pair(delta.before, delta.after)
+            moved = f"still {after}" if before == after else f"{before} to {after}"
+            moves.append((delta, f"{figure.noun}{settled} {moved}", (before, after)))
+    for verdict in (Verdict.WORSE, Verdict.BETTER):
+        if texts := [text for delta, text, _ in moves if delta.verdict is verdict]:
+            yield f"Also {verdict.value}: {'; '.join(texts)}."
+    moves = [move for move in moves if move[0].verdict is Verdict.DIFFERS and move[2][0] != move[2][1]]
+    sm_clock = [values for delta, _, values in moves if delta.metric == SM_CLOCK]
+    # the graphics clock moves as the SM clock beside it
+    rest = [text for delta, text, values in moves if delta.metric != GRAPHICS_CLOCK or values not in sm_clock]
+    if rest:
+        yield f"Also changed: {'; '.join(rest)}."
+
+
+def _says_the_same(other: Delta, judged: Delta) -> bool:
+    """Return whether a figure is the one judged or equivalent; cost where prices are equal."""
+    covered = {WORK_RATE, TRAINING_RATE, GPU_SECONDS, ENERGY} if judged.metric == PER_WORK else set()
+    if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
+        return judged.metric == PER_WORK
+    return other.metric in {judged.metric, *covered}

@@ -1,0 +1,180 @@
+"""How well steps trained, as cells, rows and sentences."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
+from gpureport.comparison.verdict import Verdict
+from gpureport.report.model.shapes import Cell, Fact, Table
+from gpureport.report.wording import display
+from gpureport.report.wording.display import format_interval
+from gpureport.report.wording.reasons import describe_no_work
+from gpureport.report.wording.words import say
+
+_WHOLE = 100
+"""Work from which it is written without decimals."""
+
+
+def name_metric(name: str) -> str:
+    """Return the name of a metric as it is printed."""
+    return display.shorten_middle(display.clean(name), 28)
+
+
+def name_work(change: QualityChange) -> str:
+    """Return at which work both steps are compared, such as ` at 1,341 steps`; empty where that is their end."""
+    if change.at_end or change.work is None:
+        return ""
+    shown = display.integer if change.work >= _WHOLE else display.number
+    return f" at {shown(change.work)} {change.work_unit}"
+
+
+def format_values(values: Sequence[float | None]) -> list[str]:
+    """Return values that stand together, with as few decimals as three digits of each take."""
+    texts = [display.or_not_recorded(value, display.number) for value in values]
+    while (decimal := [text for text in texts if "." in text]) and all(text.endswith("0") for text in decimal):
+        texts = [text.removesuffix("0").removesuffix(".") if "." in text else text for text in texts]
+    return texts
+
+
+def format_finals(figures: Sequence[QualityFigure], values: Sequence[float | None]) -> list[str]:
+    """Return values that stand together, or that the runs behind them diverged."""
+    shown = zip(figures, format_values(values), strict=True)
+    return ["not a number" if figure.final is None and figure.diverged else text for figure, text in shown]
+
+
+def format_pair(change: QualityChange) -> list[str]:
+    """Return the values of both steps at equal work, otherwise at the end."""
+    return format_finals((change.before, change.after), change.values)
+
+
+def _format_difference(change: QualityChange) -> tuple[str, str]:
+    """Return how far both steps are apart, and the interval of that; empty where not known."""
+    size = "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
+    return size, format_interval(change.interval, display.signed) if change.interval else ""
+
+
+def choose_metric(comparison: Comparison) -> str | None:
+    """Return the metric that a table of steps shows: the first that counts in any link; None without any."""
+    pairs = [(comparison.steps[0], comparison.steps[-1]), *pairwise(comparison.steps)]
+    changes = (compare_quality(*pair, comparison.goals) for pair in pairs)
+    return next((change.name for found in changes for change in found if change.leading), None)
+
+
+def add_quality_column(table: Table, comparison: Comparison) -> Table:
+    """Return a table of steps with the metric that counts most at the end of each, after the first figure."""
+    name, goals, steps = choose_metric(comparison), comparison.goals, comparison.steps
+    if name is None:
+        return table
+    figures = [measure_step_quality(step, name, goals) for step in steps]
+    texts = format_finals(figures, [figure.final for figure in figures])
+    rows = []
+    for base, step, row, figure, text in zip((None, *steps), steps, table.rows, figures, texts, strict=False):
+        found = compare_quality(base, step, goals) if base else ()
+        change = next((each for each in found if each.name == name), None)
+        said = (
+            []
+            if change is None or change.verdict is Verdict.NOT_ENOUGH_DATA
+            else [f"{_format_difference(change)[0]}{name_work(change)}", change.verdict.value]
+        )
+        is_worse = change is not None and change.verdict is Verdict.WORSE
+        cell = Cell(text=text, small=", ".join(filter(None, said)), value=figure.final, flagged=is_worse)
+        rows.append(replace(row, cells=(*row.cells[:1], cell, *row.cells[1:])))
+    columns = (*table.columns[:2], f"{name_metric(name)} at the end", *table.columns[2:])
+    return replace(table, columns=columns, numeric=(True, *table.numeric), rows=tuple(rows))
+
+
+def list_difference_rows(changes: Sequence[QualityChange]) -> Iterator[list[str]]:
+    """Yield the rows of metrics in a table of differences: both values, how far apart, and the interval of that."""
+    for change in changes:
+        yield [_head(change), *format_pair(change), *_format_difference(change)]
+
+
+def list_verdict_rows(
+    changes: Sequence[QualityChange], first: Sequence[QualityChange] | None
+) -> Iterator[list[Cell | str]]:
+    """Yield the rows of metrics in a table of verdicts; against the first step too, unless that is None."""
+    since = {change.name: change for change in first or ()}
+    for change in changes:
+        row: list[Cell | str] = [_head(change), *format_pair(change)]
+        for one in (change, *(() if first is None else (since.get(change.name),))):
+            size, interval = _format_difference(one) if one else ("", "")
+            row.append(Cell(text=size, small=interval, value=one.difference if one else None))
+            verdict = one.verdict if one else None
+            row.append(Cell(text=verdict.value if verdict else "", flagged=verdict is Verdict.WORSE))
+        yield row
+
+
+def _head(change: QualityChange) -> str:
+    return f"{name_metric(change.name)}{name_work(change) or ' at the end'}"
+
+
+def list_verdicts(changes: Sequence[QualityChange]) -> Iterator[Fact]:
+    """Yield the verdict on each metric."""
+    for change in changes:
+        why = describe_no_work(change.reason)
+        yield Fact(name=_head(change), text=f"{change.verdict.value.capitalize()}. {why}".rstrip())
+
+
+def list_facts(changes: Sequence[QualityChange]) -> Iterator[Fact]:
+    """Yield each metric at the end and at best, in both steps, and which runs went wrong."""
+    for change in changes:
+        sides = change.before, change.after
+        parts = [f"{', then '.join(format_pair(change))}{name_work(change)}"]
+        if all(side.best is not None for side in sides):
+            whens = ["" if side.best_seconds is None else display.duration(side.best_seconds) for side in sides]
+            best = zip(format_values([side.best for side in sides]), whens, strict=True)
+            parts.append(f"best {', then '.join(say('quality.best', value=value, when=when) for value, when in best)}")
+        if 0 < len(change.failed) < change.after.runs:
+            values = display.join_words(format_values(change.failed))
+            step, n, runs = display.clean(change.step), len(change.failed), change.after.runs
+            parts.append(say("quality.failed", step=step, n=n, runs=runs, values=values))
+        for label, side in zip((change.base, change.step), sides, strict=True):
+            if side.diverged:
+                parts.append(say("quality.diverged", step=display.clean(label), n=side.diverged, runs=side.runs))
+        yield Fact(name=name_metric(change.name), text="; ".join(parts))
+
+
+def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
+    """Return the metrics that fell from the first step to the last, otherwise those of the first step in which any did.
+
+    The label is that of such a step; it is empty where metrics fell from the first step to the last.
+    """
+    first, last = comparison.steps[0], comparison.steps[-1]
+    for base, step in [(first, last), *pairwise(comparison.steps)]:
+        changes = () if base is step else compare_quality(base, step, comparison.goals)
+        if fallen := [change for change in changes if change.leading and change.fell]:
+            return "" if (base, step) == (first, last) else display.clean(step.label), fallen
+    return "", []
+
+
+def describe_fall(comparison: Comparison) -> str:
+    """Return the first quality that fell as a clause for a headline: `val_accuracy fell from 0.79 to 0.61`.
+
+    Empty where none did.
+    """
+    step, fallen = _find_falls(comparison)
+    return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
+
+
+def warn_of_falls(comparison: Comparison) -> str:
+    """Return which two qualities fell, as a sentence; empty where the headline says all of it."""
+    step, fallen = _find_falls(comparison)
+    unsure = any(change.verdict is Verdict.UNCONFIRMED for change in fallen[:2])
+    if not unsure and len(fallen) < 2:  # noqa: PLR2004 - the headline has the first
+        return ""
+    falls = display.join_words([_describe_fall(change) for change in fallen[:2]])
+    return say("quality.fell", step=step, falls=falls, unsure=unsure)
+
+
+def _describe_fall(change: QualityChange, *, in_full: bool = False) -> str:
+    name, runs = name_metric(change.name), change.after.runs
+    if change.difference is None or change.after.diverged > change.before.diverged:
+        return say("quality.fall_diverged", name=name, n=change.after.diverged if runs > 1 else 0, runs=runs)
+    if change.failed and change.verdict not in {Verdict.WORSE, Verdict.UNCONFIRMED}:
+        (value,), n = format_values(change.failed[:1]), len(change.failed)
+        return say("quality.fall_failed", name=name, full=in_full, value=value, n=n, runs=runs)
+    before, after = format_pair(change)
+    way = ("rose" if (change.difference or 0.0) > 0 else "fell") if in_full else ""
+    return say("quality.fall", name=name, way=way, before=before, after=after, at=name_work(change))

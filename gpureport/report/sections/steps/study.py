@@ -1,0 +1,310 @@
+"""Groups beside each other, the best of them and what each setting did; and what all steps together say."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from gpureport.comparison.across import HEADROOM, largest_batch, memory_fits, scaling
+from gpureport.comparison.chain import Comparison
+from gpureport.comparison.effects import FigureEffects, SettingEffect
+from gpureport.comparison.factors import (
+    MOST_FACTORS,
+    Factor,
+    describe_factors,
+    is_repetition_param,
+    parse_factors,
+)
+from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.comparison.folders import step_folders
+from gpureport.comparison.study import BestGroup, Study, select_focus
+from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.verdict import Verdict
+from gpureport.report.model.head import Tile, VerdictCode
+from gpureport.report.model.shapes import Fact, ReportSection, Table
+from gpureport.report.sections.steps.figures import Figures, build_table
+from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
+from gpureport.report.sections.steps.tables import name_value
+from gpureport.report.sections.steps.tiles import build_step_tiles
+from gpureport.report.wording import differences, display
+from gpureport.report.wording.differences import format_percent_change, format_percent_range
+from gpureport.report.wording.display import drop_equal_ends, format_interval
+from gpureport.report.wording.headlines import choose_headline
+from gpureport.report.wording.reasons import describe_memory_reason
+from gpureport.report.wording.words import WORDS, name_some, say
+
+_METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}
+"""What a group is best by in `words.toml`, otherwise speed."""
+_KINDS = {
+    Verdict.BETTER: ("better", VerdictCode.BEST_GROUP),
+    Verdict.UNCONFIRMED: ("unconfirmed", VerdictCode.BEST_GROUP_UNCONFIRMED),
+    Verdict.NOT_ENOUGH_DATA: ("no_data", VerdictCode.BEST_GROUP_NOT_KNOWN),
+}
+_UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
+"""How sure a best group is, in `words.toml` and as the code of the headline."""
+_NAME, _NAMED, _MODELS = 60, 6, 4
+"""Most characters of a group in the shortest headline, and most settings and kinds of GPU that are named."""
+_SAME = 1e-9
+"""Logarithm below which two figures say the same."""
+
+
+def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
+    """Return the best group in a sentence and in one word, and what to know beside it; empty where none is known."""
+    best = study.best_by_cost or study.best_by_speed
+    if best is None:
+        return "", None, ()
+    _, code = _KINDS.get(best.verdict, _UNCLEAR)
+    code = VerdictCode.BEST_GROUP_LOWER_QUALITY if best.lower_quality else code
+    details = tuple(f"{fact.name}: {fact.text}" for fact in _list_best(study))
+    return choose_headline(list(_list_headlines(best, study, comparison))), code, details
+
+
+def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> Iterator[str]:
+    """Yield headlines on the best group, the fullest first: `batch 256 with 8 workers is cheapest: 31% cheaper …`."""
+    values = next((group.values for group in study.groups if group.label == best.label), ())
+    settings = [
+        f"{display.clean(factor.name)} {display.clean(value)}" if factor.key else display.clean(value)
+        for factor, value in zip(study.by, values, strict=False)
+        if value is not None
+    ]
+    label = display.clean(best.label)
+    names = (" with ".join(settings) or label, label)
+    others = [value for step in comparison.steps if step.label != best.label and (value := step.value(best.metric))]
+    worst = max(others, key=lambda value: abs(value - best.value), default=best.next_value)
+    sizes = {"worst": display.percent(abs(best.value / worst - 1)), "next": display.percent(abs(best.change))}
+    fields = {"first": _word(best, "first"), "ahead": _word(best, "ahead"), **sizes}
+    for change in best.lower_quality[:1]:
+        other, own = format_pair(change)
+        for name in names:
+            yield say("best.quality", name=name, metric=name_metric(change.name), own=own, other=other, **fields)
+            yield say("best.quality_short", name=name, **fields)
+    kind, _ = _KINDS.get(best.verdict, _UNCLEAR)
+    for name in names:
+        for key in ("ahead_of_worst", "ahead_of_next") if kind == "better" else (kind,):
+            yield say(f"best.{key}", name=name, **fields)
+    yield say("best.name", name=display.shorten_middle(label, _NAME))
+
+
+def _word(best: BestGroup, what: str) -> str:
+    return WORDS[f"{what}.{_METRICS.get(best.metric, 'speed')}"]
+
+
+def build_study_sections(study: Study, comparison: Comparison) -> Iterator[ReportSection]:
+    """Yield the best groups, then a table of effects for each figure that says something of its own."""
+    facts = list(_list_best(study))
+    for names, key in ((study.varied.names, "each_run"), (study.varied.repetitions, "repetitions")):
+        if names:
+            facts.append(Fact(name="Left out", text=say(f"study.{key}", names=_name_settings(names))))
+    yield ReportSection(heading="Best setting", facts=tuple(facts))
+    rate = next((each for each in study.effects if each.metric == WORK_RATE), None)
+    for each in study.effects:
+        if each.metric not in {COST_PER_WORK, PER_WORK} or rate is None or not _is_inverse(each, rate):
+            title = Figures(comparison).format(each.metric).title
+            yield ReportSection(heading="What each setting did", label=title, table=_build_effects_table(each))
+
+
+def _name_settings(factors: Sequence[Factor]) -> str:
+    return name_some([display.clean(factor.name) for factor in factors], _NAMED)
+
+
+def _list_best(study: Study) -> Iterator[Fact]:
+    """Yield the group that takes the least money or GPU time and the fastest one, and what else varied."""
+    bests = [best for best in (study.best_by_cost, study.best_by_speed) if best]
+    for best in bests:
+        yield Fact(name=_word(best, "best_by"), text=_describe_best(best))
+    if not bests:
+        yield Fact(name="Not known", text=WORDS["study.no_best"])
+    is_of_gpus = any(factor.kind == "gpu" for factor in study.by)
+    if study.best_by_cost and study.best_by_cost.metric == PER_WORK and is_of_gpus:
+        yield Fact(name="Not known", text=WORDS["study.no_prices"])
+    if study.mixed_in:
+        yield Fact(name="Also varied", text=say("study.mixed_in", names=_name_settings(study.mixed_in)))
+
+
+def _describe_best(best: BestGroup) -> str:
+    """Return the best group with its margin over the next, or that none is clear."""
+    sign = 1.0 if best.change >= 0 else -1.0
+    low, high = sorted(sign * end for end in best.interval or (0.0, 0.0))
+    ends = f"{display.percent(low).removesuffix('%')} to {display.percent(high)}" if best.interval and low >= 0 else ""
+    margin = say(
+        "study.margin",
+        size=display.percent(abs(best.change)),
+        worse=display.percent(-low) if low < 0 else "",
+        better=display.percent(high),
+        ends=drop_equal_ends(ends),
+        ahead=_word(best, "ahead"),
+        next=display.clean(best.next),
+    )
+    rivals = _join(rival for rival in best.rivals if rival not in best.unconfirmed)
+    said = say(
+        f"study.{_KINDS.get(best.verdict, _UNCLEAR)[0]}",
+        label=display.clean(best.label),
+        margin=margin,
+        tested=best.tested if best.tested > 1 else 0,
+        rivals=rivals,
+        worse=_join(best.unconfirmed) if rivals else "",
+    )
+    for change in best.lower_quality:
+        other, own = format_pair(change)
+        said += say(
+            "study.quality",
+            metric=name_metric(change.name),
+            own=own,
+            other=other,
+            at=name_work(change),
+            step=display.clean(change.base),
+            unsure=change.verdict is Verdict.UNCONFIRMED,
+        )
+    return said + say("study.unknown", names=_join(best.unknown))
+
+
+def _join(labels: Iterable[str]) -> str:
+    return display.join_words([display.clean(label) for label in labels])
+
+
+def _is_inverse(one: FigureEffects, other: FigureEffects) -> bool:
+    """Return whether every change of one figure undoes that of the other."""
+    changes, twins = (
+        [level.change or 0.0 for setting in each.settings for level in setting.levels] for each in (one, other)
+    )
+    return len(changes) == len(twins) and all(
+        abs((1 + change) * (1 + twin) - 1) < _SAME for change, twin in zip(changes, twins, strict=True)
+    )
+
+
+def _build_effects_table(effects: FigureEffects) -> Table:
+    """Return one row a value of each setting, against the first value of that setting."""
+    rows = [row for setting in effects.settings for row in _list_rows(setting, relative=effects.relative)]
+    levels = [level for setting in effects.settings for level in setting.levels]
+    intervals, is_free = sum(level.interval is not None for level in levels), effects.degrees >= 1
+    notes = say(
+        "study.effects",
+        several=len(effects.settings) > 1,
+        runs=effects.runs,
+        missing=effects.missing_runs,
+        full=not is_free,
+        unconfirmed=not is_free and any(level.verdict is Verdict.UNCONFIRMED for level in levels),
+        adjusted=intervals if is_free and intervals > 1 else 0,
+        depends=effects.additive is False,
+        unknown=effects.additive is None and len(effects.settings) > 1 and effects.degrees > 0,
+    )
+    columns = ("Setting", "Runs", "Change", "95% interval", "Verdict")
+    return build_table(columns, rows, *notes.split("\n"))
+
+
+def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of rows: setting, runs, change, interval and verdict."""
+    name, (first, *levels) = display.clean(setting.factor.name), setting.levels
+    if setting.confounded_with:
+        runs = str(sum(level.runs for level in setting.levels))
+        yield name, runs, "", "", f"changed together with {_name_settings(setting.confounded_with)}"
+        return
+    for level in levels:
+        change, ends, verdict = "", "", level.verdict.value if level.verdict else ""
+        if level.change is not None:
+            change = format_percent_change(1 + level.change) if relative else display.percentage_points(level.change)
+        if level.interval is not None:
+            ratios = [1 + end for end in level.interval]
+            ends = format_percent_range(ratios) if relative else differences.format_points(level.interval)
+        if level.verdict is Verdict.UNCONFIRMED and max(level.runs, first.runs) > 1:
+            # several runs without a repetition to tell their scatter are not one run each
+            verdict = level.verdict.short
+        head = f"{name}={name_value(level.value)} against {name_value(first.value)}"
+        yield head, str(level.runs), change, drop_equal_ends(ends), verdict
+
+
+def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
+    """Return four figures: which groups are the best, then more of the best one."""
+    found = []
+    for best in filter(None, (study.best_by_cost, study.best_by_speed)):
+        shown = Figures(comparison).format(best.metric)
+        context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
+        found.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
+    step = next((step for step in comparison.steps if step.label == study.best_label), comparison.steps[-1])
+    for tile in build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]:
+        found.append(replace(tile, context=f"{display.clean(step.label)}: {display.lower_first(tile.context)}"))
+    return tuple(found)
+
+
+# --- all steps together
+
+
+def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
+    """Yield the time to the target, how work scales with GPUs, the largest batch, and which GPUs would hold a step."""
+    steps, figures = comparison.steps, Figures(comparison)
+    times = [found for step in steps if (found := measure_time_to_target(step, comparison.goals))]
+    if times:
+        said = "; ".join(_describe_time(each, figures.currency) for each in times)
+        yield Fact(name=f"Time to {name_metric(times[0].name)}={times[0].target:g}", text=f"{said}.")
+    for each in scaling(steps):
+        sides = {"step": display.clean(each.step), "base": display.clean(each.base)}
+        ends = format_interval(each.interval, display.percent) if each.interval else ""
+        share, (few, many) = display.percent(each.efficiency), each.gpus
+        yield Fact(name="Scaling", text=say("across.scaling", share=share, few=few, many=many, ends=ends, **sides))
+    if batch := largest_batch(steps):
+        text = say(
+            "across.batch",
+            sizes=display.join_words([display.integer(size) for size in batch.sizes]),
+            why=describe_memory_reason(batch.reason) if batch.max_batch is None else "",
+            each=display.memory(batch.bytes_each),
+            most=display.integer(batch.max_batch or 0),
+            free=display.percent(HEADROOM.value),
+        )
+        yield Fact(name="Batch size", text=text)
+    (fit,) = memory_fits([select_focus(comparison, study)])
+    if fit.peak_bytes is not None:
+        models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fit.kinds if kind.fits]
+        text = say(
+            "across.kinds",
+            step=display.clean(fit.step),
+            known=bool(fit.kinds),
+            peak=display.memory(fit.peak_bytes),
+            models=name_some(models, _MODELS, "with more memory"),
+            free=display.percent(fit.headroom),
+            why=describe_memory_reason(fit.reason),
+            unknown=len(fit.unknown),
+        )
+        yield Fact(name="GPU kinds", text=text)
+
+
+def _describe_time(found: TimeToTarget, currency: str) -> str:
+    """Return when a step reached the target and what that took, or why it has no time, by how many of its runs."""
+    step, runs = display.clean(found.step), len(found.runs)
+    if found.seconds is None:
+        missing = [run.missing for run in found.runs]
+        counts = {reason.value: missing.count(reason) for reason in MissingTarget if reason in missing}
+        parts = [f"{why}{f' in {count} of {runs} runs' if runs > 1 else ''}" for why, count in counts.items()]
+        return f"{step}: {display.join_words(parts)}"
+    spent = [] if found.gpu_seconds is None else [display.gpu_time(found.gpu_seconds)]
+    spent += [] if found.cost is None else [display.money(found.cost, display.clean(currency))]
+    spent += [f"mean of {runs} runs"] if runs > 1 else []
+    return f"{step}: {display.duration(found.seconds)} ({', '.join(spent)})"
+
+
+def suggest_repetitions(comparison: Comparison) -> str:
+    """Return how to give single runs as repetitions of a step; empty where labels say it, or nothing suggests it.
+
+    Folders or params do where they make several groups, with two runs or more in each on average.
+    """
+    runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
+    is_compared = len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
+    if not is_compared or any(run.step is not None for run in runs):
+        return ""
+    folders = set(step_folders(runs))
+    if None not in folders and 1 < len(folders) <= len(runs) // 2:
+        return say("across.folders", n=len(folders))
+    settings = [{key: value for key, value in run.params if not is_repetition_param(key)} for run in runs]
+    groups = [dict(group) for group in dict.fromkeys(tuple(sorted(each.items())) for each in settings)]
+    option = next(_list_options(groups), "") if 1 < len(groups) <= len(runs) // 2 else ""
+    names = display.clean(describe_factors(parse_factors(option))) if option else ""
+    return say("across.params", names=names, option=shlex.quote(option)) if option else ""
+
+
+def _list_options(groups: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Yield values of `--by` that tell the groups apart, those with the fewest params first."""
+    common = sorted(set.intersection(*map(set, groups)))
+    varying = [key for key in common if len({group[key] for group in groups}) > 1]
+    for count in range(1, MOST_FACTORS + 1):
+        for keys in combinations(varying, count):
+            if len({tuple(group[key] for key in keys) for group in groups}) == len(groups):
+                yield ",".join(f"param:{key}" for key in keys)

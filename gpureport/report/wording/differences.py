@@ -1,0 +1,226 @@
+"""Differences between steps in words: size, interval, verdict, what would settle it, and what changed in the set-up."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from gpureport.comparison.evidence import ReasonKind, WholeRecordingFigure
+from gpureport.comparison.setup import SettingValue, SetupChange
+from gpureport.comparison.verdict import Delta, Verdict
+from gpureport.number_format import MINUS, format_integer
+from gpureport.report.model.head import Change
+from gpureport.report.wording import display
+from gpureport.report.wording.reasons import count_family, describe_interval
+from gpureport.report.wording.scales import NUMBERS, Scale
+from gpureport.report.wording.words import WORDS, say
+
+ONCE_SETTLED = " once settled"
+"""Suffix of a title whose figure leaves out start-up and the time until the run had settled."""
+WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
+"""Title of the figure that leaves nothing out."""
+
+_TIMES = 10.0
+"""Ratio from which a change reads better as times than in per cent."""
+_WHOLE = 0.95
+"""Per cent from which a change is printed without a decimal: it rounds to one."""
+_LONGEST = 365 * 86_400.0
+"""Longest recording in seconds that a reader can be asked for."""
+_UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
+"""Figures of which more is neither better nor worse."""
+_TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
+"""Tags of a tracker by their names on its pages."""
+_NEPTUNE_PARAMS = "parameters/"
+"""Where Neptune's users keep params, by its guides."""
+_LISTED, _VALUE = 4, 24
+"""Changes that one line names, and most characters of a name or a value in it."""
+
+
+def format_times(ratio: float) -> str:
+    """Return a ratio as a multiple: `1.84 times`, whole from tenfold on: `12 times`."""
+    return f"{_format_ratio(ratio)} times"
+
+
+def format_times_range(interval: Sequence[float]) -> str:
+    """Return the ends of a ratio: `1.61 to 2.11`."""
+    return " to ".join(map(_format_ratio, interval))
+
+
+def format_percent_change(ratio: float) -> str:
+    """Return a ratio as a change in per cent with its sign: −46%, +0.4%; from tenfold on as times."""
+    return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
+
+
+def format_percent_range(interval: Sequence[float]) -> str:
+    """Return the ends of a change in per cent: −53 to −38%."""
+    if interval[1] >= _TIMES:
+        return f"{format_times_range(interval)} times"
+    return f"{' to '.join(map(_signed_percent, interval))}%"
+
+
+def _format_ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < _TIMES - 0.005 else format_integer(ratio)
+
+
+def _signed_percent(ratio: float) -> str:
+    change = (ratio - 1) * 100
+    text = f"{abs(change):.0f}" if abs(change) >= _WHOLE else f"{abs(change):.1f}"
+    return "0" if float(text) == 0 else f"{MINUS if change < 0 else '+'}{text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureFormat:
+    """How a figure is printed.
+
+    Attributes:
+        title: its name.
+        scale: units of its differences, and of its values unless it is a share.
+        percent: prints the values of a share; None of any other figure.
+        absent: what stands for a value that there is not.
+        per: the batch of work that values are for: `per million images`; empty of other figures.
+    """
+
+    title: str
+    scale: Scale = NUMBERS
+    percent: Callable[[float], str] | None = None
+    absent: str = display.NOT_RECORDED
+    per: str = ""
+
+    @property
+    def value(self) -> Callable[[float], str]:
+        """What prints a value."""
+        return self.percent or self.scale.format
+
+    @property
+    def noun(self) -> str:
+        """Its name within a sentence."""
+        return display.lower_first(self.title)
+
+    def title_of(self, delta: Delta) -> str:
+        """Return its name for the window of a difference: settled time or whole recordings."""
+        return f"{self.title}{ONCE_SETTLED}" if delta.window == "steady" else self.title
+
+    def format_pair(self, before: float | None, after: float | None) -> tuple[str, str]:
+        """Return two values side by side: shares both have a decimal if one of them does."""
+        show = display.percent_formatter((before, after)) if self.percent else self.value
+        first, second = (self.absent if value is None else show(value) for value in (before, after))
+        return first, second
+
+    def format_sides(self, plain: Delta | WholeRecordingFigure) -> tuple[str, str, str]:
+        """Return before, after and the difference with its sign and, of no share, at most as many decimals as both."""
+        before, after = self.format_pair(plain.before, plain.after)
+        change = "" if plain.difference is None else "none"
+        if plain.difference:
+            known = [side for side in (plain.before, plain.after) if side is not None and not self.percent]
+            change = self.scale.format_change(plain.difference, known)
+        return before, after, change
+
+    def format_interval(self, delta: Delta) -> str:
+        """Return both ends of an interval, the unit said once; empty where there is none, or it prints as one value."""
+        if delta.interval is None or not all(map(isfinite, delta.interval)):
+            return ""
+        low, high = delta.interval
+        first, last = map(self.scale.format_signed, delta.interval)
+        same_unit = self.scale.unit(low) == self.scale.unit(high)
+        return "" if first == last else f"{self.scale.format_signed(low, bare=same_unit)} to {last}"
+
+    def describe_precision(self, delta: Delta) -> Iterator[str]:
+        """Yield what such recordings can show of the figure, and what would make the verdict surer."""
+        detectable, needed = delta.detectable_difference, delta.needed
+        # runs that agree to within their resolution give 0, which is no size to state
+        if not detectable or not isfinite(detectable):
+            return
+        yield say("precision.detectable", size=self.scale.format(detectable))
+        # what is established needs no narrower interval
+        if needed is not None and not delta.verdict.is_established:
+            length = display.duration(needed.seconds) if needed.seconds and needed.seconds < _LONGEST else ""
+            width = self.scale.format(needed.half_width)
+            yield say("precision.needed", width=width, runs=needed.runs, length=length)
+        if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
+            yield say("precision.no_gap", length=display.duration(delta.unseen_gap_seconds))
+
+
+def describe_verdict(delta: Delta) -> str:
+    """Return a verdict in words: one run against several is unconfirmed as well, though not one run each."""
+    if delta.verdict is not Verdict.UNCONFIRMED:
+        return delta.verdict.value
+    missing = "one run on one side" if max(delta.runs) > 1 else "one run each"
+    is_drift = delta.reason is not None and delta.reason.kind is ReasonKind.DRIFT
+    return f"{delta.verdict.short} ({'the machine drifted' if is_drift else missing})"
+
+
+def build_change(delta: Delta | None) -> Change | None:
+    """Return a difference in per cent or points, with its interval, verdict and arrow; None where there is none."""
+    if delta is None or delta.difference is None:
+        return None
+    before, interval = delta.before, ""
+    ends = delta.interval if delta.interval and all(map(isfinite, delta.interval)) else None
+    if delta.metric.endswith("_ratio"):
+        text = display.percentage_points(delta.difference)
+        # no share leaves 0 to 100%
+        least, most = (-1.0, 1.0) if before is None else (-before, 1 - before)
+        interval = format_points([min(max(end, least), most) for end in ends]) if ends else ""
+    elif before:
+        text = format_percent_change(1 + delta.difference / before)
+        interval = format_percent_range([1 + end / before for end in ends]) if ends else ""
+    else:
+        return None
+    verdict = "" if delta.metric in _UNDIRECTED or delta.verdict is Verdict.DIFFERS else describe_verdict(delta)
+    comparisons = count_family(delta.reason) if verdict else None
+    return Change(
+        text=text,
+        interval=describe_interval(interval, comparisons),
+        verdict=verdict,
+        comparisons=comparisons,
+        arrow=_choose_arrow(text, is_up=delta.difference > 0),
+    )
+
+
+def build_plain_change(before: float | None, after: float | None) -> Change | None:
+    """Return a change of two values that are not judged; None where either is missing."""
+    if not before or after is None:
+        return None
+    text = format_percent_change(after / before)
+    return Change(text=text, arrow=_choose_arrow(text, is_up=after > before))
+
+
+def _choose_arrow(text: str, *, is_up: bool) -> str:
+    return ("up" if is_up else "down") if any(digit in "123456789" for digit in text) else ""
+
+
+def format_points(ends: Sequence[float]) -> str:
+    """Return an interval of the change of a share in points."""
+    low, high = map(display.percentage_points, ends)
+    return f"{low.partition(display.GAP)[0]} to {high}"
+
+
+def list_setup_changes(changes: Sequence[SetupChange], most: int = _LISTED) -> str:
+    """Return changes in a line, of which at most some are named: `workers 2 → 14; pin False → True; and 3 more`."""
+    named = [
+        f"{display.shorten_middle(_name_in_line(change), _VALUE)} {describe_values(change.values_before, _VALUE)} → "
+        f"{describe_values(change.values_after, _VALUE)}"
+        for change in changes[:most]
+    ]
+    more = len(changes) - most
+    return "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
+
+
+def describe_values(values: Sequence[SettingValue], length: int | None = None) -> str:
+    """Return the values that runs of a step have; where they differ, each with its number of runs."""
+    texts = ["not given" if each.text is None else display.clean(each.text) or "empty" for each in values]
+    texts = texts if length is None else [display.shorten_middle(text, length) for text in texts]
+    if len(values) == 1:
+        return texts[0]
+    return display.join_words(
+        [f"{text} ({display.plural(value.runs, 'run')})" for text, value in zip(texts, values, strict=True)]
+    )
+
+
+def name_setting(change: SetupChange) -> str:
+    """Return what changed by the name that people know it by."""
+    if change.kind == "hardware":
+        return WORDS.get(f"check.{change.key}", change.key)
+    return display.clean(_TRACKER_TAGS.get(change.key, change.key)).removeprefix(_NEPTUNE_PARAMS)
+
+
+def _name_in_line(change: SetupChange) -> str:
+    return display.lower_first(name_setting(change)) if change.kind == "hardware" else name_setting(change)

@@ -1,0 +1,117 @@
+"""Reasons of verdicts and doubts about a comparison, in words."""
+
+from collections.abc import Iterable, Sequence
+
+from gpureport.analysis import phrases
+from gpureport.comparison.across import BATCH_DOUBTS, BatchDoubt, PeakDoubt
+from gpureport.comparison.changes import FindingChange
+from gpureport.comparison.comparable import Comparability
+from gpureport.comparison.evidence import Reason, ReasonKind
+from gpureport.comparison.figures import ShortRun
+from gpureport.comparison.quality_at_work import NoWork
+from gpureport.report.wording import display
+from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import WORDS, say
+
+SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those it is compared with"
+"""How a rule decides on a change where either side is one run, which shows no scatter of its own."""
+
+
+def describe_reason(reason: Reason | None) -> str:
+    """Return why no more may be said of a difference, as a sentence; empty where nothing is held back."""
+    if reason is None:
+        return ""
+    if reason.kind is ReasonKind.NOT_COMPARABLE:
+        return WORDS[f"differs.{reason.check}"]
+    return say(
+        f"reason.{reason.kind}",
+        run=reason.run,
+        amount=f"{reason.amount:.0f}",
+        least=f"{reason.least:.0f}",
+        share=display.percent(reason.amount),
+        long=phrases.duration(reason.amount),
+        longer=phrases.duration(reason.least),
+        state=describe_state(reason),
+    )
+
+
+def describe_state(drift: Reason) -> str:
+    """Return how a machine had changed: `started 12 °C warmer and ran at a 6% lower clock`."""
+    warmer, lower = "warmer" if drift.amount > 0 else "cooler", "lower" if drift.least < 1 else "higher"
+    size = display.percent(abs(drift.least - 1))
+    return f"started {abs(drift.amount):.0f} °C {warmer} and ran at a {size} {lower} clock"
+
+
+def count_family(reason: Reason | None) -> int | None:
+    """Return how many comparisons keep an interval that excludes no change from showing one; None where none do.
+
+    The interval is that of a single comparison, while the verdict allows for all of them (Holm).
+    """
+    return round(reason.amount) if reason is not None and reason.kind is ReasonKind.MANY_COMPARISONS else None
+
+
+def describe_interval(interval: str, comparisons: int | None) -> str:
+    """Return an interval in words, with of how many comparisons it is one, as `count_family` counts them.
+
+    Empty where both ends read alike, for then the figure says it all.
+    """
+    interval = display.drop_equal_ends(interval)
+    return f"{interval}, one of {comparisons} comparisons" if interval and comparisons is not None else interval
+
+
+def describe_left_out(runs: Sequence[ShortRun]) -> str:
+    """Return which runs a figure leaves out because they are too short, in sentences; empty without any."""
+    stopped, brief = [run for run in runs if run.stopped], [run for run in runs if not run.stopped]
+    said = []
+    if stopped:
+        verb = "were" if len(stopped) > 1 else "was"
+        said.append(f"{_name_lengths(stopped)} did less than a third of the work and {verb} left out.")
+    if len(brief) == 1:
+        said.append(f"{brief[0].run} holds {display.duration(brief[0].seconds)} of steady state and was left out.")
+    elif brief:
+        said.append(f"Left out, for too little steady state: {_name_lengths(brief)}.")
+    return display.clean_sentence(" ".join(said))
+
+
+def _name_lengths(runs: Sequence[ShortRun]) -> str:
+    return display.join_words([f"{run.run} ({display.duration(run.seconds)})" for run in runs])
+
+
+def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:
+    """Return why peak memory tells less than a reader wants, as a sentence; empty where nothing is in the way."""
+    if reason is None:
+        return ""
+    return BATCH_DOUBTS[reason] if isinstance(reason, BatchDoubt) else WORDS[f"peak.{reason}"]
+
+
+def describe_no_work(reason: NoWork | None) -> str:
+    """Return why a training metric is not judged at equal work, as a sentence; empty where nothing is in the way."""
+    return "" if reason is None else WORDS[f"no_work.{reason}"]
+
+
+def list_reasons(reasons: Iterable[tuple[Reason | None, str]]) -> str:
+    """Return each reason once, with the names of all that it holds back; empty without any."""
+    held = group_holders((reason, name) for reason, name in reasons if reason)
+    return " ".join(_with_names(reason, display.join_words(names)) for reason, names in held.items())
+
+
+def _with_names(reason: Reason, names: str) -> str:
+    if reason.kind is ReasonKind.NOT_REPEATED:
+        return f"Not confirmed by repetition: {names}."
+    return f"{display.raise_first(names)}: {display.lower_first(display.clean_sentence(describe_reason(reason)))}"
+
+
+def describe_unknown_change(change: FindingChange) -> str:
+    """Return why it is not known what became of a finding, with the step that does not tell; empty where it is."""
+    if change.unknown is None:
+        return ""
+    return f"{change.step if change.before else change.base}: {WORDS[f'unknown.{change.unknown}']}"
+
+
+def describe_check(check: Comparability) -> str:
+    """Return what follows from a check, as a sentence; empty where both sides agree."""
+    if check.agree:
+        return ""
+    if check.check == "timezone":
+        return WORDS["agree.timezone"]
+    return f"{WORDS['agree.unknown'] if check.agree is None else ''}{WORDS[f'differs.{check.check}']}"
