@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.cli import clock
@@ -100,30 +99,19 @@ def read_each_run(
                 yield group[0], own, run
 
 
-def read_policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
-    """Return what the settings and the command line limit.
-
-    Raises:
-        SettingsError: with the line of the first mistake.
-    """
-    from gpureport.checks.policy import read_policy  # noqa: PLC0415 - loads numpy
-    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
-
-    return read_policy(read_settings(config)).with_limits(limits)
-
-
 def read_policy_without_baseline(options: Options) -> "Policy":
     """Return the policy for a command without a baseline.
 
     Raises:
-        SettingsError: as `read_policy` does, and when a limit of the command line needs a baseline.
+        SettingsError: with the line of the first mistake, and when a limit of the command line needs a baseline.
     """
-    from gpureport.checks.policy import Policy  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy import Policy, read_policy  # noqa: PLC0415 - loads numpy
+    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     if Policy().with_limits(options.fail_on).needs_baseline:
         hint = "use gpureport check --baseline NAME"
         raise SettingsError("--fail-on", "a change needs a baseline", hint, code="no_baseline")
-    return read_policy(options.config, options.fail_on)
+    return read_policy(read_settings(options.config)).with_limits(options.fail_on)
 
 
 def read_rules(options: Options) -> GateRules:
@@ -133,11 +121,11 @@ def read_rules(options: Options) -> GateRules:
         SettingsError: with the line of the first mistake.
     """
     from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy import read_baseline_name  # noqa: PLC0415 - as above
+    from gpureport.checks.policy import read_baseline_name, read_policy  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     stated = options.policy or options.config
-    policy = read_policy(stated, options.fail_on)
+    policy = read_policy(read_settings(stated)).with_limits(options.fail_on)
     for hint in check_wording.list_demanding_rules(entry.limit for entry in policy.entries):
         print_note(hint)
     named = (read_baseline_name(read_settings(file)) for file in (stated, options.config))

@@ -27,8 +27,8 @@ _TAKES = {
     "compare": "form text_detail by steps step work host training target throughput / anonymise @SELECT @ANALYSE @READ",
     "check": "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store "
     "@ANALYSE @READ",
-    "nightly": "site! label night fail_on fail_on_change baseline summary step host training / "
-    "fail_on_standing_change anonymise all_reports policy junit store @ANALYSE @READ",
+    "nightly": "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / "
+    "anonymise all_reports policy junit step store @ANALYSE @READ",
     "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / "
     "gpu_hours_per_month anonymise engine scheduler @READ",
     "ingest": "force listing store host training as_one_run tz name step param / anonymise @READ",
