@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import floor
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.kinds import GROUPS
@@ -78,6 +79,10 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     yield display.plural(report["use"]["runs"], "run")
     yield display.plural(report["gpus"], "GPU") if report["gpus"] is not None else ""
     yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
+    known = report["use"]["gpu_seconds"] - report["use"]["unknown_gpu_seconds"]
+    computing = sum(each["gpu_seconds"] for each in report["classes"] if each["name"] == "computing")
+    # whole and rounded down: never 100% over time lost
+    yield f"{floor(100 * computing / known)}% computing" if known > 0 else ""
     yield period
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from math import fsum
 from zoneinfo import ZoneInfo
 
 from gpureport import columns, sampling_rate
@@ -11,7 +12,7 @@ from gpureport.analysis.job.phases import NO_JOB
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.run import SampledRun, build_sampled_run
+from gpureport.comparison.run import UTILISATION, SampledRun, build_sampled_run
 from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
@@ -224,6 +225,11 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
     if len(runs) == 1:
         every = runs[0].run.interval
         yield display.duration(runs[0].seconds) + (f", recorded every {display.duration(every)}" if every else "")
+        use = [each.metric(UTILISATION) for each in runs[0].analysis.statistics]
+        known = [summary for summary in use if summary is not None and summary.seconds]
+        if known:
+            mean = fsum(each.mean * each.seconds for each in known) / fsum(each.seconds for each in known)
+            yield f"mean GPU utilisation {display.percent(mean)}"
 
 
 def _format_work(runs: Sequence[ReportRun]) -> str:

@@ -27,6 +27,8 @@ from gpureport.report.wording.work_scale import name_work
 _LARGE_STEP = 60.0
 """Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
 less, and findings moved by less than a minute are found all the same."""
+_FEW_SAMPLES, _FAR_APART = 30, 60.0
+"""Samples of a run below which, and seconds between them from which, shares are rough (pragmatic)."""
 _PAIRS, _JOBS = 3, 6
 """Pairs of steps and jobs that are named; the others are counted."""
 _MOST_NAMES = 120
@@ -42,8 +44,22 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     """
     runs = [run for step in comparison.steps for run in step.runs]
     recorded = [run.analysis.run for run in runs]
-    told = (_describe_drift(comparison), _describe_unfinished(recorded), *_list_doubts_on_runs(runs))
+    told = (
+        _describe_drift(comparison),
+        _describe_unfinished(recorded),
+        _describe_few_samples(runs),
+        *_list_doubts_on_runs(runs),
+    )
     return tuple(filter(None, (*told, *_list_doubts_on_gpus(comparison.steps[-1].analyses))))
+
+
+def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
+    """Return that a lone run has few samples, far apart; empty otherwise."""
+    analysis = runs[0].analysis
+    count, apart = gains.count_samples(analysis), analysis.run.interval or 0.0
+    if len(runs) > 1 or not 1 < count < _FEW_SAMPLES or apart < _FAR_APART:
+        return ""
+    return f"Rough: {count} samples, {display.duration(apart)} apart, say little of the time between them."
 
 
 def _describe_drift(comparison: Comparison) -> str:

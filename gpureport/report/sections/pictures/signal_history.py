@@ -209,7 +209,9 @@ def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> S
     begin, end, values = samples
     inner = (end > view.edges[0]) & (begin < view.edges[-1])
     peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
-    low, high = _choose_ends(signal, known, limit[0] if limit else None)
+    # a column of a picture is a mean: memory must fit at its peak as well
+    most = max(limit[0] if limit else 0.0, peak if signal is MEMORY else 0.0)
+    low, high = _choose_ends(signal, known, most)
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, samples, signal)
     outer = mean[~_find_inside(view.spans, view.middles) & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
@@ -245,9 +247,9 @@ def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
-def _choose_ends(signal: Signal, known: FloatArray, limit: float | None) -> tuple[float, float]:
-    """Return round ends of the axis: from zero, but for temperatures."""
-    most = max(float(known.max()), limit or 0.0)
+def _choose_ends(signal: Signal, known: FloatArray, most: float) -> tuple[float, float]:
+    """Return round ends of the axis: from zero, but for temperatures; `most` is shown as well."""
+    most = max(float(known.max()), most)
     if signal.full is not None:
         return 0.0, max(signal.full, most)
     if signal is TEMPERATURE:
