@@ -175,8 +175,8 @@ def _list_blocks(page: FleetPage) -> Iterator[Block]:
     shown = [part for part in page.parts if part.is_open and part.id not in {page_parts.RUNS, page_parts.WEEKS}]
     worst = [part for part in page.parts if part.id == page_parts.RUNS]
     for part in [*shown[:_PARTS], *worst]:
-        name = "runs" if part.id == page_parts.RUNS else "rows"
-        yield Block(forms=Form.SCREEN, part=name, title=part.title, label=part.count or part.line, table=part.table)
+        name, label = ("runs", "") if part.id == page_parts.RUNS else ("rows", part.line)
+        yield Block(forms=Form.SCREEN, part=name, title=part.title, label=label, table=part.table)
     for part in page.parts:
         said = [f"{display.raise_first(part.line)}."]
         yield Block(forms=Form.LONG, title=part.title, texts=said, table=part.table, facts=part.facts)

@@ -36,12 +36,11 @@ _SYMPTOMS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """A part below the head: `line` sums it up, `count` is used alone where rows are cut, `bars` are of the rows."""
+    """A part below the head: `line` sums it up, `bars` are of the rows."""
 
     id: str
     title: str
     line: str
-    count: str = ""
     is_open: bool = False
     table: Table | None = None
     bars: tuple[tuple[TimeSegment, ...], ...] = ()
@@ -129,12 +128,10 @@ def _list_groupings(groupings: Sequence[Facts], amounts: words.Amounts) -> Itera
         entries = [*by["groups"], *([by["rest"]] if by["rest"] else [])]
         heads = [Cell(text=_name_group(each, word, is_rest=each is by["rest"])) for each in entries]
         count = sum(group["groups"] for group in entries if group["name"] is not None or group is by["rest"])
-        counted = display.plural(count, word)
         yield PagePart(
             id=f"by-{by['label']}" if _PLAIN.fullmatch(by["label"]) else f"by-label-{place}",
             title=f"By {word}",
-            line="; ".join(filter(None, (counted, _name_worst_group(by["groups"], word, amounts)))),
-            count=counted,
+            line="; ".join(filter(None, (display.plural(count, word), _name_worst_group(by["groups"], word, amounts)))),
             is_open=place == 0,
             table=_tabulate(entries, heads, title, amounts),
             bars=_split_losses(entries, amounts),

@@ -43,8 +43,8 @@ _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
 _PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
 """Height of a panel on a page, and on paper; the room for labels within it, above curves; and the room below it."""
 
-_SMALL, _AFTER_END, _LEFT = 10.0, 44.0, 0.3
-"""Size of the ends of a vertical axis, where text right of them begins, and up to which share of the width it goes."""
+_SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
+"""Size of the ends of a vertical axis, where text right of them begins, and shares of the width that count as left."""
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
@@ -241,4 +241,5 @@ def _label_span(words: str, scale: HorizontalScale, span: tuple[float, float]) -
     if not scale.holds_text(words, length):
         return ""
     fits = scale.width is not None or scale.holds_text(words, length, NARROW)
-    return scale.place(start, text(6, 11, words, ALERT, bold=True), "" if fits else WIDE_ONLY)
+    x = _AFTER_END if scale.share(start) < _AT_START else 6.0  # never on the upper end of the axis
+    return scale.place(start, text(x, 11, words, ALERT, bold=True), "" if fits else WIDE_ONLY)

@@ -225,8 +225,7 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
     if len(runs) == 1:
         every = runs[0].run.interval
         yield display.duration(runs[0].seconds) + (f", recorded every {display.duration(every)}" if every else "")
-        use = [each.metric(UTILISATION) for each in runs[0].analysis.statistics]
-        known = [summary for summary in use if summary is not None and summary.seconds]
+        known = [use for each in runs[0].analysis.statistics if (use := each.metric(UTILISATION)) and use.seconds]
         if known:
             mean = fsum(each.mean * each.seconds for each in known) / fsum(each.seconds for each in known)
             yield f"mean GPU utilisation {display.percent(mean)}"

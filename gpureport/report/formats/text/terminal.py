@@ -111,8 +111,8 @@ def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Lin
         label = block.label
         if most is not None:
             rows = len(block.table.rows) if block.table else 0
-            cut = f"first {most} of {rows} rows" if rows > most else ""
-            label = join(label, *dict.fromkeys(each.ends for each in block.series[:most]), cut, by=", ")
+            cut = f"first {most} of {rows}" if rows > most else ""
+            label = join(join(label, *dict.fromkeys(each.ends for each in block.series[:most]), by=", "), cut)
         yield from page.wrap(join(title, label, by=display.GAP * 2), style=block.style or "heading")
     yield from body
 

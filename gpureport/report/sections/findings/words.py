@@ -248,7 +248,7 @@ class Advice(NamedTuple):
 
 def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequence[str]:
     """Return the words of what to do about findings; none for what asks for nothing."""
-    said = KINDS[kind].report["do"] if kind in KINDS else ()
+    said = KINDS[kind].report.get("do", ()) if kind in KINDS else ()
     words: Sequence[str] = _choose_case(said, cause or ("workers" if _WORKERS in steps[:1] else None))
     return ACTIONS[words[1:]] if isinstance(words, str) else words
 
