@@ -11,7 +11,7 @@ from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_detection import LevelShift
 from gpureport.nightly.changes.change_events import ChangeEvent
 from gpureport.nightly.changes.latest_night import LatestNight
-from gpureport.nightly.changes.trend import FigureChange, ParamChange, Point
+from gpureport.nightly.changes.trend import ParamChange, Point
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
@@ -106,7 +106,7 @@ def describe_event(event: ChangeEvent) -> str:
     (trend, change), *others = event.changes
     # a change in per cent is the same for one unit of work as for a thousand
     title = name_for_one(trend.kind.title)
-    words = f"{title} {_format_drift(change)}{format_change(trend.kind, change.shift)}"
+    words = f"{title} {'drifts ' if change.shift.gradual else ''}{format_change(trend.kind, change.shift)}"
     behind = [entry for entry in others if entry[0].kind.name in _CAUSES]
     if not behind:
         return f"{words}."
@@ -122,10 +122,6 @@ def describe_standing_event(event: ChangeEvent, *, of: bool = False) -> str:
     title = name_for_one(trend.kind.title)
     group = f"{format_group(*event.group)}: " if of else ""
     return f"{group}{title} still {format_change(trend.kind, event.present_shift)} since {format_day(event.date)}."
-
-
-def _format_drift(change: FigureChange) -> str:
-    return "drifts " if change.shift.gradual else ""
 
 
 def format_day(night: str) -> str:

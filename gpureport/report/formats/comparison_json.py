@@ -18,7 +18,6 @@ from gpureport.comparison.changes import (
     summarize_by_kind,
 )
 from gpureport.comparison.comparable import Comparability
-from gpureport.comparison.effects import SettingEffect
 from gpureport.comparison.evidence import WholeRecordingFigure
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import TRAINING_RATE, read_run
@@ -188,13 +187,11 @@ def _study(study: Study) -> Content:
         "repetitions": study.varied.repetitions,
         "names": study.varied.names,
         "effects": [
-            list_fields(each) | {"settings": [_setting(setting) for setting in each.settings]} for each in study.effects
+            list_fields(each)
+            | {"settings": [list_fields(one.factor) | list_fields(one, "factor") for one in each.settings]}
+            for each in study.effects
         ],
     }
-
-
-def _setting(setting: SettingEffect) -> Content:
-    return list_fields(setting.factor) | list_fields(setting, "factor")
 
 
 def _lower_quality(change: QualityChange) -> Content:

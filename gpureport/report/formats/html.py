@@ -3,9 +3,10 @@
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any, ClassVar
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 
 from gpureport.findings import Outcome, Practice
 from gpureport.places import find_shipped_folder
@@ -32,6 +33,18 @@ _TONES = {"better": "good", "worse": "bad"}
 """Verdicts that have a colour; of all others a change is grey."""
 
 
+class _CompiledTemplates(BytecodeCache):
+    """What templates were compiled to, for the next page of this process."""
+
+    _codes: ClassVar[dict[str, Any]] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get(bucket.key)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key] = bucket.code
+
+
 def template_environment(brand: Brand = PLAIN) -> Environment:
     """Return the environment that runs templates."""
     pages = Environment(
@@ -41,6 +54,7 @@ def template_environment(brand: Brand = PLAIN) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=_CompiledTemplates(),
     )
     pages.globals |= {"tones": _TONES, "colours": brand.colours, "brand": brand}
     pages.filters |= {"term": term_tooltips.term_filter(()), "meaning": term_tooltips.meaning_filter(())}
@@ -68,18 +82,13 @@ def render(
 ) -> str:
     """Return the report as a page.
 
-    Args:
-        report: the content.
-        brand: logo, accent and last line.
-        detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
-        back: address of the page the report belongs to, as seen from it; empty for a report by itself.
-        earlier: its runs against a baseline and against last week, for the report of a night.
+    `detail` is that of `output.render`. The report of a night has `back`, the address of the page it belongs to, and
+    `earlier`, its runs against a baseline and against last week.
     """
     pages = template_environment(brand)
-    defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {
         "term": term_tooltips.term_filter(report.method.definitions),
-        "meaning": term_tooltips.meaning_filter(defined),
+        "meaning": term_tooltips.meaning_filter((*report.method.definitions, *report.method.kinds)),
         "together": merging.join_single_row_tables,
         "shared": merging.merge_checklists,
         "merged": merging.merge_facts,
@@ -96,6 +105,8 @@ def render(
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card.id] for card in report.findings if card.id in marks]
     run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
+    # style sheet and script are files, and series escape what they write
+    style, script, index = page_pictures.mark_safe((style, script, samples.index if samples else ""))
     return pages.get_template(TEMPLATE).render(
         report=report,
         back=back,
@@ -104,10 +115,10 @@ def render(
         worst={"run": run, "strip": strip},
         anchors={card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()},
         pills=_PILLS,
-        style=_mark_safe(style),
-        script=_mark_safe(script),
+        style=style,
+        script=script,
         samples=samples,
-        index=_mark_safe(samples.index) if samples else "",
+        index=index,
         policy=content_security_policy(style, script),
         **page_pictures.draw_page_pictures(report),
     )
@@ -121,8 +132,3 @@ def _first_marks(report: Report) -> dict[str, tuple[int, int]]:
             for mark in strip.marks:
                 marks.setdefault(mark.card, (place, position))
     return marks
-
-
-def _mark_safe(text: str) -> Markup:
-    """Return text as it is: figures and series escape what they write, style sheet and script are files."""
-    return Markup(text)  # noqa: S704 - the two cases named above

@@ -3,16 +3,19 @@
 import re
 from collections.abc import Callable, Sequence
 
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from gpureport.report.model.shapes import Fact
 
 
-def meaning_filter(definitions: Sequence[Fact]) -> Callable[[str], str]:
+def meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str]:
     """Return the filter that gives the meaning of a term, or of a title that begins with one; empty for others."""
     texts = {fact.name.lower(): fact.text for fact in definitions}
 
-    def explained(title: str) -> str:
+    @pass_context  # so that no template is compiled with the terms of one page
+    def explained(_context: Context, title: str) -> str:
         name = title.lower()
         while name and name not in texts:
             name = name.rpartition(", ")[0]
@@ -21,7 +24,7 @@ def meaning_filter(definitions: Sequence[Fact]) -> Callable[[str], str]:
     return explained
 
 
-def term_filter(definitions: Sequence[Fact]) -> Callable[[str], Markup]:
+def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
     """Return the filter that adds a tooltip to the first term of a text; of overlapping terms to the longest.
 
     The text is escaped.
@@ -31,12 +34,13 @@ def term_filter(definitions: Sequence[Fact]) -> Callable[[str], Markup]:
     pattern = re.compile("|".join(map(_pattern, names)) or "(?!)", re.IGNORECASE)
     full = {fact.name.lower().removeprefix("gpu "): fact.name for fact in definitions}
 
-    def explained(text: str) -> Markup:
+    @pass_context
+    def explained(context: Context, text: str) -> Markup:
         found = pattern.search(text)
         if found is None:
             return escape(text)
         name = found.group().lower().removeprefix("gpu ")
-        said = texts(full.get(name) or full[name.removesuffix("s")])
+        said = texts(context, full.get(name) or full[name.removesuffix("s")])
         shown = Markup('<abbr title="{}">{}</abbr>').format(said, found.group())
         return escape(text[: found.start()]) + shown + escape(text[found.end() :])
 

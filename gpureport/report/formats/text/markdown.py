@@ -12,7 +12,7 @@ from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Cell, Table
+from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
 
 LIMIT = 20_000
@@ -122,12 +122,14 @@ def _action(action: Action) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield from _rows(table.columns, [tuple(map(_cell, (row.head, *row.cells))) for row in table.rows])
+    yield from _rows(
+        table.columns,
+        [
+            tuple(join(each.text, describe_change(each.change), each.small, by="\n") for each in (row.head, *row.cells))
+            for row in table.rows
+        ],
+    )
     yield from (" ".join(map(_say, table.notes)), "") if table.notes else ()
-
-
-def _cell(cell: Cell) -> str:
-    return join(cell.text, describe_change(cell.change), cell.small, by="\n")
 
 
 def _rows(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -97,13 +97,7 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 
 
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a block below a blank line, its heading first; nothing where it is empty.
-
-    Args:
-        block: what to show.
-        page: where it has to fit.
-        most: entries on a screen; all, with all that is said of them, when None.
-    """
+    """Yield a block below a blank line, its heading first, or nothing; with `most` entries, else with all it says."""
     body = list(_body(block, page, most))
     if block.title and (body or block.label or block.style):
         yield Line()

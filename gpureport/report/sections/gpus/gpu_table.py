@@ -72,10 +72,6 @@ def _measure_idle(gpu: DeviceStatistics) -> float | None:
     return gpu.idle_seconds / summary.seconds
 
 
-def _read_counter(gpu: DeviceStatistics) -> float | None:
-    return gpu.energy_counter.total if gpu.energy_counter else None
-
-
 _COLUMNS = (
     _Column("Utilisation mean", "mean utilisation", _take(_USE, "mean"), display.percent, 0.05, fmean),
     _Column("Use up to 5%", "idle share", _measure_idle, display.percent, 0.03, fmean),
@@ -95,7 +91,14 @@ _COLUMNS = (
         min,
     ),
 )
-_COUNTED = _Column("Energy counted", "energy as counted", _read_counter, display.energy, inf, fsum)
+_COUNTED = _Column(
+    "Energy counted",
+    "energy as counted",
+    lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
+    display.energy,
+    inf,
+    fsum,
+)
 """Shown where the driver's counter was read, beside the integral of power."""
 
 

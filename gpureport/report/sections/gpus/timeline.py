@@ -25,13 +25,7 @@ _WHOLE_RUN = 0.95
 def build_timelines(
     runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
 ) -> tuple[Timeline, ...]:
-    """Return the strips of every run that has GPUs, on axes of one length.
-
-    Args:
-        runs: every run of the report.
-        cards: findings, which mark the strips.
-        histories: the classes of GPU time of each run, by its place among the runs.
-    """
+    """Return the strips of every run that has GPUs, on axes of one length; `histories` are by the place of a run."""
     axis = max((run.seconds for run in runs), default=0.0)
     return tuple(_timeline(position, run, axis, cards, histories[position]) for position, run in enumerate(runs))
 
