@@ -11,11 +11,13 @@ import click
 import gpureport as api
 from generators.limit_rows import LIMITS
 from gpureport.cli.main import gpureport
+from gpureport.cli.options import list_fields
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.tracker import Tracker
 from gpureport.metrics import METRICS, Metric, MetricKind, Scope
 
+Option = tuple[str, str, str]
 MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
 
 
@@ -29,27 +31,30 @@ def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
 
 
-_MOMENT = "the moment of the reading"
-_METRICS = """A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1. A value is that of the
-moment of the reading, unless its meaning says what it covers.
+_METRICS = """Each line names the column, its unit, what records it, the meaning and, in brackets, the name in OpenTelemetry. A
+cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.
 """
 
 
-def _metric_row(metric: Metric) -> tuple[str, ...]:
-    otel = f"`{metric.otel}`" if metric.otel else ""
-    covers = "" if metric.covers == _MOMENT else f" Covers {metric.covers}."
-    counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
-    return (f"`{metric.name}`", metric.unit + counted, f"`{metric.recorded_by}`", metric.brief + covers, otel)
-
-
 def metrics_page() -> str:
-    """Return docs/reference/metrics.md."""
-    header = ("column", "unit", "recorded by", "meaning", "OpenTelemetry")
+    """Return docs/reference/metrics.md: the metrics by what they measure, and by the time that a value covers."""
     parts = ["# Metrics\n", MADE, _METRICS]
-    for scope, title in ((Scope.GPU, "Of a GPU"), (Scope.HOST, "Of the host")):
-        rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
-        parts += [f"## {title}\n", table(header, rows)]
+    for scope, title in ((Scope.GPU, "GPU"), (Scope.HOST, "Host")):
+        lines: dict[str, list[str]] = {}
+        for metric in METRICS:
+            if metric.scope is scope:
+                lines.setdefault(metric.covers, []).append(_describe_metric(metric))
+        parts.append(f"## {title}\n")
+        for covers, group in lines.items():
+            parts += [f"Time covered: {covers}.\n", "\n".join(group) + "\n"]
     return "\n".join(parts)
+
+
+def _describe_metric(metric: Metric) -> str:
+    unit = "" if metric.unit in ("", "1") else f" {metric.unit}"
+    counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
+    otel = f" (`{metric.otel}`)" if metric.otel else ""
+    return f"- `{metric.name}`{unit}{counted}, `{metric.recorded_by}`: {metric.brief}{otel}"
 
 
 _SOURCES = f"""# Sources
@@ -150,21 +155,42 @@ _COMMON = 2
 
 
 def cli_page() -> str:
-    """Return docs/reference/cli.md; options that several commands share stand once, at the end."""
-    taking = {
-        name: [_option_row(each) for each in command.params if isinstance(each, click.Option)]
-        for name, command in commands(gpureport, "gpureport")
-    }
-    uses = Counter(row for rows in taking.values() for row in rows)
+    """Return docs/reference/cli.md; options that several commands share stand once, at the end, by section."""
+    taking = dict(_list_options())
+    uses = Counter(option for options in taking.values() for option in options)
+    shared: dict[str, list[Option]] = {}
+    for option in uses:
+        if uses[option] >= _COMMON:
+            shared.setdefault(option[0], []).append(option)
     parts = ["# Command line\n", MADE, _CLI]
     for name, command in commands(gpureport, "gpureport"):
-        own = [row for row in taking[name] if uses[row] < _COMMON]
-        shared = [re.findall("`[^`]+`", typed)[-1] for typed, text in taking[name] if (typed, text) not in own]
+        own = [option for option in taking[name] if uses[option] < _COMMON]
         parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
-        parts += [table(("option", "meaning"), own)] if own else []
-        parts += [f"[Shared options](#shared-options): {', '.join(shared)}.\n"] if shared else []
-    common = [row for row, count in uses.items() if count >= _COMMON]
-    return "\n".join([*parts, "## Shared options\n", table(("option", "meaning"), common)])
+        parts += [_list_meanings(own)] if own else []
+        names = list(_name_shared([option for option in taking[name] if option not in own], shared))
+        parts += [f"[Shared options](#shared-options): {', '.join(names)}.\n"] if names else []
+    parts.append("## Shared options\n")
+    return "\n".join([*parts, *(f"**{section}**\n\n{_list_meanings(options)}" for section, options in shared.items())])
+
+
+def _list_options() -> Iterator[tuple[str, list[Option]]]:
+    """Yield each command with its options: the section of the help, what is typed, and the meaning."""
+    for name, command in commands(gpureport, "gpureport"):
+        sections = {field: section for field, section, _ in list_fields(getattr(command, "full_name", ""))}
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        yield name, [(sections.get(each.name or "", "Options"), *_option_row(each)) for each in options]
+
+
+def _name_shared(options: list[Option], shared: dict[str, list[Option]]) -> Iterator[str]:
+    """Yield the options of a command that others take too, then the sections of which it takes all."""
+    whole = [section for section, every in shared.items() if set(every) <= set(options)]
+    yield from (re.findall("`[^`]+`", typed)[-1] for section, typed, _ in options if section not in whole)
+    if whole:
+        yield f"all of *{', '.join(whole)}*"
+
+
+def _list_meanings(options: list[Option]) -> str:
+    return "\n".join(f"- {typed}: {meaning}" for _, typed, meaning in options) + "\n"
 
 
 _PYTHON = f"""# Python
