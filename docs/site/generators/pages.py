@@ -31,8 +31,8 @@ def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
 
 
-_METRICS = """Each line names the column, its unit, what records it, the meaning and, in brackets, the name in OpenTelemetry. A
-cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.
+_METRICS = """Each line has the column, its unit, what records it, the meaning and, in brackets, the name in OpenTelemetry.
+A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.
 """
 
 
