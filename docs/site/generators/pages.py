@@ -31,7 +31,7 @@ def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
 
 
-_METRICS = """Each line has the column, its unit, what records it, the meaning and, in brackets, the name in OpenTelemetry.
+_METRICS = """Each line has the column, its unit, what records it, the meaning and, in brackets, its OpenTelemetry name.
 A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.
 """
 
@@ -61,13 +61,12 @@ _SOURCES = f"""# Sources
 
 {MADE}
 A source is recognised by its content, never by its name. `--source-kind` names the kind of a log that is not
-recognised. [Read logs of any form](../how-to/read-logs.md) tells more of each.
+recognised. [Read logs of any form](../how-to/read-logs.md) says more.
 """
 
 
 def sources_page() -> str:
     """Return docs/reference/sources.md."""
-    header = ("kind", "source", "recognised by", "sample")
     parts = [_SOURCES]
     for title, importers in (
         ("Logs of GPUs", IMPORTERS),
@@ -75,28 +74,28 @@ def sources_page() -> str:
         ("Training metrics, given with `--training` or found beside a log", TRAINING_IMPORTERS),
         ("Experiment trackers", TRACKERS),
     ):
-        parts += [f"## {title}\n", table(header, [_source_row(each) for each in importers])]
+        parts += [f"## {title}\n", "\n".join(_describe_source(each) for each in importers) + "\n"]
     return "\n".join(parts)
 
 
-def _source_row(source: DescribedSource | Tracker) -> tuple[str, ...]:
-    sample = f"[{source.sample}](../../sample_logs/{source.sample})" if source.sample else ""
-    return (f"`{source.kind}`", source.title, source.recognised_by, sample)
+def _describe_source(source: DescribedSource | Tracker) -> str:
+    sample = f" ([sample](../../sample_logs/{source.sample}))" if source.sample else ""
+    title = "" if source.title == source.kind else f" ({source.title})"
+    return f"- `{source.kind}`{title}: {source.recognised_by}{sample}"
 
 
 _LIMITS = f"""# Limits
 
 {MADE}
-What is read is bounded, so that a broken or hostile file costs little. Each limit lies far above what a recording
-needs. An error is one line that says the limit and what to do.
+What is read is limited, so that a broken or hostile file costs little. Beyond a limit the input is refused, unless the
+last column says otherwise, and one line says what to do. A run that is left out is named, and the others are read.
 """
 
-_MEMORY = """## How little memory will do
+_MEMORY = """## How little memory is enough
 
-Where a job may map only so much memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows take 600 MB, and
-the other commands 800 MB on two cores, a report as PDF included. Below, a command ends with a line that says so, or
-OpenBLAS or Arrow abort; nothing half stored is listed then. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it
-is not set.
+With a limit on mapped memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows need 600 MB, other commands
+800 MB on two cores, a PDF included. With less, a command ends with a line that says so, or OpenBLAS or Arrow abort;
+nothing half stored is listed then. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does if it is not set.
 """
 
 
@@ -208,8 +207,8 @@ print(analysis.findings_frame()[["kind", "severity", "lost_gpu_seconds"]])
 print(analysis.gpu_time_frame())
 ```
 
-In a notebook, an analysis or a comparison as the last line of a cell shows its headline, where the GPU time went, and
-the findings. Steps are compared in the order given, or by name:
+As the last line of a notebook's cell, an analysis or a comparison shows the first screen of its report. Steps are
+compared in the order given, or by name:
 
 ```python
 import gpureport
@@ -234,10 +233,8 @@ frame = recording.to_pandas().set_index("timestamp")
 print(frame["gpu_temperature_celsius"].resample("1min").max())
 ```
 
-A file that is missing or cannot be used, or a wrong option or setting, raises `gpureport.errors.GpureportError`, whose
-message is the line that the command line prints. A call that is wrong in itself raises `TypeError` or `ValueError`:
-with a key of `labels` that does not exist, a comparison of one run, or a report with neither `path` nor `format`. Each
-function lists what it raises.
+A missing or unusable file, or a wrong option or setting, raises `gpureport.errors.GpureportError`, with the message
+that the command line prints. A wrong call raises `TypeError` or `ValueError`, as each function says.
 """
 _FIELDS = {
     api.Analysis: ("run", "findings", "not_judged", "statistics", "gpu_time", "cost", "jobs", "phases", "stages"),
@@ -256,13 +253,13 @@ def python_page() -> str:
         first = (inspect.getdoc(kind) or "").partition("\n\nAttributes:")[0]
         parts += [f"## {kind.__name__}\n", f"{first}\n"]
         texts = _attributes(kind)
-        parts.append(table(("attribute", "meaning"), [(f"`{name}`", texts[name]) for name in names]))
+        parts.append("\n".join(f"- `{name}`: {texts[name]}" for name in names) + "\n")
         methods = [
             (name, getattr(kind, name))
             for name in vars(kind)
             if name in {"plot", "to_pandas"} or name.endswith("_frame")
         ]
-        parts.append(table(("method", "returns"), [(f"`{name}()`", _sentence(method)) for name, method in methods]))
+        parts.append("\n".join(f"- `{name}()`: {_sentence(method)}" for name, method in methods) + "\n")
     return "\n".join(parts)
 
 
