@@ -40,21 +40,30 @@ def metrics_page() -> str:
     """Return docs/reference/metrics.md: the metrics by what they measure, and by the time that a value covers."""
     parts = ["# Metrics\n", MADE, _METRICS]
     for scope, title in ((Scope.GPU, "GPU"), (Scope.HOST, "Host")):
-        lines: dict[str, list[str]] = {}
+        groups: dict[str, dict[str, list[str]]] = {}
         for metric in METRICS:
             if metric.scope is scope:
-                lines.setdefault(metric.covers, []).append(_describe_metric(metric))
+                line, reason = _describe_metric(metric)
+                groups.setdefault(metric.covers, {}).setdefault(line, []).append(reason)
         parts.append(f"## {title}\n")
-        for covers, group in lines.items():
-            parts += [f"Time covered: {covers}.\n", "\n".join(group) + "\n"]
+        for covers, lines in groups.items():
+            reasons = {line: ", ".join(f"`{each}`" for each in named if each) for line, named in lines.items()}
+            texts = [line + (f" REASON: {reasons[line]}." if reasons[line] else "") for line in lines]
+            parts += [f"Time covered: {covers}.\n", "\n".join(texts) + "\n"]
     return "\n".join(parts)
 
 
-def _describe_metric(metric: Metric) -> str:
+def _describe_metric(metric: Metric) -> tuple[str, str]:
+    """Return the line of a metric, for clock events the same for all reasons, and the reason."""
     unit = "" if metric.unit in ("", "1") else f" {metric.unit}"
     counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
     otel = f" (`{metric.otel}`)" if metric.otel else ""
-    return f"- `{metric.name}`{unit}{counted}, `{metric.recorded_by}`: {metric.brief}{otel}"
+    line = f"- `{metric.name}`{unit}{counted}, `{metric.recorded_by}`: {metric.brief}{otel}"
+    reason = re.sub("clock_event_|_seconds_total", "", metric.name)
+    words = f"by {reason.replace('_', ' ')}"
+    if words not in metric.brief:
+        return line, ""
+    return re.sub(r" \(bit \w+\)", "", line.replace(words, "for the REASON").replace(reason, "REASON")), reason
 
 
 _SOURCES = f"""# Sources
@@ -136,8 +145,8 @@ def _usage(name: str, command: click.Command) -> str:
     return " ".join([name, "[OPTIONS]", *tail])
 
 
-_CLI = """Every command takes `--help`, which lists the usual options; `--help-all` lists all of them.
-`gpureport` alone says what the folder holds, and how to begin.
+_CLI = """`COMMAND --help` says more of a command and lists its usual options; `--help-all` lists all of them. A
+SOURCE is a log, a folder of logs, a tracker's store (`mlflow:STORE#RUN`), a stored run, or a baseline.
 
 One line lets Tab complete commands, options and files:
 
@@ -164,12 +173,21 @@ def cli_page() -> str:
     parts = ["# Command line\n", MADE, _CLI]
     for name, command in commands(gpureport, "gpureport"):
         own = [option for option in taking[name] if uses[option] < _COMMON]
-        parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
+        parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", _help(command)]
         parts += [_list_meanings(own)] if own else []
         names = list(_name_shared([option for option in taking[name] if option not in own], shared))
         parts += [f"[Shared options](#shared-options): {', '.join(names)}.\n"] if names else []
     parts.append("## Shared options\n")
     return "\n".join([*parts, *(f"**{section}**\n\n{_list_meanings(options)}" for section, options in shared.items())])
+
+
+def _help(command: click.Command) -> str:
+    """Return what a command is for and its example; how-to pages say the rest, and of the program all is said here."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    if command is not gpureport:
+        example = [text.replace("Example: ", "Example: `") + "`" for text in paragraphs if text.startswith("Example: ")]
+        paragraphs = [paragraphs[0], *example]
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _list_options() -> Iterator[tuple[str, list[Option]]]:
@@ -234,7 +252,7 @@ print(frame["gpu_temperature_celsius"].resample("1min").max())
 ```
 
 A missing or unusable file, or a wrong option or setting, raises `gpureport.errors.GpureportError`, with the message
-that the command line prints. A wrong call raises `TypeError` or `ValueError`, as each function says.
+that the command line prints; a wrong call raises `TypeError` or `ValueError`. `help(gpureport.read)` lists them.
 """
 _FIELDS = {
     api.Analysis: ("run", "findings", "not_judged", "statistics", "gpu_time", "cost", "jobs", "phases", "stages"),
@@ -283,6 +301,8 @@ def _described(text: str) -> str:
         heading, _, entries = block.partition(":\n")
         if not entries.startswith("    "):
             lines.append(f"{block}\n")
+            continue
+        if heading in {"Raises", "Warns"}:
             continue
         joined = re.sub(r"\n {8,}", " ", entries)
         items = [line.strip().partition(": ") for line in joined.splitlines()]
