@@ -43,7 +43,6 @@ NOT_RUN = {
     "mlflow.log_artifact": "a line of a training script: tests/importers/trackers/mlflow reads what it stores",
     "gpureport compare 'mlflow:mlflow.db#w2*'": "a store that is not shipped: tests/importers/trackers/mlflow",
     "gpureport ingest --list mlflow:": "a store that is not shipped: tests/importers/trackers/mlflow",
-    "gpureport publish report.html --to mlflow:": "a server: tests/publishing",
     "gpureport ingest --list exports": "a store that is not shipped: tests/importers/trackers/neptune",
     "gpureport report mlflow:mlflow.db --experiment": "a store that is not shipped: tests/statistics",
     "gpureport ingest --list vision.db": "a database that is not shipped: tests/importers/trackers",

@@ -6,7 +6,6 @@ from itertools import groupby
 
 from generators.pages import MADE, table
 from gpureport.analysis import RULES
-from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.kinds import KindDescription
 from gpureport.analysis.rulebook import Rule
@@ -29,17 +28,15 @@ _LIMITS = """## Limits
 
 [`gpureport.toml`](../explanation/thresholds.md) sets them, in base units: `shortest = 10` under `[rules.idle_gap]`.
 """
-_STEPS = f"""## The steps
+_STEPS = """## The steps
 
-A finding names its steps, the most promising first. It leaves out a step that the recording rules out, that the params
-or tags show as taken, or that is for another framework. A step with unknown needs comes last and names them. Without a
-tracker, state the params: `gpureport analyze gpu.csv --param num_workers=2 --param cpu_count=16`.
+A finding names its steps, the most promising first, without those that the recording rules out, that params or tags
+show as taken, or that are for another framework. Without a tracker, state the params: `gpureport analyze gpu.csv
+--param num_workers=2 --param cpu_count=16`.
 
 Change one thing at a time and let `gpureport compare` assess it by the work done per GPU-hour: utilisation can rise
 while the job gets slower. Its [table of gains](../how-to/compare-steps.md#read-the-table-of-gains) names the steps that
 were taken.
-
-For every run, the checklist of a report says what is done, worth trying or not assessed: {"; ".join(ITEMS.values())}.
 """
 
 

@@ -12,9 +12,6 @@ import gpureport as api
 from generators.limit_rows import LIMITS
 from gpureport.cli.main import gpureport
 from gpureport.cli.options import list_fields
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
-from gpureport.importers.protocol.importer import DescribedSource
-from gpureport.importers.protocol.tracker import Tracker
 from gpureport.metrics import METRICS, Metric, MetricKind, Scope
 
 Option = tuple[str, str, str]
@@ -66,33 +63,6 @@ def _describe_metric(metric: Metric) -> tuple[str, str]:
     return re.sub(r" \(bit \w+\)", "", line.replace(words, "for the REASON").replace(reason, "REASON")), reason
 
 
-_SOURCES = f"""# Sources
-
-{MADE}
-A source is recognised by its content, never by its name. `--source-kind` names the kind of a log that is not
-recognised. [Read logs of any form](../how-to/read-logs.md) says more.
-"""
-
-
-def sources_page() -> str:
-    """Return docs/reference/sources.md."""
-    parts = [_SOURCES]
-    for title, importers in (
-        ("Logs of GPUs", IMPORTERS),
-        ("Logs of the machine, given with `--host` or found beside a log", HOST_IMPORTERS),
-        ("Training metrics, given with `--training` or found beside a log", TRAINING_IMPORTERS),
-        ("Experiment trackers", TRACKERS),
-    ):
-        parts += [f"## {title}\n", "\n".join(_describe_source(each) for each in importers) + "\n"]
-    return "\n".join(parts)
-
-
-def _describe_source(source: DescribedSource | Tracker) -> str:
-    sample = f" ([sample](../../sample_logs/{source.sample}))" if source.sample else ""
-    title = "" if source.title == source.kind else f" ({source.title})"
-    return f"- `{source.kind}`{title}: {source.recognised_by}{sample}"
-
-
 _LIMITS = f"""# Limits
 
 {MADE}
@@ -142,11 +112,12 @@ def _usage(name: str, command: click.Command) -> str:
         for name, each in zip(names, arguments, strict=True)
     ]
     tail = ["COMMAND"] if isinstance(command, click.Group) else words
-    return " ".join([name, "[OPTIONS]", *tail])
+    return " ".join([name, *tail])
 
 
 _CLI = """`COMMAND --help` says more of a command and lists its usual options; `--help-all` lists all of them. A
-SOURCE is a log, a folder of logs, a tracker's store (`mlflow:STORE#RUN`), a stored run, or a baseline.
+SOURCE is a log, a folder of logs, a tracker's store (`mlflow:STORE#RUN`), a stored run, or a baseline. Commands
+on stored runs take `--store`.
 
 One line lets Tab complete commands, options and files:
 
@@ -158,6 +129,7 @@ gpureport completion fish > ~/.config/fish/completions/gpureport.fish           
 """
 
 
+_STORE = ["`--store`"]
 _COMMON = 2
 """Commands from which on an option that reads the same in each is described once, for all."""
 
@@ -173,10 +145,10 @@ def cli_page() -> str:
     parts = ["# Command line\n", MADE, _CLI]
     for name, command in commands(gpureport, "gpureport"):
         own = [option for option in taking[name] if uses[option] < _COMMON]
-        parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", _help(command)]
+        parts += [f"## {_usage(name, command)}\n", _help(command)]
         parts += [_list_meanings(own)] if own else []
         names = list(_name_shared([option for option in taking[name] if option not in own], shared))
-        parts += [f"[Shared options](#shared-options): {', '.join(names)}.\n"] if names else []
+        parts += [f"[Shared options](#shared-options): {', '.join(names)}.\n"] if names and names != _STORE else []
     parts.append("## Shared options\n")
     return "\n".join([*parts, *(f"**{section}**\n\n{_list_meanings(options)}" for section, options in shared.items())])
 
