@@ -34,34 +34,41 @@ A finding names its steps, the most promising first, without those that the reco
 show as taken, or that are for another framework. Without a tracker, state the params: `gpureport analyze gpu.csv
 --param num_workers=2 --param cpu_count=16`.
 
-Change one thing at a time and let `gpureport compare` assess it by the work done per GPU-hour: utilisation can rise
-while the job gets slower. Its [table of gains](../how-to/compare-steps.md#read-the-table-of-gains) names the steps that
-were taken.
+These are the first steps of each check; `explain` prints the others. Change one thing at a time and let `gpureport
+compare` assess it by the work done per GPU-hour: utilisation can rise while the job gets slower. Its [table of
+gains](../how-to/compare-steps.md#read-the-table-of-gains) names the steps that were taken.
 """
 
 
 def kinds_page() -> str:
-    """Return docs/reference/kinds.md."""
-    parts = [_HEAD, *(_describe_kind(rule, kind) for rule in RULES for kind in rule.descriptions)]
+    """Return docs/reference/kinds.md, with the steps that it names."""
+    kinds = [(rule, kind, list(_choose_steps(kind))) for rule in RULES for kind in rule.descriptions]
     limits = [(_name_rule(rule), ", ".join(_list_limits(rule))) for rule in RULES if rule.limits]
+    named = {name for _, _, chosen in kinds for _, names in chosen for name in names}
+    parts = [_HEAD, *(_describe_kind(*each) for each in kinds)]
     parts += [_LIMITS, table(("rule", "limits"), limits), _STEPS]
-    for chapter, steps in groupby(STEPS.values(), key=lambda step: step.chapter):
+    for chapter, steps in groupby((STEPS[name] for name in STEPS if name in named), key=lambda step: step.chapter):
         parts += [f"## {chapter}\n", *(f"### {step.title}\n\n{step.do}\n" for step in steps)]
     return "\n".join(parts)
 
 
-def _describe_kind(rule: Rule, kind: KindDescription) -> str:
-    """Return what a kind means, its picture, when it is found, what it needs, and the first steps against it."""
+def _choose_steps(kind: KindDescription) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the causes of a kind with the first steps against each."""
     most = _STEPS_OF_A_CAUSE if len(kind.steps) > 1 else _MOST_STEPS
-    chosen = [(causes, ", ".join(map(_link_step, names))) for causes, names in list_steps_by_cause(kind.name, most)]
-    steps = "; ".join(f"*{', '.join(causes)}:* {links or 'nothing'}" for causes, links in chosen)
+    yield from ((list(causes), list(names)) for causes, names in list_steps_by_cause(kind.name, most))
+
+
+def _describe_kind(rule: Rule, kind: KindDescription, chosen: list[tuple[list[str], list[str]]]) -> str:
+    """Return what a kind means, its picture, when it is found, what it needs, and the first steps against it."""
+    links = [(causes, ", ".join(map(_link_step, names)) or "nothing") for causes, names in chosen]
+    steps = "; ".join(f"*{', '.join(causes)}:* {text}" for causes, text in links)
     needs = "; ".join(" or ".join(f"`{metric}`" for metric in group) for group in rule.requires)
     parts = (
         f"## {kind.name}",
         f"**{kind.title}.** {kind.meaning}",
         f"[![{kind.title}](../images/kinds/{kind.name}.svg)](../../sample_logs/{kind.name}/README.md)",
         f"**Found when.** {rule.conditions[kind.name]}{f' Needs {needs}.' if needs else ''}",
-        f"**Do**, by cause: {steps}." if len(chosen) > 1 else f"**Do.** {chosen[0][1]}.",
+        f"**Do**, by cause: {steps}." if len(links) > 1 else f"**Do.** {links[0][1]}.",
     )
     return "\n\n".join(parts) + "\n"
 

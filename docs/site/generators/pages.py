@@ -247,23 +247,18 @@ def python_page() -> str:
         methods = [
             (name, getattr(kind, name))
             for name in vars(kind)
-            if name in {"plot", "to_pandas"} or name.endswith("_frame")
+            if name.endswith("_frame") or name == "plot" or (name == "to_pandas" and kind is api.Recording)
         ]
         parts.append("\n".join(f"- `{name}()`: {_sentence(method)}" for name, method in methods) + "\n")
     return "\n".join(parts)
 
 
 def _signature(function: Callable[..., Any]) -> str:
-    """Return how a function is called, one parameter a line."""
+    """Return how a function is called, without types."""
     signature = inspect.signature(function)
-    lines: list[str] = []
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and "    *," not in lines:
-            lines.append("    *,")
-        lines.append(f"    {parameter},")
-    lines = [f"gpureport.{function.__name__}(", *lines, f") -> {inspect.formatannotation(signature.return_annotation)}"]
-    # a type by its own name, without the modules it is in
-    return "\n".join(["```", *(re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", line) for line in lines), "```\n"])
+    bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    called = signature.replace(parameters=bare, return_annotation=signature.empty)
+    return f"`gpureport.{function.__name__}{called}`\n"
 
 
 def _described(text: str) -> str:

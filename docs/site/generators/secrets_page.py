@@ -23,9 +23,8 @@ apart at signs and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
 
 `token`, `key` and `auth` also name settings. In params, tags and texts they do not count beside one of: {model}. Nor do
 a plural (`max_tokens`) and a word that is not the last (`key_dim`), if the value is a number, `true` or `false`, nor
-words that only end so: {others}. In a sentence, the word after `token:` stays unless it has a digit and is not a number
-of up to nine digits; so does the word after `API key:` and the like; after another `key:` it stays unless it looks
-random. On a command line the words beside do not count: a hidden value costs a reader less than a shown password.
+words that only end so: {others}. In sentences, plain words and short numbers after `token:` and `key:` stay. On a
+command line the words beside do not count: a hidden value costs a reader less than a shown password.
 """
 _FORMS = """## Forms
 
