@@ -36,7 +36,6 @@ NOT_RUN = {
     "pip ": "a package index",
     "sar ": "asks sysstat without an end: tests/readers reads what it writes",
     "sacct ": "Slurm: tests/importers/labelling reads what it writes",
-    "SLURM_TIME_FORMAT": "as above",
     "while true": "asks gpustat without an end: sample_logs/gpustat is what it wrote",
     "from nvitop": "a GPU, for an hour: sample_logs/recorded/phases is what it wrote",
     "import wandb": "a server: sample_logs/wandb is what it wrote",

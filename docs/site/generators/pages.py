@@ -73,8 +73,8 @@ last column says otherwise, and one line says what to do. A run that is left out
 _MEMORY = """## How little memory is enough
 
 With a limit on mapped memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows need 600 MB, other commands
-800 MB on two cores, a PDF included. With less, a command ends with a line that says so, or OpenBLAS or Arrow abort;
-nothing half stored is listed then. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does if it is not set.
+800 MB on two cores. With less, a command ends with a line that says so, or OpenBLAS or Arrow abort; nothing half stored
+is listed then.
 """
 
 
@@ -127,7 +127,6 @@ echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >>
 gpureport completion fish > ~/.config/fish/completions/gpureport.fish                         # fish
 ```
 """
-
 
 _STORE = ["`--store`"]
 _COMMON = 2

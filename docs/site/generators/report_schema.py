@@ -69,12 +69,18 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if origin in {Union, UnionType}:
         return _either([_of(entry, definitions) for entry in inner])
     if origin is tuple and inner[-1] is Ellipsis:
-        return {"type": "array", "items": _of(inner[0], definitions)}
+        items = {"type": "array", "items": _of(inner[0], definitions)}
+        return items if inner[0] is not str else _share("Strings", items, definitions)
     if origin is tuple:
         parts = [_of(entry, definitions) for entry in inner]
         return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
     message = f"no schema for {kind}"
     raise TypeError(message)
+
+
+def _share(name: str, described: Schema, definitions: dict[str, Schema]) -> Schema:
+    definitions[name] = described
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def _either(options: list[Schema]) -> Schema:

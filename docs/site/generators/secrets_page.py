@@ -47,8 +47,7 @@ patterns = ["corp-", "*@intern"]   # words of any text
   `*` stands for any letters.
 - A **pattern** is how a secret begins, with its case; the rest of the word is replaced with it. `*` stands for any
   letters but blanks, quotes and `, ; & ( ) < > |`.
-- At most {MOST_SECRET_PATTERNS} of each, of {LONGEST_SECRET_PATTERN} letters. They are not regular expressions, whose
-  time may grow without bounds.
+- At most {MOST_SECRET_PATTERNS} of each, of {LONGEST_SECRET_PATTERN} letters.
 - They hold for every command, but not for help and for completion on Tab, which read no settings. A mistake in
   `[secrets]` stops every command. `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they take
   the file of the folder.
