@@ -33,7 +33,7 @@ LIMITS = (
     ),
     (
         "Names, and patterns, of `[secrets]`",
-        f"{MOST_SECRET_PATTERNS} of {LONGEST_SECRET_PATTERN} letters",
+        f"{MOST_SECRET_PATTERNS}, each up to {LONGEST_SECRET_PATTERN} letters",
         "let one with `*` stand for several",
     ),
     ("Files of points or operations of a tracker's run", _bytes(MOST_RECORD_BYTES), _LEFT_OUT),
@@ -58,7 +58,6 @@ LIMITS = (
         f"{_bytes(MOST_PIPE_BYTES)}; the writer must connect within {PIPE_PATIENCE:g} s",
         "write a file and give that",
     ),
-    ("Devices such as `/dev/zero`", "none", ""),
     ("A line of a log", _bytes(LONGEST_LINE), "shortened, and counted in the data quality"),
     ("GPUs of a run", f"{MOST_GPUS:,}", "give a part of them with `--gpus`, or a log per node"),
     ("Machines of a table of labels", "100,000 in a cell, 2,000,000 in a table", "give fewer days"),

@@ -56,7 +56,7 @@ patterns = ["corp-", "*@intern"]   # words of any text
 _STAYS = """## What is not replaced
 
 - A secret under a harmless name and without a known form. Name it in `[secrets]`.
-- What stands before `@` and a number or a checksum: `recall:mean@10`, `image:tag@sha256:…`. Nor, outside a URL, a
+- Text before `@` and a number or a checksum: `recall:mean@10`, `image:tag@sha256:…`. Nor, outside a URL, a
   password with a slash or a quote.
 - Random letters in texts, and in params and tags whose names mean checksums and ids: {checksums}.
 - Names that you choose for files, folders and baselines, on disk.
