@@ -115,7 +115,7 @@ def _usage(name: str, command: click.Command) -> str:
     return " ".join([name, *tail])
 
 
-_CLI = """`COMMAND --help` says more of a command and lists its usual options; `--help-all` lists all of them. A
+_CLI = """`COMMAND --help` describes a command and its usual options; `--help-all` lists all of them. A
 SOURCE is a log, a folder of logs, a tracker's store (`mlflow:STORE#RUN`), a stored run, or a baseline. Commands
 on stored runs take `--store`.
 
@@ -184,7 +184,8 @@ def _list_meanings(options: list[Option]) -> str:
 _PYTHON = f"""# Python
 
 {MADE}
-`import gpureport` loads no library. NumPy and pyarrow are loaded by the first call, pandas where a frame is made.
+Read logs, analyse and compare runs, and write reports. `import gpureport` loads no other library; the first call loads
+NumPy and pyarrow, a frame pandas.
 
 ```python
 import gpureport
