@@ -224,7 +224,7 @@ print(frame["gpu_temperature_celsius"].resample("1min").max())
 ```
 
 A missing or unusable file, or a wrong option or setting, raises `gpureport.errors.GpureportError`, with the message
-that the command line prints; a wrong call raises `TypeError` or `ValueError`. `help(gpureport.read)` lists them.
+that the command line prints; a wrong call raises `TypeError` or `ValueError`. `help(gpureport.read)` lists these.
 """
 _FIELDS = {
     api.Analysis: ("run", "findings", "not_judged", "statistics", "gpu_time", "cost", "jobs", "phases", "stages"),
@@ -240,16 +240,14 @@ def python_page() -> str:
     for function in (api.read, api.analyze, api.compare, api.report):
         parts += [f"## {function.__name__}\n", _signature(function), _described(inspect.getdoc(function) or "")]
     for kind, names in _FIELDS.items():
-        first = (inspect.getdoc(kind) or "").partition("\n\nAttributes:")[0]
+        first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
         parts += [f"## {kind.__name__}\n", f"{first}\n"]
         texts = _attributes(kind)
-        parts.append("\n".join(f"- `{name}`: {texts[name]}" for name in names) + "\n")
-        methods = [
-            (name, getattr(kind, name))
-            for name in vars(kind)
-            if name.endswith("_frame") or name == "plot" or (name == "to_pandas" and kind is api.Recording)
-        ]
-        parts.append("\n".join(f"- `{name}()`: {_sentence(method)}" for name, method in methods) + "\n")
+        lines = [f"- `{name}`: {texts[name]}" for name in names]
+        for name, method in vars(kind).items():
+            if name.endswith("_frame") or name == "plot" or (name == "to_pandas" and kind is api.Recording):
+                lines.append(f"- `{name}()`: {_sentence(method)}")
+        parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
