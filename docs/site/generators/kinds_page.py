@@ -24,7 +24,7 @@ all steps with their risks and sources.
 Each picture leads to the sample log it shows: the GPU of the finding in blue, the others in grey, its time shaded.
 
 {MADE}"""
-_LIMITS = """## Limits
+_LIMITS = """## Limits that can be set
 
 [`gpureport.toml`](../explanation/thresholds.md) sets them, in base units: `shortest = 10` under `[rules.idle_gap]`.
 """
