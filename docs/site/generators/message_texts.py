@@ -1,10 +1,13 @@
-"""Every wording that stands beside a code, read from the places that make it: errors, reasons and notes."""
+"""tests/golden/messages.txt: every wording beside a code, so that a change shows as a diff.
+
+The wordings of errors, reasons and notes are read from the syntax of the modules that make them.
+"""
 
 import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import reduce
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -13,6 +16,9 @@ from types import ModuleType
 import gpureport
 
 PACKAGE = Path(gpureport.__file__).parent
+_HEAD = """# What gpureport says of each code; … stands for what is only known when the program runs.
+# Tests and programs use the codes. Made by docs/site/make_pages.py; the diff is reviewed.
+"""
 UNKNOWN = "…"
 """Stands for what is only known when the program runs."""
 _ERRORS = (
@@ -85,7 +91,15 @@ class _Text:
         return len({place for place, _ in together}) == len(together)
 
 
-@cache
+def list_wordings() -> str:
+    """Return tests/golden/messages.txt, a line per wording, in the order of rooms and codes."""
+    lines = {
+        f"{message.room}\t{message.code or '-'}\t{'; '.join(filter(None, (message.what, message.hint)))}"
+        for message in list_messages()
+    }
+    return _HEAD + "\n".join(sorted(lines)) + "\n"
+
+
 def list_messages() -> list[Message]:
     """Return every message, each once a module, in the order of modules and lines."""
     found: dict[Message, None] = {}

@@ -36,7 +36,7 @@ def schema() -> Schema:
     }
 
 
-def page() -> str:
+def schema_page() -> str:
     """Return docs/reference/report-1.schema.json."""
     return _write(schema()) + "\n"
 
