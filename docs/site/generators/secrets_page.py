@@ -56,15 +56,14 @@ patterns = ["corp-", "*@intern"]   # words of any text
 _STAYS = """## What is not replaced
 
 - A secret under a harmless name and without a known form. Name it in `[secrets]`.
-- Text before `@` and a number or a checksum: `recall:mean@10`, `image:tag@sha256:…`. Nor, outside a URL, a
-  password with a slash or a quote.
+- Text before `@` and a number or a checksum: `recall:mean@10`, `image:tag@sha256:…`. Outside a URL, a password with a
+  slash or a quote is not recognised.
 - Random letters in texts, and in params and tags whose names mean checksums and ids: {checksums}.
 - Names that you choose for files, folders and baselines, on disk.
 - What was stored by an earlier version or before a setting: no command shows or exports it, but the files hold it until
   `gpureport ingest --force LOG`. Nights in the history, and pages that exist already, stay as they are.
 - Your sources: they are only read.
 """
-
 
 def secrets_page() -> str:
     """Return docs/reference/secrets.md."""
@@ -83,7 +82,6 @@ def secrets_page() -> str:
         _STAYS.format(checksums=_list(signs.CHECKSUM_WORDS)),
     ]
     return "\n".join([_HEAD, *parts])
-
 
 def _list(words: str) -> str:
     return ", ".join(f"`{word}`" for word in words.split())
