@@ -38,7 +38,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/python.md": pages.python_page,
     "docs/reference/report-1.schema.json": report_schema.page,
     "docs/reference/secrets.md": secrets_page.secrets_page,
-    "docs/reference/sources.md": pages.sources_page,
     "tests/golden/messages.txt": message_listing.list_wordings,
 }
 
