@@ -63,7 +63,7 @@ class CapturedNight:
             run: what its check calls the run; the source when empty.
             code: the reason in one word.
         """
-        from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
+        from gpureport.checks.verdict import build_missing_check  # noqa: PLC0415 - loads numpy
         from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
 
         self.parts.append(capture_missing(source, step, reason))

@@ -21,7 +21,7 @@ from gpureport.places import RemotePath
 from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
-    from gpureport.checks.gate_verdict import Verdict
+    from gpureport.checks.verdict import Verdict
     from gpureport.findings import Check
     from gpureport.nightly.history.nightly_record import NightlyRecord
     from gpureport.recording import Run
@@ -172,18 +172,18 @@ def _write_pages(
 
 def _print_night(headline: str, state: "Sequence[str]", verdict: "Verdict | None") -> None:
     """Print the headline of the night, what to know with it, and what became of the rules."""
-    from gpureport.checks.formats import check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import formats  # noqa: PLC0415 - loads numpy
 
     click.echo(make_printable(headline))
     for line in state:
         click.echo(make_printable(f"  {line}"))
     if verdict is not None and verdict.checks:
-        click.echo(check_summary.render_text(verdict.checks), nl=False)
+        click.echo(formats.render_text(verdict.checks), nl=False)
 
 
 def _with_checks(night: "NightlyRecord", verdict: "Verdict") -> "NightlyRecord":
     """Return a record with the checks of its rules; that a source has no data is told by its runs."""
-    from gpureport.checks.gate_verdict import HAS_DATA  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.verdict import HAS_DATA  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.history.capture import capture_check  # noqa: PLC0415 - as above
 
     return replace(night, checks=tuple(capture_check(check) for check in verdict.checks if check.limit != HAS_DATA))

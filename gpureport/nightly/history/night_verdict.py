@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.checks.gate_verdict import Verdict, build_missing_check
+from gpureport.checks.verdict import Verdict, build_missing_check
 from gpureport.findings import Check
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 

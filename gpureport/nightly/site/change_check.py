@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from gpureport.checks.observed_value import NO_REASON, Why
+from gpureport.checks.limit import NO_REASON, Why
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.changes.latest_night import LatestNight
 from gpureport.nightly.site.night_wording import describe_event, describe_standing_event, format_group

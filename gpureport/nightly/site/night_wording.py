@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from hashlib import sha256
 
-from gpureport.checks.check_wording import name_failure
+from gpureport.checks.wording import name_failure
 from gpureport.comparison.figures import PER_WORK
 from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_detection import LevelShift

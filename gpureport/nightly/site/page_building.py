@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from gpureport.checks import gate_verdict
-from gpureport.checks.gate_verdict import FAILED, NOT_ASSESSED, PASSED, Verdict
+from gpureport.checks import verdict as gate_verdict
+from gpureport.checks.verdict import FAILED, NOT_ASSESSED, PASSED, Verdict
 from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_events import ChangeEvent, EventVerdicts, group_changes, judge_events, own_trend
 from gpureport.nightly.changes.latest_night import list_followed_groups, summarize_latest_night
