@@ -144,7 +144,7 @@ def read_baseline(name: str | None, options: Options, *, is_recorded: bool = Fal
     Raises:
         StoreError: when the system does not let the baseline be read, and the answer is kept.
     """
-    from gpureport.nightly.history import baselines  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly import baselines  # noqa: PLC0415 - loads pyarrow
 
     if name is None:
         return Baseline()

@@ -90,11 +90,11 @@ def _export(options: Options, analysed: AnalysedRuns, verdict: "Verdict") -> Non
     """Write the files of `--export`."""
     if not options.exports:
         return
-    from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly import openmetrics  # noqa: PLC0415 - loads numpy
 
     runs = sample_runs(analysed.runs, options.throughput) if analysed.runs else []
     for _, path in options.exports:
-        write_file(path, figure_exports.render_openmetrics(runs, verdict.checks))
+        write_file(path, openmetrics.render_openmetrics(runs, verdict.checks))
 
 
 def _show(verdict: "Verdict", form: str) -> None:

@@ -23,33 +23,30 @@ if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.comparison.run import SampledRun
 
-_OF_WORK = {
-    PER_WORK,
-    WORK_RATE,
-    ENERGY_PER_WORK,
-    COST_PER_WORK,
-}
+WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
+"""What a job gets for its GPU time: figures that need its work."""
+
 COUNT = "count"
 """Unit of figures that count."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FigureKind:
     """One figure of a run that is followed over the nights.
 
     Attributes:
         name: with the base unit as suffix.
         unit: base unit; `count` for what is counted.
-        title: the figure in words.
         better: `higher`, `lower`, or empty if neither is.
+        title: the figure in words.
         smallest: size below which a change does not matter, in the unit.
         relative: the same, as a share of the value before.
     """
 
     name: str
     unit: str
-    title: str
     better: str
+    title: str
     smallest: float = 0.0
     relative: float = 0.01
 
@@ -65,7 +62,7 @@ class FigureKind:
     @property
     def is_of_work(self) -> bool:
         """Whether it needs the work of a run."""
-        return self.name in _OF_WORK
+        return self.name in WORK_FIGURES
 
     @property
     def is_timed(self) -> bool:
@@ -73,37 +70,32 @@ class FigureKind:
         return self.name in TIMED_FIGURES
 
 
-def _share(name: str, title: str, better: str) -> FigureKind:
-    return FigureKind(name=name, unit="1", title=title, better=better, smallest=0.005, relative=0.0)
-
-
-def _count(name: str, title: str) -> FigureKind:
-    return FigureKind(name=name, unit=COUNT, title=title, better="lower", smallest=0.5, relative=0.0)
+def _kind(name: str, unit: str, better: str, title: str = "") -> FigureKind:
+    smallest = {"1": 0.005, COUNT: 0.5, "Cel": 1.0}.get(unit, 0.0)
+    return FigureKind(name, unit, better, title or name_figure(name), smallest, 0.0 if smallest else 0.01)
 
 
 FIGURES = (
-    _share("lost_ratio", "GPU time lost", "lower"),
-    FigureKind(name=PER_WORK, unit="s", title=name_figure(PER_WORK), better="lower"),
-    FigureKind(name=WORK_RATE, unit="1/s", title=name_figure(WORK_RATE), better="higher"),
-    _share("gpu_utilization_ratio", name_figure("gpu_utilization_ratio"), "higher"),
-    _share("idle_ratio", name_figure("idle_ratio"), "lower"),
-    _share("waiting_ratio", "Waiting for data", "lower"),
-    _share("throttled_ratio", "Slowed by heat or hardware", "lower"),
-    _share("startup_ratio", "Start-up", "lower"),
-    FigureKind(name="gpu_seconds", unit="s", title=name_figure("gpu_seconds"), better=""),
-    FigureKind(name="energy_joules", unit="J", title=name_figure("energy_joules"), better=""),
-    FigureKind(name=ENERGY_PER_WORK, unit="J", title=name_figure(ENERGY_PER_WORK), better="lower"),
-    FigureKind(name=COST_PER_WORK, unit="currency", title=name_figure(COST_PER_WORK), better="lower"),
-    FigureKind(name="gpu_power_watts", unit="W", title=name_figure("gpu_power_watts"), better=""),
-    FigureKind(name="gpu_sm_clock_hertz", unit="Hz", title=name_figure("gpu_sm_clock_hertz"), better="higher"),
-    FigureKind(name="gpu_memory_used_bytes", unit="By", title=name_figure("gpu_memory_used_bytes"), better=""),
-    FigureKind(
-        name="gpu_temperature_celsius", unit="Cel", title="Highest temperature", better="lower", smallest=1, relative=0
-    ),
-    _share("coverage_ratio", "Time with samples", "higher"),
-    _count("findings_problem", "Problems found"),
-    _count("findings_warning", "Warnings found"),
-    _count("findings_info", "Facts found"),
+    _kind("lost_ratio", "1", "lower", "GPU time lost"),
+    _kind(PER_WORK, "s", "lower"),
+    _kind(WORK_RATE, "1/s", "higher"),
+    _kind("gpu_utilization_ratio", "1", "higher"),
+    _kind("idle_ratio", "1", "lower"),
+    _kind("waiting_ratio", "1", "lower", "Waiting for data"),
+    _kind("throttled_ratio", "1", "lower", "Slowed by heat or hardware"),
+    _kind("startup_ratio", "1", "lower", "Start-up"),
+    _kind("gpu_seconds", "s", ""),
+    _kind("energy_joules", "J", ""),
+    _kind(ENERGY_PER_WORK, "J", "lower"),
+    _kind(COST_PER_WORK, "currency", "lower"),
+    _kind("gpu_power_watts", "W", ""),
+    _kind("gpu_sm_clock_hertz", "Hz", "higher"),
+    _kind("gpu_memory_used_bytes", "By", ""),
+    _kind("gpu_temperature_celsius", "Cel", "lower", "Highest temperature"),
+    _kind("coverage_ratio", "1", "higher", "Time with samples"),
+    _kind("findings_problem", COUNT, "lower", "Problems found"),
+    _kind("findings_warning", COUNT, "lower", "Warnings found"),
+    _kind("findings_info", COUNT, "lower", "Facts found"),
 )
 """Every figure, in the order shown."""
 
@@ -124,17 +116,19 @@ class Figure:
 
 def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     """Return every figure of a run, in the order shown."""
-    known = read_run(run) | dict(_time_shares(run.analysis)) | dict(_count_findings(run.analysis))
-    known["gpu_temperature_celsius"] = _highest_temperature(run.analysis)
-    figures = (Figure(name=kind.name, value=_finite_or_none(known.get(kind.name))) for kind in FIGURES)
-    return (*figures, Figure(name=SAMPLING, value=_finite_or_none(find_sampling_step([run]) or None)))
+    known = read_run(run) | dict(_measure_times(run.analysis)) | {SAMPLING: find_sampling_step([run]) or None}
+    hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
+    known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
+    for severity in Severity:
+        # a recurring finding counts once
+        found = {each.fingerprint for each in run.analysis.findings if each.severity is severity}
+        known[f"findings_{severity.value}"] = float(len(found))
+    values = {name: known.get(name) for name in (*BY_NAME, SAMPLING)}
+    finite = {name: None if value is None or not isfinite(value) else float(value) for name, value in values.items()}
+    return tuple(Figure(name=name, value=value) for name, value in finite.items())
 
 
-def _finite_or_none(value: float | None) -> float | None:
-    return float(value) if value is not None and isfinite(value) else None
-
-
-def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
+def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     """Yield shares of the GPU time held; None if the time could not be divided."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
@@ -148,15 +142,3 @@ def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
     yield "coverage_ratio", analysis.coverage_ratio
-
-
-def _highest_temperature(analysis: "Analysis") -> float | None:
-    found = [each.metric("gpu_temperature_celsius") for each in analysis.statistics]
-    return max((summary.max for summary in found if summary is not None), default=None)
-
-
-def _count_findings(analysis: "Analysis") -> Iterator[tuple[str, float]]:
-    """Yield how many findings there are of each severity; a recurring finding counts once."""
-    for severity in Severity:
-        found = {each.fingerprint for each in analysis.findings if each.severity is severity}
-        yield f"findings_{severity.value}", float(len(found))

@@ -50,10 +50,7 @@ def open_baseline(store: Store, name: str) -> Store:
 def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
     """Make runs of a store a named baseline; an existing one of that name is replaced whole.
 
-    Args:
-        store: the store.
-        name: letters, digits, `.`, `_` and `-`.
-        entries: the runs; several are repetitions of one step.
+    Several runs are repetitions of one step.
 
     Raises:
         SettingsError: when the name is not allowed.
@@ -114,12 +111,12 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     except DamagedRunError:
         found = []
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
-    if not entries and not runs.is_dir():
-        hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
-        raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
     if not entries:
-        hint = f"restore it, or gpureport baseline set {name} SOURCE"
-        raise StoreError(f"baseline {name}", "damaged", hint, code="damaged_baseline")
+        what, hint = "damaged", f"restore it, or gpureport baseline set {name} SOURCE"
+        if not runs.is_dir():
+            what = f"damaged: {runs} is missing"
+            hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
+        raise StoreError(f"baseline {name}", what, hint, code="damaged_baseline")
     return [small.read(entry) for entry in entries]
 
 

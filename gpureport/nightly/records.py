@@ -1,12 +1,19 @@
-"""What is recorded of a night: the figures of each run, or why there are none."""
+"""What is recorded of a night: the figures of each run and the checks of its rules, or why there are none."""
 
 import json
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
+from math import isfinite
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from gpureport.findings import Check
-from gpureport.nightly.history.night_figures import Figure
+from gpureport.nightly.figures import Figure, measure_figures
 from gpureport.redaction import redact_pairs, redact_text
+
+if TYPE_CHECKING:
+    from gpureport.comparison.run import SampledRun
+    from gpureport.recording import Run
 
 Params = tuple[tuple[str, str], ...]
 
@@ -16,7 +23,7 @@ WORK = "--work"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRun:
-    """One run of a night, or a source without data.
+    """One run of a night, or a source without data and the reason why.
 
     Attributes:
         source: name of the log's file, or how else the run was named.
@@ -26,10 +33,7 @@ class NightlyRun:
         model: the models of its GPUs, each once.
         gpus: how many it has.
         started: first sample in microseconds; None without data.
-        params: what the run was configured with.
         driver: driver version; empty where not recorded.
-        figures: every figure.
-        reason: why there are no data; empty if there are.
     """
 
     source: str
@@ -44,16 +48,10 @@ class NightlyRun:
     figures: tuple[Figure, ...] = ()
     reason: str = ""
 
-    def redacted(self) -> "NightlyRun":
-        """Return the run without secrets in what people wrote."""
-        return replace(
-            self,
-            source=redact_text(self.source),
-            name=redact_text(self.name),
-            step=redact_text(self.step),
-            params=redact_pairs(self.params),
-            reason=redact_text(self.reason),
-        )
+    @property
+    def group(self) -> tuple[str, str]:
+        """Step and GPUs, by which nights are followed."""
+        return self.step, self.model
 
     @property
     def work_unit(self) -> str:
@@ -67,18 +65,58 @@ class NightlyRun:
         return next((figure.value for figure in self.figures if figure.name == name), None)
 
 
+def capture_run(source: str, run: "SampledRun") -> NightlyRun:
+    """Return a run as the history records it, read from a source as named on the command line."""
+    known = run.analysis.run
+    work = known.work
+    # work that is counted from a log ends in fractions, which differ from night to night: of that the unit alone
+    amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
+    stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
+    return NightlyRun(
+        source=_name_source(source),
+        run_id=known.id,
+        name=known.name,
+        step=known.step or "",
+        model=name_models(known),
+        gpus=len(known.gpus),
+        started=known.started,
+        params=tuple(sorted(dict([*stated, *known.params]).items())),
+        driver=", ".join(sorted({gpu.driver for gpu in known.gpus if gpu.driver})),
+        figures=measure_figures(run),
+    )
+
+
+def name_models(run: "Run") -> str:
+    """Return the models of a run's GPUs."""
+    return ", ".join(sorted({gpu.model for gpu in run.gpus if gpu.model}))
+
+
+def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
+    """Return the record of a source without data: the step its run would have had, and why there are none."""
+    return NightlyRun(source=_name_source(source), name=source, step=step, reason=reason)
+
+
+def _name_source(source: str) -> str:
+    """Return the name of a source in the history: its file name, without folders of the machine."""
+    return source if source.startswith(("mlflow:", "neptune:", "trackio:")) else PurePath(source).name or source
+
+
+def capture_check(check: Check) -> Check:
+    """Return a check as the history records it: the file that states it by its name alone."""
+    value = check.value if check.value is not None and isfinite(check.value) else None
+    return replace(check, origin=PurePath(check.origin).name, value=value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRecord:
-    """What one call of `gpureport nightly` recorded.
+    """What one call of `gpureport nightly` recorded: the runs of a night, and the checks of its rules.
 
     Attributes:
         date: the night, as `2026-03-14`.
         label: another name of the night, such as a commit or a build; empty without one.
         command: the command that recorded it, printed in its report.
         version: version of gpureport.
-        runs: one for each run, and one for each source without data.
-        checks: the outcomes of the limits for its runs; empty without limits.
-        recorded: when, in microseconds. This and `file` are no run of the id.
+        recorded: when, in microseconds. This and `file` are no part of the id.
         file: name of the file it was read from, without its suffix; empty before it is written.
     """
 
@@ -93,7 +131,17 @@ class NightlyRecord:
 
     def redacted(self) -> "NightlyRecord":
         """Return the record without secrets in what people wrote; its checks are made without."""
-        runs = tuple(run.redacted() for run in self.runs)
+        runs = tuple(
+            replace(
+                run,
+                source=redact_text(run.source),
+                name=redact_text(run.name),
+                step=redact_text(run.step),
+                params=redact_pairs(run.params),
+                reason=redact_text(run.reason),
+            )
+            for run in self.runs
+        )
         return replace(self, label=redact_text(self.label), command=redact_text(self.command), runs=runs)
 
     @property
@@ -101,7 +149,7 @@ class NightlyRecord:
         """Its date and a digest of its content, so that the same night recorded twice is one file."""
         content = asdict(self)
         del content["recorded"], content["file"]
-        # the digest of earlier versions called the runs runs
+        # the digest of earlier versions called the runs parts
         content["parts"] = content.pop("runs")
         if not self.checks:
             # records of versions without limits keep their id
