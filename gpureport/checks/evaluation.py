@@ -39,15 +39,9 @@ _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInput:
-    """The runs to check, and what is needed to check them.
+    """The runs to check, each with its training metrics, and what is needed to check them.
 
-    Attributes:
-        runs: with their training metrics.
-        selected_kinds: kinds that were looked for.
-        today: the day that decides which acknowledgements apply.
-        goals: what a person said of training metrics.
-        comparisons: of each step with the baseline, by `step_name`.
-        why_no_baseline: why there is no baseline to compare with.
+    Comparisons are of each step with the baseline, by `step_name`; today decides which acknowledgements apply.
     """
 
     runs: tuple[SampledRun, ...]

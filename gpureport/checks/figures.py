@@ -272,10 +272,7 @@ def _name_hidden_losses(analysis: Analysis) -> Why:
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
     """Return a run with its work, training metrics and price, without the series of comparisons.
 
-    Args:
-        recording: the run and its series.
-        analysis: what was found out about it.
-        throughput: training metric that counts its work, whatever its name.
+    A training metric of any name may count its work.
     """
     return replace(
         count_work(recording, analysis, throughput),

@@ -12,7 +12,7 @@ from html import escape
 
 from gpureport.checks import wording
 from gpureport.checks.policy import PolicyEntry
-from gpureport.checks.verdict import FAILED, NOT_ASSESSED, WORDS, Verdict, build_missing_check, sort_by_gravity
+from gpureport.checks.verdict import Verdict, build_missing_check, sort_by_gravity
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.formats.text import markdown
 from gpureport.report.wording import display
@@ -25,7 +25,14 @@ _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
 
 _CELL = 300
-_OTHERS = {CheckOutcome.ACKNOWLEDGED: "Acknowledged", CheckOutcome.NOT_APPLIED: "Does not apply"}
+OUTCOMES = {
+    CheckOutcome.BROKEN: "FAILED",
+    CheckOutcome.CANNOT_JUDGE: "NOT ASSESSED",
+    CheckOutcome.ACKNOWLEDGED: "Acknowledged",
+    CheckOutcome.NOT_APPLIED: "Does not apply",
+}
+"""What each line of text begins with, the gravest first."""
+
 _FAILURE, _ERROR, _SKIPPED = "failure", "error", "skipped"
 _ELEMENTS = {CheckOutcome.PASSED: "", CheckOutcome.BROKEN: _FAILURE, CheckOutcome.CANNOT_JUDGE: _ERROR}
 
@@ -55,29 +62,13 @@ def render_text(checks: Sequence[Check]) -> str:
 
 def _list_lines(checks: Sequence[Check]) -> Iterator[str]:
     if not checks:
-        yield f"{WORDS[NOT_ASSESSED]}: no rule is set."
-    for clause in wording.describe_failures(checks):
-        yield display.end_sentence(f"{WORDS[FAILED]}: {clause}")
-    yield from _list_reasons(checks, CheckOutcome.BROKEN)
-    for clause in wording.describe_unassessed(checks):
-        yield display.end_sentence(f"{WORDS[NOT_ASSESSED]}: {clause}")
-    for outcome, word in _OTHERS.items():
-        for check in wording.select_checks(checks, outcome):
-            said = check.reason or check.observed
-            run = f" ({check.run})" if check.run else ""
-            yield display.end_sentence(f"{word}: {check.limit}{run}{f': {said}' if said else ''}")
+        yield f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."
+    for outcome, word in OUTCOMES.items():
+        for clause in wording.describe_checks(checks, outcome):
+            yield f"{word}: {clause}."
     if passed := wording.describe_passed(checks):
         yield f"Passed: {passed}."
-    yield from _list_reasons(checks, CheckOutcome.PASSED)
-
-
-def _list_reasons(checks: Sequence[Check], outcome: CheckOutcome) -> Iterator[str]:
-    """Yield what else to know of checks that ended in one way."""
-    several = len({check.run for check in checks if check.run}) > 1
-    for check in wording.select_checks(checks, outcome):
-        if check.reason:
-            run = f"{check.run}: " if several else ""
-            yield f"  {run}{check.limit}: {wording.name_findings(check.reason)}"
+    yield from (f"Note: {note}." for note in wording.describe_notes(checks))
 
 
 def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:

@@ -94,11 +94,7 @@ class LimitError(ValueError):
 
 
 def parse_limit(text: str) -> Limit:
-    """Return the limit a text states.
-
-    Raises:
-        LimitError: when it states none.
-    """
+    """Return the limit a text states; a LimitError says that it states none."""
     text = " ".join(text.split())
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):

@@ -25,10 +25,7 @@ _SCOPE_KEYS = {"gpu", "step", "source"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitScope:
-    """What a limit applies to: indices of GPUs, patterns of step labels, and of names of runs or files.
-
-    None is everything.
-    """
+    """What a limit applies to: GPUs, and patterns of steps and of names of runs or files; None is everything."""
 
     gpus: tuple[int, ...] | None = None
     step: str | None = None
@@ -44,10 +41,7 @@ class LimitScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """When a limit does not apply: another limit is kept, or a run has a param or tag (its kind, key and value).
-
-    A bare kind must be found instead.
-    """
+    """When a limit does not apply: another is kept, a bare kind is found, or a run has a param or tag."""
 
     limit: Limit | None = None
     label: tuple[str, str, str] | None = None
@@ -75,7 +69,7 @@ class PolicyEntry:
 class Acknowledgement:
     """A known finding or broken limit that does not fail the gate up to a given day, and why.
 
-    It is of kinds, of one finding by its fingerprint, or of a limit in its words; the others are empty.
+    It is of kinds, of one finding by its fingerprint, or of a limit in its words.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -99,11 +93,7 @@ class Policy:
         return any(entry.limit.needs_baseline for entry in self.entries)
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
-        """Return this policy and limits of `--fail-on`.
-
-        Raises:
-            SettingsError: when a text states no limit.
-        """
+        """Return this policy and limits of `--fail-on`."""
         try:
             added = [PolicyEntry(limit=parse_limit(text)) for text in limits]
         except LimitError as error:
@@ -112,11 +102,7 @@ class Policy:
 
 
 def read_policy(settings: Settings) -> Policy:
-    """Return what `[[policy]]` and `[[acknowledge]]` of the settings say.
-
-    Raises:
-        SettingsError: with the line of the first mistake.
-    """
+    """Return what `[[policy]]` and `[[acknowledge]]` of the settings say; an error has the line of the mistake."""
     return Policy(
         entries=tuple(_read_entry(section) for section in settings.sections("policy")),
         acknowledged=tuple(_read_acknowledgement(section) for section in settings.sections("acknowledge")),
@@ -124,11 +110,7 @@ def read_policy(settings: Settings) -> Policy:
 
 
 def read_baseline_name(settings: Settings) -> str | None:
-    """Return the baseline that `[baseline]` of the settings names; None where it names none.
-
-    Raises:
-        SettingsError: with the line of the first mistake.
-    """
+    """Return the baseline that `[baseline]` of the settings names; None where it names none."""
     section = settings.section("baseline")
     section.only({"name"})
     return section.text("name") or None

@@ -76,10 +76,8 @@ def _describe_size(base: Step, metric: str) -> str:
 def advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
     """Return what leaves the size of a change against several runs open, and what would settle it.
 
-    Args:
-        now: the interval of the change, with the runs of the baseline first.
-        aim: half-width of the interval that would settle it, as a share of the present one.
-        is_near_limit: whether the change breaks the limit by very little, and not for certain.
+    An interval of the part `aim` of its half-width, with the runs of the baseline first, would. So would another size,
+    where a change breaks the limit by very little and not for certain.
     """
     wanted = now.half_width * aim * _ROOM
     runs = estimate_runs_for_interval(now, wanted)

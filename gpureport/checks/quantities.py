@@ -100,12 +100,9 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity in words that reads as the limit only where it equals it.
+    """Return a quantity, in the unit of a limit, in words that read as the limit only where it equals it.
 
-    Args:
-        value: in the unit of the limit.
-        limit: the limit. If both would read the same, the unit of the limit is used, with enough decimals to differ.
-        words: formats such a quantity; `format_quantity` when None.
+    If both would read the same, the unit of the limit is used, with enough decimals to differ.
     """
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     parts = _QUANTITY.fullmatch(limit.text)

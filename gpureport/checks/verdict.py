@@ -20,7 +20,8 @@ NO_DATA = "no_data"
 """Code of a source without a run, where nothing says more."""
 
 _LISTED = 2
-_LONGEST = 280
+_LONGEST = 264
+"""Characters of a line for a chat, which the command comes before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,8 @@ class Verdict:
     @property
     def line(self) -> str:
         """The verdict in one short line of plain text: the word, and which rules led to it."""
-        named = [*wording.describe_failures(self.checks), *wording.describe_unassessed(self.checks)]
+        grave = (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE)
+        named = [clause for outcome in grave for clause in wording.describe_checks(self.checks, outcome)]
         more = f"; and {len(named) - _LISTED} more" if len(named) > _LISTED else ""
         said = f": {'; '.join(named[:_LISTED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
         return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
@@ -74,13 +76,7 @@ class Verdict:
 
 
 def build_missing_check(source: str, reason: str, code: str = "") -> Check:
-    """Return the check of a source that gives no run to assess.
-
-    Args:
-        source: the source, as named.
-        reason: why there is none, in one sentence.
-        code: the reason in one word.
-    """
+    """Return the check of a source, as named, that gives no run to assess, and why."""
     outcome = CheckOutcome.CANNOT_JUDGE
     return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or NO_DATA)
 

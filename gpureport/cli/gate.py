@@ -11,13 +11,13 @@ from gpureport.cli.output import write_file
 from gpureport.cli.reading import joining, readings, recordings, words
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
+from gpureport.findings import Check, CheckOutcome
 
 if TYPE_CHECKING:
     from gpureport.checks.changes import BaselineComparison
     from gpureport.checks.policy import Policy
     from gpureport.checks.verdict import Verdict
     from gpureport.comparison.run import SampledRun
-    from gpureport.findings import Check
     from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording
 
@@ -214,7 +214,7 @@ def _explain_failure(error: InternalError | SourceError | StoreError, *, is_reco
 
 def check_limits(
     policy: "Policy", analysed: AnalysedRuns, options: Options, against: Baseline | None = None
-) -> "tuple[Check, ...]":
+) -> tuple[Check, ...]:
     """Return the check of every limit of a policy.
 
     Args:
@@ -241,22 +241,20 @@ def check_limits(
     return evaluate_policy(policy, given)
 
 
-def report_failed_limits(found: "Collection[Check]") -> int:
+def report_failed_limits(found: Collection[Check]) -> int:
     """Say which rules of the command line are broken or not assessed; return 1 for a broken one."""
-    from gpureport.checks import verdict, wording  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import formats, wording  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy import OPTION  # noqa: PLC0415 - as above
 
     typed = [check for check in found if check.origin == OPTION]
-    failures = list(wording.describe_failures(typed))
-    for clause in failures:
-        print_error(f"{verdict.WORDS[verdict.FAILED]}: {clause}")
-    for clause in wording.describe_unassessed(typed):
-        print_error(f"{verdict.WORDS[verdict.NOT_ASSESSED]}: {clause}")
-    return int(bool(failures))
+    for outcome in (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE):
+        for clause in wording.describe_checks(typed, outcome):
+            print_error(f"{formats.OUTCOMES[outcome]}: {clause}")
+    return int(any(check.outcome is CheckOutcome.BROKEN for check in typed))
 
 
 def judge_runs(
-    rules: GateRules, analysed: AnalysedRuns, missing: "Iterable[Check]", against: Baseline, options: Options
+    rules: GateRules, analysed: AnalysedRuns, missing: Iterable[Check], against: Baseline, options: Options
 ) -> "Verdict":
     """Return the verdict on runs; `missing` holds a check for each source without a run to assess."""
     from gpureport.checks.verdict import Verdict, build_unused_baseline_check  # noqa: PLC0415 - loads numpy

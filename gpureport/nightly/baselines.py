@@ -32,12 +32,7 @@ class Baseline:
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return a baseline as the store that it is.
-
-    Raises:
-        SettingsError: when the name is not allowed.
-        StoreError: when there is no such baseline.
-    """
+    """Return a baseline as the store that it is; an error names one that is like it."""
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
@@ -48,9 +43,7 @@ def open_baseline(store: Store, name: str) -> Store:
 
 
 def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
-    """Make runs of a store a named baseline; an existing one of that name is replaced whole.
-
-    Several runs are repetitions of one step.
+    """Make runs of a store, repetitions of one step, a named baseline; one of that name is replaced whole.
 
     Raises:
         SettingsError: when the name is not allowed.
@@ -88,22 +81,14 @@ def list_baselines(store: Store) -> tuple[Baseline, ...]:
 
 
 def remove_baseline(store: Store, name: str) -> None:
-    """Remove a baseline: first from the list, then its files.
-
-    Raises:
-        StoreError: when there is no such baseline.
-    """
+    """Remove a baseline: first from the list, then its files."""
     folder = open_baseline(store, name).folder
     with atomic_writes.raise_store_errors(store.folder):
         atomic_writes.remove_folder(folder, _MARKER)
 
 
 def read_baseline(store: Store, name: str) -> list[Recording]:
-    """Return the runs of a baseline.
-
-    Raises:
-        StoreError: when there is no such baseline, or one of its runs is damaged or cannot be read.
-    """
+    """Return the runs of a baseline; a StoreError says that there is none, or that one of them is damaged."""
     small = open_baseline(store, name)
     runs = small.folder / "runs"
     try:

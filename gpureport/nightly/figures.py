@@ -32,15 +32,10 @@ COUNT = "count"
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """One figure of a run that is followed over the nights.
+    """One figure of a run that is followed over the nights, with its base unit; `count` of what is counted.
 
-    Attributes:
-        name: with the base unit as suffix.
-        unit: base unit; `count` for what is counted.
-        better: `higher`, `lower`, or empty if neither is.
-        title: the figure in words.
-        smallest: size below which a change does not matter, in the unit.
-        relative: the same, as a share of the value before.
+    `better` is `higher`, `lower`, or empty if neither is. Below the smallest size, in the unit, and that share of the
+    value before, a change does not matter.
     """
 
     name: str

@@ -110,12 +110,7 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from the bytes of a Parquet file.
-
-    Raises:
-        ArrowException, OSError: when it is damaged.
-        ValueError: when it is not a record, or of a newer version.
-    """
+    """Return a record from the bytes of a Parquet file; a ValueError says that it is none, or of a newer version."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
@@ -171,9 +166,6 @@ class History:
 
         One that is there already stays as it is, unless its runs were recorded otherwise since then: it is the latest
         of them again.
-
-        Raises:
-            StoreError: when it cannot be written, or another cannot be read.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"
         with atomic_writes.raise_store_errors(self.folder):
@@ -190,11 +182,7 @@ class History:
         return any(other.file != night.id and ids & {run.run_id for run in other.measured_runs} for other in latest)
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
-        """Return every record, by date; the files of those that are known are not read again.
-
-        Raises:
-            StoreError: when a file cannot be read.
-        """
+        """Return every record, by date; the files of those that are known are not read again."""
         records = {night.file: night for night in known}
         try:
             # a folder that may not be listed is not an empty one

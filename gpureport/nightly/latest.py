@@ -31,17 +31,11 @@ _NAMED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestNight:
-    """The latest night of a history.
+    """The latest night of a history, with its records, of which parallel jobs write one each, and groups of runs.
 
-    Attributes:
-        date: the night; empty if none is recorded.
-        records: its records; parallel jobs write one each.
-        groups: step and GPUs of its runs, each once.
-        new_events: events that this night first shows: the latest of each group, the worse ones first; then those that
-            a later one has overtaken.
-        standing_events: changes for the worse that an earlier night showed and that still hold, the earliest first.
-        unrecorded: figures that its runs no longer record.
-        nights_needed: groups with too few nights, and how many more each needs.
+    `new_events` are those that it first shows: the latest of each group, the worse ones first, then those that a later
+    one has overtaken. `standing_events` are changes for the worse that an earlier night showed and that still hold.
+    `unrecorded` are figures that its runs no longer record. Groups with too few nights need so many more.
     """
 
     date: str
@@ -68,13 +62,9 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Summarize the latest night.
+    """Summarize the latest night, or what one call recorded, without later nights and other calls of its night.
 
-    Args:
-        nights: all nights, the oldest first.
-        trends: the course of every figure.
-        accepted: the runs of baselines; a change that one of them shows no longer stands.
-        record: what one call recorded, to leave out later nights and other calls of its night; None for all.
+    A change that an accepted run, one of a baseline, shows no longer stands.
     """
     if record is not None:
         nights = [night for night in nights if night.date <= record.date]
@@ -194,13 +184,9 @@ def _name_last_good_night(event: ChangeEvent) -> str:
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield a check for each group of runs: whether this night first shows that it got worse, and that it still is.
+    """Yield a check for each group of runs: whether this night first shows that it got worse.
 
-    Args:
-        night: the latest night of the history.
-        date: the night that is checked.
-        groups: step and GPUs of its runs.
-        standing: whether a change that an earlier night showed breaks the rule as well, as long as it holds.
+    Where it says `standing`, a change that an earlier night showed breaks the rule as well, as long as it holds.
     """
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)

@@ -42,12 +42,7 @@ _VARIANCE_LEFT = _INSIDE + _REACH**2 * (1 - erf(_REACH / sqrt(2)))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightNoise:
-    """What varies from night to night: a process in which each night resembles the one before (AR(1)).
-
-    Attributes:
-        deviation: standard deviation, in the unit of the figure.
-        correlation: of a night with the one before.
-    """
+    """What varies from night to night: a process in which each night resembles the one before (AR(1))."""
 
     deviation: float
     correlation: float
@@ -80,7 +75,7 @@ class NightNoise:
 def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
     """Return the noise of a series without steps, or with few; the grain is the least deviation to be assumed.
 
-    Told from differences between values one and two places apart, which know nothing of levels and little of drifts.
+    Differences between values one and two places apart know nothing of levels and little of drifts.
     """
     one = _robust_deviation(np.diff(values)) ** 2
     correlation = _estimate_correlation(values, one)
@@ -89,12 +84,7 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise of a series about its levels, told from what each night adds to the one before.
-
-    Args:
-        parts: the values of each level, one level after another, three or more of each.
-        grain: the least standard deviation to be assumed.
-    """
+    """Return the noise of a series about its levels, of three values or more, told from what each night adds."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
@@ -105,10 +95,7 @@ def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> 
 
 
 def _estimate_correlation(values: "FloatArray", one: float) -> float:
-    """Return the correlation of a night with the one before, nearer to the usual one the fewer the nights.
-
-    `one` is the variance of the differences from night to night.
-    """
+    """Return the correlation from one night to the next, whose differences have a variance of `one`."""
     two = _robust_deviation(values[2:] - values[:-2]) ** 2
     nights, worth = len(values), len(values) + _USUAL_NIGHTS
     seen = min(max(two / one - 1, 0.0), _HIGHEST) if one else _USUAL

@@ -60,14 +60,7 @@ Content = dict[str, Any]
 def build_index(
     nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str], accepted: Sequence[Run] = ()
 ) -> Content:
-    """Return the first page.
-
-    Args:
-        nights: all nights, the oldest first.
-        trends: the course of every figure.
-        reports: names of the reports there are.
-        accepted: the runs of baselines.
-    """
+    """Return the first page, of all nights, the oldest first, with links to the reports there are."""
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     events = group_changes(trends)

@@ -25,15 +25,8 @@ WORK = "--work"
 class NightlyRun:
     """One run of a night, or a source without data and the reason why.
 
-    Attributes:
-        source: name of the log's file, or how else the run was named.
-        run_id: id of the run; None for a source without data.
-        name: what a person calls the run; of a source without data as it was typed.
-        step: label of its step; empty without one.
-        model: the models of its GPUs, each once.
-        gpus: how many it has.
-        started: first sample in microseconds; None without data.
-        driver: driver version; empty where not recorded.
+    `source` is the name of the log's file, or how else the run was named. A source without data has no `run_id`, and is
+    named as it was typed. What was not recorded is empty; `started` is the first sample, in microseconds.
     """
 
     source: str
@@ -111,13 +104,8 @@ def capture_check(check: Check) -> Check:
 class NightlyRecord:
     """What one call of `gpureport nightly` recorded: the runs of a night, and the checks of its rules.
 
-    Attributes:
-        date: the night, as `2026-03-14`.
-        label: another name of the night, such as a commit or a build; empty without one.
-        command: the command that recorded it, printed in its report.
-        version: version of gpureport.
-        recorded: when, in microseconds. This and `file` are no part of the id.
-        file: name of the file it was read from, without its suffix; empty before it is written.
+    `label` is another name of the night, such as a commit or a build. `recorded`, in microseconds, and the name of its
+    file are no part of its id.
     """
 
     date: str

@@ -46,15 +46,9 @@ _GRADUAL = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """One change of the level of a series.
+    """One change of the level of a series: the first value that shows it, and the 95% interval of its size.
 
-    Attributes:
-        place: place of the first value that shows it.
-        before: level before.
-        after: level after.
-        low: lower end of the 95% interval of the difference.
-        high: upper end of it.
-        gradual: whether a straight line fits better than the two levels, as a drift.
+    It is gradual where a straight line fits better than the two levels, as a drift.
     """
 
     place: int
@@ -73,13 +67,10 @@ class LevelShift:
 def detect_changes(
     values: "FloatArray", *, smallest: float, relative: float = 0.0, grain: float = 0.0
 ) -> tuple[LevelShift, ...]:
-    """Return the changes of a series, the earliest first.
+    """Return the changes of a series, the earliest first; only the newest `WINDOW` of its nights are looked at.
 
-    Args:
-        values: one a night, without NaN; only the newest `WINDOW` are looked at.
-        smallest: size below which a change does not matter, in the unit of the values.
-        relative: the same as a share of the level before.
-        grain: the least deviation from night to night to be assumed.
+    Changes smaller than that size, or that share of the level before, do not matter. The grain is the least deviation
+    from night to night to be assumed.
     """
     first = max(len(values) - WINDOW, 0)
     recent = values[first:]

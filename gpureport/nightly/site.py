@@ -41,11 +41,7 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 
 
 def check_site(site: Place) -> None:
-    """Refuse a folder whose pages somebody else made, before any work is done.
-
-    Raises:
-        RenderError: naming the page.
-    """
+    """Refuse a folder whose pages somebody else made, before any work is done."""
     # in a marked folder too: somebody may have put a page of theirs there since
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)
@@ -54,13 +50,8 @@ def check_site(site: Place) -> None:
 def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
     """Mark a folder as a site, and remove what killed writers left in it.
 
-    Args:
-        site: the folder.
-        folder: where its files are written to: the folder itself, or what is sent to the bucket of the site.
-        names: pages that are to be written or are taken for those of the site.
-
-    Raises:
-        RenderError: naming a page that somebody else made; nothing is changed then.
+    Files are written to the folder itself, or to one that is sent to the bucket of the site. A page of one of the names
+    that somebody else made is an error, and nothing is changed then.
     """
     is_marked = (site / MARKER).is_file()
     check_site(site)
@@ -96,13 +87,6 @@ def write_site(
     accepted: Sequence[Run] = (),
 ) -> None:
     """Write every page; the report of a night only where it is not there yet.
-
-    Args:
-        site: folder of the pages, made where it is not there.
-        nights: all nights, the oldest first.
-        trends: the course of every figure.
-        report: renders the report of a night.
-        accepted: the runs of baselines.
 
     Raises:
         PlaceError: when the bucket of the site cannot be reached, or refuses.

@@ -31,15 +31,9 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A figure that changed.
+    """A figure that changed, the night that first shows it, and the params, driver and version that changed with it.
 
-    Attributes:
-        date: first night that shows it.
-        label: another name of that night.
-        shift: its size, with the interval.
-        verdict: `worse`, `better`, or `changed` if neither.
-        changed_params: params, driver and version that changed in that night.
-        is_new: whether the latest night is the first to show it.
+    Its verdict is `worse`, `better`, or `changed` if neither; it is new where only the latest night reveals it.
     """
 
     date: str
@@ -62,7 +56,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """The course of one figure of the runs of one step on one model of GPU: a point for each night of the history."""
+    """The course of one figure of the runs of one step on one model of GPU, with a point for each night."""
 
     group: tuple[str, str]
     kind: FigureKind
@@ -178,13 +172,9 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
 class ChangeEvent:
     """Changes of the runs of one step on one model of GPU that begin within a few nights of each other.
 
-    Attributes:
-        date: the first night of them.
-        label: another name of that night.
-        changes: the figures that changed; the job's own first, then in the order of figures.
-        verdict: `worse` or `better` by the job's own figure; `changed` where that stayed the same.
-        is_new: whether the latest night is the first to show it: what decides the verdict, not a figure that joins it.
-        is_undone: whether a later change took the job's own figure back to where it was before.
+    The job's own figure comes first and decides the verdict: `worse` or `better`, or `changed` where that stayed the
+    same. It is new where the latest night is the first to show what decides, not a figure that joins it, and undone
+    where a later change took the job's own figure back to where it was before.
     """
 
     date: str
