@@ -11,13 +11,13 @@ from gpureport.cli.output import write_file
 from gpureport.cli.reading import joining, readings, recordings, words
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
+from gpureport.findings import Check, CheckOutcome
 
 if TYPE_CHECKING:
-    from gpureport.checks.baseline_changes import BaselineComparison
-    from gpureport.checks.gate_verdict import Verdict
+    from gpureport.checks.changes import BaselineComparison
     from gpureport.checks.policy import Policy
+    from gpureport.checks.verdict import Verdict
     from gpureport.comparison.run import SampledRun
-    from gpureport.findings import Check
     from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording
 
@@ -120,13 +120,13 @@ def read_rules(options: Options) -> GateRules:
     Raises:
         SettingsError: with the line of the first mistake.
     """
-    from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import wording  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy import read_baseline_name, read_policy  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     stated = options.policy or options.config
     policy = read_policy(read_settings(stated)).with_limits(options.fail_on)
-    for hint in check_wording.list_demanding_rules(entry.limit for entry in policy.entries):
+    for hint in wording.list_demanding_rules(entry.limit for entry in policy.entries):
         print_note(hint)
     named = (read_baseline_name(read_settings(file)) for file in (stated, options.config))
     baseline = options.baseline or next(filter(None, named), None)
@@ -144,7 +144,7 @@ def read_baseline(name: str | None, options: Options, *, is_recorded: bool = Fal
     Raises:
         StoreError: when the system does not let the baseline be read, and the answer is kept.
     """
-    from gpureport.nightly.history import baselines  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly import baselines  # noqa: PLC0415 - loads pyarrow
 
     if name is None:
         return Baseline()
@@ -179,8 +179,8 @@ def compare_with_baseline(
     Raises:
         StoreError: when the system does not let the store be read, and the answer is kept.
     """
-    from gpureport.checks import baseline_changes  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
+    from gpureport.checks import changes  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.evaluation import step_name  # noqa: PLC0415 - as above
 
     if baseline.reason or not baseline.recordings or not analysed.runs:
         return replace(baseline, recordings=())
@@ -190,10 +190,7 @@ def compare_with_baseline(
         groups: dict[str, list[SampledRun]] = {}
         for run in latest:
             groups.setdefault(step_name(run.analysis), []).append(run)
-        steps = {
-            label: baseline_changes.compare_with_baseline(before, runs, analysed.goals)
-            for label, runs in groups.items()
-        }
+        steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:
         return Baseline(code=error.code, reason=_explain_failure(error, is_recorded=is_recorded))
     return replace(baseline, steps=steps, runs=before)
@@ -217,7 +214,7 @@ def _explain_failure(error: InternalError | SourceError | StoreError, *, is_reco
 
 def check_limits(
     policy: "Policy", analysed: AnalysedRuns, options: Options, against: Baseline | None = None
-) -> "tuple[Check, ...]":
+) -> tuple[Check, ...]:
     """Return the check of every limit of a policy.
 
     Args:
@@ -226,44 +223,41 @@ def check_limits(
         options: name the training metric that counts the work.
         against: the steps set against their baseline, or why there is none; None for a command without.
     """
-    from gpureport.checks.observed_value import Why  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy  # noqa: PLC0415 - as above
-    from gpureport.checks.training_figures import TrainedRun, read_training  # noqa: PLC0415 - as above
+    from gpureport.checks.evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.figures import read_training  # noqa: PLC0415 - as above
+    from gpureport.checks.limit import Why  # noqa: PLC0415 - as above
 
     why = Why(NO_BASELINE_NAMED.code, _NO_BASELINE_HERE) if against is None else NO_BASELINE_NAMED
     if against and against.reason:
         why = Why(against.code, against.reason)
-    trained = [read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs]
     given = CheckInput(
-        analyses=tuple(run.analysis for run in trained),
+        runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
+        goals=analysed.goals,
         selected_kinds=analysed.kinds,
         today=clock.today(),
         comparisons=against.steps if against else {},
         why_no_baseline=why,
-        training={run.analysis.run.id: TrainedRun(run=run, goals=analysed.goals) for run in trained},
     )
     return evaluate_policy(policy, given)
 
 
-def report_failed_limits(found: "Collection[Check]") -> int:
+def report_failed_limits(found: Collection[Check]) -> int:
     """Say which rules of the command line are broken or not assessed; return 1 for a broken one."""
-    from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import formats, wording  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy import OPTION  # noqa: PLC0415 - as above
 
     typed = [check for check in found if check.origin == OPTION]
-    failures = list(check_wording.describe_failures(typed))
-    for clause in failures:
-        print_error(f"{check_wording.FAILED}: {clause}")
-    for clause in check_wording.describe_unassessed(typed):
-        print_error(f"{check_wording.NOT_ASSESSED}: {clause}")
-    return int(bool(failures))
+    for outcome in (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE):
+        for clause in wording.describe_checks(typed, outcome):
+            print_error(f"{formats.OUTCOMES[outcome]}: {clause}")
+    return int(any(check.outcome is CheckOutcome.BROKEN for check in typed))
 
 
 def judge_runs(
-    rules: GateRules, analysed: AnalysedRuns, missing: "Iterable[Check]", against: Baseline, options: Options
+    rules: GateRules, analysed: AnalysedRuns, missing: Iterable[Check], against: Baseline, options: Options
 ) -> "Verdict":
     """Return the verdict on runs; `missing` holds a check for each source without a run to assess."""
-    from gpureport.checks.gate_verdict import Verdict, build_unused_baseline_check  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.verdict import Verdict, build_unused_baseline_check  # noqa: PLC0415 - loads numpy
 
     is_unused = rules.policy.entries and not rules.policy.needs_baseline
     unused = [build_unused_baseline_check(rules.baseline)] if rules.baseline and is_unused else []
@@ -283,9 +277,9 @@ def write_results(
         command: the command, as JUnit names its suite.
         lines: what the summary says above its table, a paragraph each.
     """
-    from gpureport.checks.formats import check_junit, check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import formats  # noqa: PLC0415 - loads numpy
 
     if options.junit is not None:
-        write_file(options.junit, check_junit.render(checks, command, rules.policy.entries))
+        write_file(options.junit, formats.render_junit(checks, command, rules.policy.entries))
     if options.summary is not None:
-        write_file(options.summary, check_summary.render_markdown(checks, lines[0], lines[1:]))
+        write_file(options.summary, formats.render_markdown(checks, lines[0], lines[1:]))

@@ -19,7 +19,7 @@ from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
     from gpureport.findings import Check
-    from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+    from gpureport.nightly.records import NightlyRecord, NightlyRun
     from gpureport.recording import Recording
     from gpureport.report.model.comparison_parts import EarlierComparison
     from gpureport.store.store import Store
@@ -63,8 +63,8 @@ class CapturedNight:
             run: what its check calls the run; the source when empty.
             code: the reason in one word.
         """
-        from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
-        from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
+        from gpureport.checks.verdict import build_missing_check  # noqa: PLC0415 - loads numpy
+        from gpureport.nightly.records import capture_missing  # noqa: PLC0415 - loads numpy
 
         self.parts.append(capture_missing(source, step, reason))
         self.missing.append(build_missing_check(run or source, reason, code))
@@ -74,7 +74,7 @@ def read_night(
     store: "Store", earlier: "Sequence[NightlyRecord]", named: tuple[str, ...], options: Options, night: str
 ) -> CapturedNight:
     """Return the runs of every source, or a part without data."""
-    from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
     def read_stored(name: str, own: Options) -> "list[Recording]":
         try:
@@ -108,13 +108,13 @@ def read_night(
 
 def measure_runs(tonight: CapturedNight, fresh: AnalysedRuns, options: Options) -> "Iterator[NightlyRun]":
     """Yield every run as the history keeps it, or without data where gpureport fails."""
-    from gpureport.nightly.history import capture  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly import records  # noqa: PLC0415 - loads numpy
 
     for (source, recording), judged in zip(tonight.runs, fresh.runs, strict=True):
         try:
             with internal_errors(describe_run(recording.run)):
                 (run,) = sample_runs([judged], options.throughput)
-                yield capture.capture_run(source, run)
+                yield records.capture_run(source, run)
         except InternalError as error:
             report_internal_error(error)
             tonight.add_missing(source, recording.run.step or "", error.what, code=error.code)
@@ -147,7 +147,7 @@ class NightReports:
 
         None where a run of it is gone or cannot be served; for older nights only if every one is wanted.
         """
-        from gpureport.nightly.site.site_writing import BACK  # noqa: PLC0415 - loads jinja2
+        from gpureport.nightly.site import BACK  # noqa: PLC0415 - loads jinja2
         from gpureport.report.formats.html import render  # noqa: PLC0415 - as above
 
         whole = self.whole[night.page]

@@ -58,10 +58,10 @@ def _list_written(name: str, value: Any) -> Iterator[WrittenPath]:
             is_folder=reader in {read.output_folder, read.local_folder},
         )
     if name == "site":
-        from gpureport.nightly.site import site_files  # noqa: PLC0415 - of one command
+        from gpureport.nightly import site  # noqa: PLC0415 - of one command
 
         # those who write other files there keep away from the names of the pages
-        yield from (WrittenPath(place=value / file) for file in (site_files.INDEX, site_files.MARKER))
+        yield from (WrittenPath(place=value / file) for file in (site.INDEX, site.MARKER))
 
 
 def _list_read(ctx: click.Context, values: Sequence[tuple[str, str, Any]]) -> Iterator[ReadPath]:
@@ -69,9 +69,9 @@ def _list_read(ctx: click.Context, values: Sequence[tuple[str, str, Any]]) -> It
     forced = any(ctx.params.get(name) for name in ("map", "source_kind", "columns"))
     for name, typed, value in values:
         if name == "site":
-            from gpureport.nightly.site import site_files  # noqa: PLC0415 - of one command
+            from gpureport.nightly import site  # noqa: PLC0415 - of one command
 
-            folders = (value / folder for folder in (site_files.REPORTS, site_files.FIGURES))
+            folders = (value / folder for folder in (site.REPORTS, site.FIGURES))
             yield from (ReadPath(place=each, name=f"the folder of {typed}", is_closed=True) for each in folders)
         elif name == "store":
             parts = (value / part for part in STORE_PARTS)

@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _print_list(options: Options) -> None:
-    from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
 
     place = words.find_store(options, must_exist=True)
     found = list_baselines(place)
@@ -55,7 +55,7 @@ def _set(name: str, source: tuple[str, ...], options: Options) -> None:
 
     A SOURCE is a run of the store, or a log or folder of logs, which is ingested first.
     """
-    from gpureport.nightly.history.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
 
     if options.anonymise:
         hint = "give runs other names with --name"
@@ -85,14 +85,14 @@ def _find_entries(place: "Store", source: tuple[str, ...], options: Options) -> 
 
 def _describe_precision(place: "Store", name: str, options: Options) -> list[str]:
     """Return the smallest changes that a rule can hold against a baseline."""
-    from gpureport.checks import baseline_precision  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
+    from gpureport.checks import precision  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
     try:
         with internal_errors(f"the baseline {name}"):
             runs = analyze_runs(read_baseline(place, name), Options(), fewest_runs=0).runs
             sampled = sample_runs(runs, options.throughput)
-            return [*baseline_precision.list_statements(sampled)] if sampled else []
+            return [*precision.list_statements(sampled)] if sampled else []
     except InternalError as error:
         report_internal_error(error)
         return []
@@ -116,7 +116,7 @@ def _list(options: Options) -> None:
 @command("rm", click.Argument(["name"], nargs=-1, required=True), group=baseline)
 def _rm(names: tuple[str, ...], options: Options) -> None:
     """Remove baselines, but not the runs they were copied from."""
-    from gpureport.nightly.history.baselines import remove_baseline  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.baselines import remove_baseline  # noqa: PLC0415 - loads pyarrow
 
     for each in names:
         remove_baseline(words.find_store(options, must_exist=True), each)

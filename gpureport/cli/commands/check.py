@@ -16,7 +16,7 @@ from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_ru
 from gpureport.errors import InternalError, SettingsError, SourceError
 
 if TYPE_CHECKING:
-    from gpureport.checks.gate_verdict import Verdict
+    from gpureport.checks.verdict import Verdict
     from gpureport.findings import Check
     from gpureport.importers.time_window import RunReading
     from gpureport.recording import Recording
@@ -32,7 +32,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     and 5 if gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml, from the file of --policy,
     and from --fail-on. A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions.
     """
-    from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.verdict import build_missing_check  # noqa: PLC0415 - loads numpy
 
     rules = gate.read_rules(options)
     if not rules.policy.entries:
@@ -57,7 +57,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
 
 def _read(source: tuple[str, ...], options: Options) -> "tuple[list[Recording], list[Check]]":
     """Return the runs that could be read, and a check for each source that could not."""
-    from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.verdict import build_missing_check  # noqa: PLC0415 - loads numpy
 
     def read_stored(name: str, own: Options) -> "list[Recording]":
         # names are hidden in all runs at once
@@ -90,19 +90,19 @@ def _export(options: Options, analysed: AnalysedRuns, verdict: "Verdict") -> Non
     """Write the files of `--export`."""
     if not options.exports:
         return
-    from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly import openmetrics  # noqa: PLC0415 - loads numpy
 
     runs = sample_runs(analysed.runs, options.throughput) if analysed.runs else []
     for _, path in options.exports:
-        write_file(path, figure_exports.render_openmetrics(runs, verdict.checks))
+        write_file(path, openmetrics.render_openmetrics(runs, verdict.checks))
 
 
 def _show(verdict: "Verdict", form: str) -> None:
-    from gpureport.checks.formats import check_json, check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import formats  # noqa: PLC0415 - loads numpy
 
     if form == "json":
-        click.echo(check_json.render(verdict), nl=False)
+        click.echo(formats.render_json(verdict), nl=False)
     elif form == "line":
         click.echo(f"gpureport check {verdict.line}")
     else:
-        click.echo(check_summary.render_text(verdict.checks), nl=False)
+        click.echo(formats.render_text(verdict.checks), nl=False)

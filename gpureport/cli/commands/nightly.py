@@ -21,9 +21,9 @@ from gpureport.places import RemotePath
 from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
-    from gpureport.checks.gate_verdict import Verdict
+    from gpureport.checks.verdict import Verdict
     from gpureport.findings import Check
-    from gpureport.nightly.history.nightly_record import NightlyRecord
+    from gpureport.nightly.records import NightlyRecord
     from gpureport.recording import Run
 
 
@@ -38,16 +38,16 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured against
     --baseline.
     """
-    from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - as above
-    from gpureport.nightly.history.nightly_record import NightlyRecord  # noqa: PLC0415 - as above
-    from gpureport.nightly.site import site_files  # noqa: PLC0415 - as above
+    from gpureport.nightly import site  # noqa: PLC0415 - loads jinja2
+    from gpureport.nightly.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history import History  # noqa: PLC0415 - as above
+    from gpureport.nightly.records import NightlyRecord  # noqa: PLC0415 - as above
 
     _refuse_options(source, options)
     night, now = _parse_night(options.night), clock.now()
     if isinstance(options.site, RemotePath):
         options.site.check_bucket()
-    site_files.check_site(options.site)
+    site.check_site(options.site)
     rules = gate.read_rules(options)
     store = words.find_store(options)
     history = History(store.folder)
@@ -135,14 +135,13 @@ def _check_changes(
     earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord", accepted: "Sequence[Run]", *, standing: bool
 ) -> "tuple[Check, ...]":
     """Return a check for each job of tonight: whether this night, or an earlier one, shows that it got worse."""
-    from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.site.change_check import check_for_worse_change  # noqa: PLC0415 - as above
+    from gpureport.nightly.history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.latest import check_for_worse_change, summarize_latest_night  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.trends import build_trends  # noqa: PLC0415 - as above
 
     nights = keep_latest_records([*earlier, draft])
     found = summarize_latest_night(nights, build_trends(nights), accepted)
-    groups = {(run.step, run.model) for run in draft.measured_runs}
+    groups = {run.group for run in draft.measured_runs}
     return tuple(check_for_worse_change(found, draft.date, groups, standing=standing))
 
 
@@ -153,37 +152,37 @@ def _write_pages(
     accepted: "Sequence[Run]",
 ) -> tuple[str, list[str]]:
     """Write the site; return the headline of this call, else of the newest night, and what to know with it."""
-    from gpureport.nightly.changes.latest_night import (  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.latest import (  # noqa: PLC0415 - loads numpy
+        describe_headline,
+        describe_latest_night,
         summarize_latest_night,
-        summarize_record,
     )
-    from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.site.site_writing import write_site  # noqa: PLC0415 - loads jinja2
+    from gpureport.nightly.site import write_site  # noqa: PLC0415 - loads jinja2
+    from gpureport.nightly.trends import build_trends  # noqa: PLC0415 - loads numpy
 
     nights, site = keep_latest_records(records), reports.options.site
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
         write_site(site, nights, courses, reports.render_night, accepted)
-    found = summarize_record(record, nights, accepted) if record else summarize_latest_night(nights, courses, accepted)
+    found = summarize_latest_night(nights, courses, accepted, record)
     return describe_headline(found), describe_latest_night(found)
 
 
 def _print_night(headline: str, state: "Sequence[str]", verdict: "Verdict | None") -> None:
     """Print the headline of the night, what to know with it, and what became of the rules."""
-    from gpureport.checks.formats import check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import formats  # noqa: PLC0415 - loads numpy
 
     click.echo(make_printable(headline))
     for line in state:
         click.echo(make_printable(f"  {line}"))
     if verdict is not None and verdict.checks:
-        click.echo(check_summary.render_text(verdict.checks), nl=False)
+        click.echo(formats.render_text(verdict.checks), nl=False)
 
 
 def _with_checks(night: "NightlyRecord", verdict: "Verdict") -> "NightlyRecord":
     """Return a record with the checks of its rules; that a source has no data is told by its runs."""
-    from gpureport.checks.gate_verdict import HAS_DATA  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.capture import capture_check  # noqa: PLC0415 - as above
+    from gpureport.checks.verdict import HAS_DATA  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.records import capture_check  # noqa: PLC0415 - as above
 
     return replace(night, checks=tuple(capture_check(check) for check in verdict.checks if check.limit != HAS_DATA))

@@ -119,7 +119,7 @@ def read_stored_runs(name: str, options: Options) -> "list[Recording]":
     Raises:
         StoreError: when there is neither, or what there is is damaged.
     """
-    from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
     place, lookup = words.find_store(options), words.find_lookup(options)
     baselines = list_baseline_names(place.folder)

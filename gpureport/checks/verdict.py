@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.checks import check_wording
+from gpureport.checks import wording
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
@@ -11,23 +11,24 @@ from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
 """Exit codes of a gate."""
 
+WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
+
 HAS_DATA = "the run has data"
 """The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
 
 NO_DATA = "no_data"
 """Code of a source without a run, where nothing says more."""
 
-_WORDS = {FAILED: check_wording.FAILED, NOT_ASSESSED: check_wording.NOT_ASSESSED, PASSED: check_wording.PASSED}
 _LISTED = 2
-_LONGEST = 280
+_LONGEST = 264
+"""Characters of a line for a chat, which the command comes before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """How a gate ended. Exit code, pages, JUnit, summary and what is printed all derive from it.
 
-    Attributes:
-        checks: the checks it rests on; without any, nothing was assessed.
+    It rests on checks; without any, nothing was assessed.
     """
 
     checks: tuple[Check, ...]
@@ -43,7 +44,7 @@ class Verdict:
     @property
     def word(self) -> str:
         """`FAILED`, `NOT ASSESSED` or `PASSED`."""
-        return _WORDS[self.exit_code]
+        return WORDS[self.exit_code]
 
     @property
     def counts(self) -> str:
@@ -51,58 +52,43 @@ class Verdict:
 
         Those that do not apply are counted only where there is no other.
         """
-        shown = [each for each in CheckOutcome if each is not CheckOutcome.NOT_APPLIED]
-        counted = [(each, self.count(each)) for each in (shown if any(map(self.count, shown)) else CheckOutcome)]
-        return ", ".join(f"{number} {_outcome_word(outcome, number)}" for outcome, number in counted if number)
+        counted = {each: self.count(each) for each in CheckOutcome}
+        if any(number for each, number in counted.items() if each is not CheckOutcome.NOT_APPLIED):
+            del counted[CheckOutcome.NOT_APPLIED]
+        words = {
+            each: OUTCOME_WORDS[each].replace("does", "do") if counted[each] > 1 else OUTCOME_WORDS[each]
+            for each in counted
+        }
+        return ", ".join(f"{number} {words[each]}" for each, number in counted.items() if number)
 
     @property
     def line(self) -> str:
         """The verdict in one short line of plain text: the word, and which rules led to it."""
-        named = [*check_wording.describe_failures(self.checks), *check_wording.describe_unassessed(self.checks)]
+        grave = (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE)
+        named = [clause for outcome in grave for clause in wording.describe_checks(self.checks, outcome)]
         more = f"; and {len(named) - _LISTED} more" if len(named) > _LISTED else ""
         said = f": {'; '.join(named[:_LISTED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
         return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
 
     def count(self, outcome: CheckOutcome) -> int:
         """Return how many checks have an outcome."""
-        return sum(check.outcome is outcome for check in self.checks)
+        return len(wording.select_checks(self.checks, outcome))
 
 
 def build_missing_check(source: str, reason: str, code: str = "") -> Check:
-    """Return the check of a source that gives no run to assess.
-
-    Args:
-        source: the source, as named.
-        reason: why there is none, in one sentence.
-        code: the reason in one word.
-    """
-    return Check(
-        limit=HAS_DATA, run=source, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason, reason_code=code or NO_DATA
-    )
+    """Return the check of a source, as named, that gives no run to assess, and why."""
+    outcome = CheckOutcome.CANNOT_JUDGE
+    return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or NO_DATA)
 
 
 def build_unused_baseline_check(baseline: str) -> Check:
-    """Return the check that says that no rule uses the named baseline; it changes no verdict.
-
-    Args:
-        baseline: the baseline, as named.
-    """
+    """Return the check that says that no rule uses the named baseline; it changes no verdict."""
     reason = "no rule asks for it; add one, such as --fail-on 'no new warning'"
-    return Check(
-        limit=f"comparison with {baseline}",
-        run="",
-        outcome=CheckOutcome.NOT_APPLIED,
-        reason=reason,
-        reason_code="baseline_not_used",
-    )
+    limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
+    return Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> Iterator[Check]:
     """Yield the checks by outcome, the gravest first, otherwise in their order."""
     for outcome in CheckOutcome:
-        yield from (check for check in checks if check.outcome is outcome)
-
-
-def _outcome_word(outcome: CheckOutcome, number: int) -> str:
-    word = OUTCOME_WORDS[outcome]
-    return word.replace("does", "do") if number > 1 else word
+        yield from wording.select_checks(checks, outcome)

@@ -32,12 +32,7 @@ class Baseline:
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return a baseline as the store that it is.
-
-    Raises:
-        SettingsError: when the name is not allowed.
-        StoreError: when there is no such baseline.
-    """
+    """Return a baseline as the store that it is; an error names one that is like it."""
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
@@ -48,12 +43,7 @@ def open_baseline(store: Store, name: str) -> Store:
 
 
 def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
-    """Make runs of a store a named baseline; an existing one of that name is replaced whole.
-
-    Args:
-        store: the store.
-        name: letters, digits, `.`, `_` and `-`.
-        entries: the runs; several are repetitions of one step.
+    """Make runs of a store, repetitions of one step, a named baseline; one of that name is replaced whole.
 
     Raises:
         SettingsError: when the name is not allowed.
@@ -91,22 +81,14 @@ def list_baselines(store: Store) -> tuple[Baseline, ...]:
 
 
 def remove_baseline(store: Store, name: str) -> None:
-    """Remove a baseline: first from the list, then its files.
-
-    Raises:
-        StoreError: when there is no such baseline.
-    """
+    """Remove a baseline: first from the list, then its files."""
     folder = open_baseline(store, name).folder
     with atomic_writes.raise_store_errors(store.folder):
         atomic_writes.remove_folder(folder, _MARKER)
 
 
 def read_baseline(store: Store, name: str) -> list[Recording]:
-    """Return the runs of a baseline.
-
-    Raises:
-        StoreError: when there is no such baseline, or one of its runs is damaged or cannot be read.
-    """
+    """Return the runs of a baseline; a StoreError says that there is none, or that one of them is damaged."""
     small = open_baseline(store, name)
     runs = small.folder / "runs"
     try:
@@ -114,12 +96,12 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     except DamagedRunError:
         found = []
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
-    if not entries and not runs.is_dir():
-        hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
-        raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
     if not entries:
-        hint = f"restore it, or gpureport baseline set {name} SOURCE"
-        raise StoreError(f"baseline {name}", "damaged", hint, code="damaged_baseline")
+        what, hint = "damaged", f"restore it, or gpureport baseline set {name} SOURCE"
+        if not runs.is_dir():
+            what = f"damaged: {runs} is missing"
+            hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
+        raise StoreError(f"baseline {name}", what, hint, code="damaged_baseline")
     return [small.read(entry) for entry in entries]
 
 

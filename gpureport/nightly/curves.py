@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from gpureport.nightly.changes.change_events import EventVerdicts
-from gpureport.nightly.changes.trend import Point, Trend
-from gpureport.nightly.site.night_wording import describe_absence
-
-WIDE, HIGH = 720, 200
-"""Size of the drawing of one figure."""
-
-SMALL_WIDE, SMALL_HIGH = 180, 28
-"""Size of the drawing beside others."""
+from gpureport.nightly.trends import Point, Trend, Verdicts
+from gpureport.nightly.wording import describe_absence
 
 SMALL_NIGHTS = 90
 """The newest nights in the drawing beside others."""
+
+_LARGE, _SMALL = (720, 200), (180, 28)
+"""Width and height of the drawing of one figure, and of the one beside others."""
 
 _MARGIN = 4
 _LEAST_RANGE = 0.1
@@ -26,48 +22,39 @@ _LEAST_RANGE = 0.1
 _TICKS, _SHORTEST_MONTH = 8, 28
 
 
-def draw_curve(trend: Trend, verdicts: EventVerdicts) -> dict[str, Any]:
-    """Return the drawing of all nights; `verdicts` are those of the events of its changes."""
-    return _draw(trend, trend.points, verdicts, WIDE, HIGH)
-
-
-def draw_small_curve(trend: Trend, verdicts: EventVerdicts) -> dict[str, Any]:
-    """Return the drawing of the newest nights."""
-    return _draw(trend, trend.points[-SMALL_NIGHTS:], verdicts, SMALL_WIDE, SMALL_HIGH)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Scale:
     """Where a night and a value lie."""
 
     width: int
     height: int
-    first: int
+    first: date
     days: int
     bottom: float
     top: float
 
     def x(self, night: str) -> str:
-        share = (date.fromisoformat(night).toordinal() - self.first) / self.days if self.days else 0.5
-        return _format_coordinate(_MARGIN + share * (self.width - 2 * _MARGIN))
+        share = (date.fromisoformat(night) - self.first).days / self.days if self.days else 0.5
+        return f"{_MARGIN + share * (self.width - 2 * _MARGIN):.1f}".removesuffix(".0")
 
     def y(self, value: float) -> str:
         share = (value - self.bottom) / (self.top - self.bottom)
-        return _format_coordinate(self.height - _MARGIN - share * (self.height - 2 * _MARGIN))
+        return f"{self.height - _MARGIN - share * (self.height - 2 * _MARGIN):.1f}".removesuffix(".0")
 
 
-def _format_coordinate(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> dict[str, Any]:
+    """Return the drawing of all nights, or of the newest ones where it is small.
 
-
-def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width: int, height: int) -> dict[str, Any]:
-    """Return lines, dots, levels, marks of changes and dates as coordinates, and the values at the edges."""
+    It has lines, dots, levels, marks of changes, with the verdicts of their events, and dates as coordinates, and the
+    values at the edges.
+    """
+    points = trend.points[-SMALL_NIGHTS:] if is_small else trend.points
     values = [point.value for point in points if point.value is not None]
     first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))
     bottom, top = _value_range(values, 1.0 if trend.kind.unit == "1" else math.inf)
-    days = (last - first).days
-    scale = _Scale(width=width, height=height, first=first.toordinal(), days=days, bottom=bottom, top=top)
-    stretches = list(_unbroken_stretches(points, scale))
+    width, height = _SMALL if is_small else _LARGE
+    scale = _Scale(width, height, first, (last - first).days, bottom, top)
+    stretches = list(_list_stretches(points, scale))
     shown = {point.date for point in points}
     lacking = [point for point in points if point.value is None]
     return {
@@ -78,9 +65,13 @@ def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width:
         "dots": [dot for held in stretches for dot in held],
         # dots that no line reaches
         "lone": [held[0] for held in stretches if len(held) == 1],
-        "levels": list(_levels(trend, points, scale)),
+        "levels": list(_list_levels(trend, points, scale)),
         "marks": [
-            {"x": scale.x(change.date), "number": number, "verdict": verdicts.of(trend, change)}
+            {
+                "x": scale.x(change.date),
+                "number": number,
+                "verdict": verdicts[trend.group, trend.kind.name, change.date],
+            }
             for number, change in enumerate(trend.changes, 1)
             if change.date in shown
         ],
@@ -116,20 +107,20 @@ def _value_range(values: Sequence[float], most: float) -> tuple[float, float]:
     return (low - room if low < 0 else max(low - room, 0.0)), max(min(high + room, most), high)
 
 
-def _unbroken_stretches(points: Sequence[Point], scale: _Scale) -> Iterator[tuple[tuple[str, str], ...]]:
+def _list_stretches(points: Sequence[Point], scale: _Scale) -> Iterator[list[tuple[str, str]]]:
     """Yield the values of nights that follow each other without one that has none, as x and y."""
     held: list[tuple[str, str]] = []
     for point in points:
         if point.value is not None:
             held.append((scale.x(point.date), scale.y(point.value)))
         elif held:
-            yield tuple(held)
+            yield held
             held = []
     if held:
-        yield tuple(held)
+        yield held
 
 
-def _levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:
+def _list_levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:
     """Yield the levels before and after each change, as far as they are shown."""
     if not trend.changes:
         return

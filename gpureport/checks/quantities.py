@@ -20,16 +20,13 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 """A number whose comma may stand for thousands or for decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
-_EXTRA_UNITS: dict[str, Unit] = {
+_SECONDS = {"min": 60, "h": 3600, "d": 86_400, "GPU-s": 1, "GPU-min": 60, "GPU-h": 3600}
+# nvidia-smi says MB where it means MiB, a person does not
+_UNITS = {name: unit for name, unit in UNITS.items() if name != "MB"} | {
     "points": Unit(POINTS, 1, 100),
     "point": Unit(POINTS, 1, 100),
-    "min": Unit("s", 60),
-    "h": Unit("s", 3600),
-    "d": Unit("s", 86_400),
-    "GPU-s": Unit("s", 1),
-    "GPU-min": Unit("s", 60),
-    "GPU-h": Unit("s", 3600),
-    "TiB": Unit("By", 2**40),
+    "findings": Unit(FINDINGS, 1),
+    "finding": Unit(FINDINGS, 1),
     "GB": Unit("By", 10**9),
     "GB/s": Unit("By/s", 10**9),
     "Wh": Unit("J", 3600),
@@ -38,11 +35,10 @@ _EXTRA_UNITS: dict[str, Unit] = {
     "MJ": Unit("J", 10**6),
     "g": Unit("g", 1),
     "kg": Unit("g", 1000),
-    "findings": Unit(FINDINGS, 1),
-    "finding": Unit(FINDINGS, 1),
     "/s": Unit("1/s", 1),
+    **{name: Unit(TIME, seconds) for name, seconds in _SECONDS.items()},
 }
-_UNIT_EXAMPLES = {
+_EXAMPLES = {
     SHARE: "a share such as 5%",
     POINTS: "points such as 2 points",
     TIME: "a time such as 10 min",
@@ -63,14 +59,7 @@ _UNIT_EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number with its unit.
-
-    Attributes:
-        value: in the base unit.
-        unit: base unit, or one of the units above.
-        currency: of money.
-        text: as it was written, with single spaces.
-    """
+    """A number in its base unit (or a unit above, money with its currency), and the text that stated it."""
 
     value: float
     unit: str
@@ -84,18 +73,17 @@ def parse_quantity(text: str) -> Quantity | None:
     if match is None or _AMBIGUOUS.fullmatch(match[1]):
         return None
     number, word = float(match[1].replace(",", ".")), match[2] or ""
-    written = _join(match[1], word)
-    if _CURRENCY.fullmatch(word) and isfinite(number):
-        return Quantity(value=number, unit=MONEY, currency=word, text=written)
-    # nvidia-smi says MB where it means MiB, a person does not
-    unit = None if word == "MB" else _EXTRA_UNITS.get(word) or UNITS.get(word)
-    known = unit is not None and isfinite(unit.to_base(number))
-    return Quantity(value=unit.to_base(number), unit=unit.base, text=written) if unit and known else None
+    is_money = _CURRENCY.fullmatch(word)
+    unit = Unit(MONEY, 1) if is_money else _UNITS.get(word)
+    if unit is None or not isfinite(unit.to_base(number)):
+        return None
+    currency = word if is_money else ""
+    return Quantity(value=unit.to_base(number), unit=unit.base, currency=currency, text=_join(match[1], word))
 
 
 def describe_unit(unit: str) -> str:
     """Return what a quantity of a unit is, with an example."""
-    return _UNIT_EXAMPLES.get(unit, f"a number of {unit}")
+    return _EXAMPLES.get(unit, f"a number of {unit}")
 
 
 def format_quantity(value: float, unit: str, currency: str = "") -> str:
@@ -112,12 +100,9 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity in words that reads as the limit only where it equals it.
+    """Return a quantity, in the unit of a limit, in words that read as the limit only where it equals it.
 
-    Args:
-        value: in the unit of the limit.
-        limit: the limit. If both would read the same, the unit of the limit is used, with enough decimals to differ.
-        words: formats such a quantity; `format_quantity` when None.
+    If both would read the same, the unit of the limit is used, with enough decimals to differ.
     """
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     parts = _QUANTITY.fullmatch(limit.text)
@@ -129,7 +114,7 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
         return _join(parts[1], word, gap=display.GAP) if parts and rounded else at_limit
     if text != at_limit:
         return text
-    scale = (_EXTRA_UNITS.get(word) or UNITS.get(word) or Unit(limit.unit, 1)).to_base(1)
+    scale = _UNITS.get(word, Unit(limit.unit, 1)).to_base(1)
     return _join(_format_distinct(value / scale, limit.value / scale), word, gap=display.GAP)
 
 
@@ -140,9 +125,8 @@ def _join(number: str, unit: str, gap: str = " ") -> str:
 
 def _format_distinct(value: float, other: float) -> str:
     """Return a number with the fewest decimals that show on which side of another it is."""
-    texts = (f"{value:.{decimals}f}" for decimals in range(_DECIMALS))
-    return next((text for text in texts if _is_on_same_side(float(text), other, value)), str(value))
-
-
-def _is_on_same_side(printed: float, other: float, value: float) -> bool:
-    return (printed > other) == (value > other) and not isclose(printed, other)
+    for decimals in range(_DECIMALS):
+        text = f"{value:.{decimals}f}"
+        if (float(text) > other) == (value > other) and not isclose(float(text), other):
+            return text
+    return str(value)

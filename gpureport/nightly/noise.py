@@ -1,4 +1,4 @@
-"""The noise of a figure: how much it differs between correlated nights without a change."""
+"""The noise of a figure, how much it differs between correlated nights without a change, and the levels beneath it."""
 
 from dataclasses import dataclass
 from math import erf, exp, pi, sqrt
@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpureport.columns import FloatArray
+
+SHORTEST = 3
+"""Values a level lasts at least: one or two that lie apart are outliers."""
+
+_MOST_LEVELS = 256
 
 _REACH = 2.5
 """Differences are clipped at so many deviations, so that outliers and shifts do not count as noise."""
@@ -30,24 +35,14 @@ measured: at 0.8 it is 1.6 times what the differences from night to night show."
 _DOUBT = 0.3
 """Standard errors of the correlation that are added to it: one taken for too low makes chance pass for a change."""
 
-
-def _variance_left_by_clipping() -> float:
-    """Return which part of its variance a normal distribution keeps when clipped at the reach."""
-    inside = erf(_REACH / sqrt(2)) - 2 * _REACH * exp(-(_REACH**2) / 2) / sqrt(2 * pi)
-    return inside + _REACH**2 * (1 - erf(_REACH / sqrt(2)))
-
-
-_VARIANCE_LEFT = _variance_left_by_clipping()
+_INSIDE = erf(_REACH / sqrt(2)) - 2 * _REACH * exp(-(_REACH**2) / 2) / sqrt(2 * pi)
+_VARIANCE_LEFT = _INSIDE + _REACH**2 * (1 - erf(_REACH / sqrt(2)))
+"""Part of its variance that a normal distribution keeps when clipped at the reach."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightNoise:
-    """What varies from night to night: a process in which each night resembles the one before (AR(1)).
-
-    Attributes:
-        deviation: standard deviation, in the unit of the figure.
-        correlation: of a night with the one before.
-    """
+    """What varies from night to night: a process in which each night resembles the one before (AR(1))."""
 
     deviation: float
     correlation: float
@@ -63,17 +58,12 @@ class NightNoise:
         design = self._prewhiten(np.column_stack([~places, places]).astype(np.float64))
         spread = np.linalg.inv(design.T @ design)
         old, new = spread @ (design.T @ self._prewhiten(values[:, None])[:, 0])
-        error = self._shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
-        return float(old), float(new), error
-
-    @property
-    def _shock(self) -> float:
-        """Standard deviation of what a night adds to what it takes from the one before."""
-        return self.deviation * sqrt(1 - self.correlation**2)
+        # what a night adds to what it takes from the one before
+        shock = self.deviation * sqrt(1 - self.correlation**2)
+        return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
 
     def _clip_to_median(self, values: "FloatArray") -> "FloatArray":
-        median = float(np.median(values))
-        reach = _CENTRE_REACH * self.deviation
+        median, reach = float(np.median(values)), _CENTRE_REACH * self.deviation
         return np.clip(values, median - reach, median + reach)
 
     def _prewhiten(self, rows: "FloatArray") -> "FloatArray":
@@ -83,13 +73,9 @@ class NightNoise:
 
 
 def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
-    """Return the noise of a series without steps, or with few.
+    """Return the noise of a series without steps, or with few; the grain is the least deviation to be assumed.
 
-    Told from differences between values one and two places apart, which know nothing of levels and little of drifts.
-
-    Args:
-        values: at least three, without NaN.
-        grain: the least standard deviation to be assumed.
+    Differences between values one and two places apart know nothing of levels and little of drifts.
     """
     one = _robust_deviation(np.diff(values)) ** 2
     correlation = _estimate_correlation(values, one)
@@ -98,12 +84,7 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise of a series about its levels, told from what each night adds to the one before.
-
-    Args:
-        parts: the values of each level, one level after another, three or more of each.
-        grain: the least standard deviation to be assumed.
-    """
+    """Return the noise of a series about its levels, of three values or more, told from what each night adds."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
@@ -114,16 +95,10 @@ def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> 
 
 
 def _estimate_correlation(values: "FloatArray", one: float) -> float:
-    """Return the correlation of a night with the one before, nearer to the usual one the fewer the nights.
-
-    Args:
-        values: the series.
-        one: variance of its differences from night to night.
-    """
+    """Return the correlation from one night to the next, whose differences have a variance of `one`."""
     two = _robust_deviation(values[2:] - values[:-2]) ** 2
-    nights = len(values)
+    nights, worth = len(values), len(values) + _USUAL_NIGHTS
     seen = min(max(two / one - 1, 0.0), _HIGHEST) if one else _USUAL
-    worth = nights + _USUAL_NIGHTS
     likely = (nights * seen + _USUAL_NIGHTS * _USUAL) / worth
     return min(likely + _DOUBT * sqrt((1 - likely * likely) / worth), _HIGHEST)
 
@@ -134,3 +109,35 @@ def _robust_deviation(differences: "FloatArray") -> float:
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _REACH * unit)
     return sqrt(float((clipped * clipped).mean()) / _VARIANCE_LEFT)
+
+
+def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
+    """Return where each level begins in the fit with the least sum of absolute distances and of penalties, one a step.
+
+    It is the exact minimum over levels that are values of the series (quantiles of it where it is long), each held
+    for SHORTEST values or longer. NaN is no value.
+    """
+    count = len(values)
+    if count < 2 * SHORTEST:
+        return (0,) if count else ()
+    levels = np.unique(values)
+    if len(levels) > _MOST_LEVELS:
+        levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
+    # the cost of the best fits so far and where their last level began: a row for each level, a column for how long
+    # it has lasted, the last one for long enough
+    cost = np.full((len(levels), SHORTEST), np.inf)
+    cost[:, 0] = np.abs(values[0] - levels)
+    start = np.zeros(cost.shape, dtype=np.int64)
+    began = [0]
+    for place in range(1, count):
+        stays = cost[:, -1] <= cost[:, -2]
+        fresh, held = np.full(len(levels), cost[:, -1].min() + penalty), np.where(stays, cost[:, -1], cost[:, -2])
+        since = np.where(stays, start[:, -1], start[:, -2])
+        cost = np.column_stack([fresh, cost[:, :-2], held]) + np.abs(values[place] - levels)[:, None]
+        start = np.column_stack([np.full(len(levels), place), start[:, :-2], since])
+        began.append(int(start[np.argmin(cost[:, -1]), -1]))
+    found, at = [], count
+    while at > 0:
+        at = began[at - 1]
+        found.append(at)
+    return tuple(reversed(found))
