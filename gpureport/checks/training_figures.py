@@ -140,7 +140,7 @@ def _observe_missed_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
     """Return the time for which a run trained without reaching the target."""
     target = trained.goals.target
     curve = next(each for each in trained.run.training if target is not None and each.name == target.name)
-    seconds = seconds_since_job_start(trained.run, curve, int(curve.times[-1]))
+    seconds = seconds_since_job_start(trained.run, curve, -1)
     name = target.text if target else ""
     doubt = Why("target_not_reached", f"the run trained for {display.duration(seconds)}, less than the limit")
     return ObservedValue(

@@ -8,92 +8,60 @@ from math import expm1, log, sqrt
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.comparison.estimate import LEVEL, RATIO_ALLOWANCE, allow_logarithm, allow_points, student
+from gpureport.comparison import figures
+from gpureport.comparison.estimate import LEVEL, RATIO_ALLOWANCE, allow_logarithm, allow_points, two_sided
 from gpureport.comparison.evidence import gather_evidence
 from gpureport.comparison.factors import Factor, order_levels
-from gpureport.comparison.figures import (
-    BY_METRIC,
-    FINEST_RATIO,
-    SHORTEST_SECONDS,
-    TRAINING_RATE,
-    Figure,
-    FigureRole,
-    read_run,
-    recorded_seconds,
-)
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Verdict
 
-_TOLERANCE = 1e-9
-"""Relative size below which a number of the design is one of rounding."""
-
-_LARGEST = 50.0
-"""Logarithm beyond which no change lies."""
-
-_MOST_TRIED = 12
-"""Settings left out one by one to find which changed together with another."""
+_LARGEST = 50.0  # logarithm beyond which no change lies
+_MOST_TRIED = 12  # settings left out one by one to find which changed together with another
+Levels = tuple[tuple[int, ...], ...]
+"""For every factor the level of each observation, from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel:
     """A constant and one effect for each level of each factor but its first, by least squares.
 
-    The design need not settle every effect. `levels` are for every factor the level of each observation, from 0.
+    The design need not settle every effect.
     """
 
-    levels: tuple[tuple[int, ...], ...]
+    levels: Levels
     values: FloatArray
 
     @cached_property
-    def design(self) -> FloatArray:
-        """One row per observation: the constant, then a column per level but the first of each factor."""
-        columns = [np.ones(len(self.values))]
-        for factor in self.levels:
-            columns += [(np.array(factor) == level).astype(np.float64) for level in range(1, max(factor) + 1)]
-        return np.column_stack(columns)
+    def _design(self) -> FloatArray:
+        return _build_design(self.levels)
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return np.asarray(np.linalg.pinv(self._design), dtype=np.float64)
 
     @cached_property
     def degrees(self) -> int:
         """Observations beyond those that the effects use up: residual degrees of freedom."""
-        return len(self.values) - int(np.linalg.matrix_rank(self.design))
+        return len(self.values) - _count_effects(self.levels)
 
     @cached_property
     def residual_squares(self) -> float:
         """Sum of the squares that the model leaves."""
-        residuals = self.values - self.design @ (self._inverse @ self.values)
+        residuals = self.values - self._design @ (self._inverse @ self.values)
         return float(residuals @ residuals)
-
-    @cached_property
-    def _inverse(self) -> FloatArray:
-        return np.asarray(np.linalg.pinv(self.design), dtype=np.float64)
-
-    @cached_property
-    def _projection(self) -> FloatArray:
-        """Onto the contrasts that the design can estimate: those stay as they are, all others change."""
-        return np.asarray(self._inverse @ self.design, dtype=np.float64)
-
-    def _contrast(self, factor: int, level: int) -> FloatArray:
-        contrast = np.zeros(self.design.shape[1])
-        contrast[sum(map(max, self.levels[:factor])) + level] = float(level > 0)
-        return contrast
 
     def is_estimable(self, factor: int) -> bool:
         """Return whether the design separates the effects of a factor from all others."""
-        contrasts = (self._contrast(factor, level) for level in range(1, max(self.levels[factor]) + 1))
-        return all(float(np.abs(each @ self._projection - each).max()) < _TOLERANCE * len(each) for each in contrasts)
+        others = (*self.levels[:factor], *self.levels[factor + 1 :])
+        return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0) -> tuple[float, float | None]:
-        """Return the effect of a level against the first of its factor, and its standard error.
+        """Return the effect of a level of a factor that `is_estimable` against its first, and its standard error.
 
-        The error is None where no degree of freedom is left.
-
-        Args:
-            factor: one that `is_estimable`.
-            level: its level.
-            finest: step in which the values were written down; they scatter by rounding at least.
+        The error is None where no degree of freedom is left; values scatter by rounding to `finest` at least.
         """
-        weights = self._contrast(factor, level) @ self._inverse
+        weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         estimate = float(weights @ self.values)
         if self.degrees < 1:
             return estimate, None
@@ -104,22 +72,32 @@ class LinearModel:
         """Return whether the factors work independently of each other, as far as repetitions show.
 
         The test of lack of fit: what the model leaves beyond the scatter of repetitions, against that scatter. None
-        where no setting was repeated, or the model has an effect for every setting.
-
-        Args:
-            level: probability with which a design of independent factors passes.
+        where no setting was repeated, or the model has an effect for every setting. A design of independent factors
+        passes with the probability `level`.
         """
         from scipy import special  # noqa: PLC0415 - most commands need none
 
-        cells = list(zip(*self.levels, strict=True))
-        places = {cell: [at for at, other in enumerate(cells) if other == cell] for cell in dict.fromkeys(cells)}
-        pure = sum(float(((self.values[at] - self.values[at].mean()) ** 2).sum()) for at in places.values())
-        repeated = len(cells) - len(places)
+        cells = np.unique(np.array(self.levels), axis=1, return_inverse=True)[1].ravel()
+        counts = np.bincount(cells)
+        means = np.bincount(cells, self.values) / counts
+        pure, repeated = float(((self.values - means[cells]) ** 2).sum()), len(cells) - len(counts)
         misfit = self.degrees - repeated
         if repeated < 1 or misfit < 1 or pure <= 0:
             return None
         ratio = max(self.residual_squares - pure, 0.0) / misfit / (pure / repeated)
         return float(special.fdtrc(misfit, repeated, ratio)) >= 1 - level
+
+
+def _build_design(levels: Levels, observations: int = 0) -> FloatArray:
+    """Return one row per observation: the constant, then a column per level but the first of each factor."""
+    columns = [np.ones(observations or len(levels[0]))]
+    for factor in levels:
+        columns += [(np.array(factor) == level).astype(np.float64) for level in range(1, max(factor) + 1)]
+    return np.column_stack(columns)
+
+
+def _count_effects(levels: Levels, observations: int = 0) -> int:
+    return int(np.linalg.matrix_rank(_build_design(levels, observations)))
 
 
 def student_tails(ratio: float, degrees: int) -> float:
@@ -185,23 +163,18 @@ class FigureEffects:
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return what each setting did to a figure; None where nothing can be said.
+    """Return what each setting did to a figure per unit of work, or a share, over the groups of a study.
 
-    That is so where the work is in several units, and where no setting varied in the runs that have the figure.
-
-    Args:
-        steps: the groups of a study.
-        factors: the settings.
-        metric: the figure; one per unit of work, or a share.
+    None where the work is in several units, and where no setting varied in the runs that have the figure.
     """
-    figure = BY_METRIC[metric]
-    relative = figure.role is FigureRole.WORK
+    figure = figures.BY_METRIC[metric]
+    relative = figure.role is figures.FigureRole.WORK
     runs = [run for step in steps for run in step.runs]
-    values = read_run_figures(steps, metric)
+    values = _read_values(steps, metric)
     known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
     if relative and (len({run.work_unit for run, _ in known}) > 1 or any(value <= 0 for _, value in known)):
         return None
-    columns = [(factor, [factor.value(run.analysis.run) for run, _ in known]) for factor in factors]
+    columns = [(factor, [factor.value(run.info) for run, _ in known]) for factor in factors]
     columns = [(factor, column) for factor, column in columns if len(set(column)) > 1]
     if not columns:
         return None
@@ -223,30 +196,31 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
     )
 
 
-def read_run_figures(steps: Sequence[Step], metric: str) -> list[float | None]:
+def _read_values(steps: Sequence[Step], metric: str) -> list[float | None]:
     """Return a figure of each run: settled, if that is known of all, else of whole recordings."""
-    figure = BY_METRIC[metric]
-    singles = [replace(step, runs=(run,), values=read_run(run)) for step in steps for run in step.runs]
-    found = [gather_evidence(single, single, figure) for single in singles]
+    singles = [replace(step, runs=(run,), values=figures.read_run(run)) for step in steps for run in step.runs]
+    found = [gather_evidence(single, single, figures.BY_METRIC[metric]) for single in singles]
     steady = all(evidence.steady for evidence in found if evidence.before is not None)
-    return [evidence.before if steady or metric == TRAINING_RATE else evidence.whole.before for evidence in found]
+    return [
+        evidence.before if steady or metric == figures.TRAINING_RATE else evidence.whole.before for evidence in found
+    ]
 
 
-def _allow_slow_changes(runs: Sequence[SampledRun], figure: Figure) -> float:
+def _allow_slow_changes(runs: Sequence[SampledRun], figure: figures.Figure) -> float:
     """Return the largest effect of slow changes in the shortest recording, as between two single runs."""
-    shortest = min(recorded_seconds([run.analysis]) for run in runs)
-    if figure.role is not FigureRole.WORK:
+    shortest = min(figures.recorded_seconds([run.analysis]) for run in runs)
+    if figure.role is not figures.FigureRole.WORK:
         return allow_points(shortest)
-    if figure.metric == TRAINING_RATE:
+    if figure.metric == figures.TRAINING_RATE:
         return allow_logarithm(shortest)
-    return log(RATIO_ALLOWANCE) if shortest < SHORTEST_SECONDS else 0.0
+    return log(RATIO_ALLOWANCE) if shortest < figures.SHORTEST_SECONDS else 0.0
 
 
 def _describe_settings(
-    model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: Figure, allowance: float
+    model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: figures.Figure, allowance: float
 ) -> Iterator[SettingEffect]:
     """Yield the effect of each setting; verdicts allow for all effects of the figure."""
-    finest = FINEST_RATIO if figure.role is FigureRole.WORK else figure.finest
+    finest = figures.FINEST_RATIO if figure.role is figures.FigureRole.WORK else figure.finest
     known = [model.is_estimable(place) for place in range(len(columns))]
     effects = {
         (place, level): model.effect(place, level, finest)
@@ -254,51 +228,42 @@ def _describe_settings(
         for level in range(1, max(codes) + 1)
         if known[place]
     }
-    tails = {
-        key: student_tails(estimate / error, model.degrees)
-        for key, (estimate, error) in effects.items()
-        if error is not None
-    }
-    adjusted = dict(zip(tails, adjust_by_holm([*tails.values()]), strict=True))
+    tails = {key: student_tails(effect / error, model.degrees) for key, (effect, error) in effects.items() if error}
+    chances = dict(zip(tails, adjust_by_holm([*tails.values()]), strict=True))
     for place, (factor, column) in enumerate(columns):
-        counts = [model.levels[place].count(level) for level in range(max(model.levels[place]) + 1)]
-        levels = [LevelEffect(value=value, runs=runs) for value, runs in zip(order_levels(column), counts, strict=True)]
-        for level in range(1, len(levels) if known[place] else 1):
-            estimate, error = effects[place, level]
-            fewest = min(counts[level], counts[0])
-            levels[level] = replace(
-                levels[level],
-                change=_convert(estimate, figure),
-                interval=_estimate_interval(estimate, error, model.degrees, figure),
-                verdict=_judge(estimate, adjusted.get((place, level)), figure, fewest=fewest, allowance=allowance),
-            )
-        mixed = () if known[place] else _find_confounded(model, place, known, [factor for factor, _ in columns])
-        yield SettingEffect(factor=factor, levels=tuple(levels), confounded_with=mixed)
+        codes = model.levels[place]
+        levels = []
+        for level, value in enumerate(order_levels(column)):
+            found = LevelEffect(value=value, runs=codes.count(level))
+            if (effect := effects.get((place, level))) is not None:
+                estimate, error = effect
+                half = None if error is None else two_sided(LEVEL, model.degrees) * error
+                chance, fewest = chances.get((place, level)), min(found.runs, codes.count(0))
+                found = replace(
+                    found,
+                    change=_convert(estimate, figure),
+                    interval=None
+                    if half is None
+                    else (_convert(estimate - half, figure), _convert(estimate + half, figure)),
+                    verdict=_judge(estimate, chance, figure, fewest=fewest, allowance=allowance),
+                )
+            levels.append(found)
+        mixed = () if known[place] else _find_confounded(model, place, known)
+        yield SettingEffect(
+            factor=factor, levels=tuple(levels), confounded_with=tuple(columns[other][0] for other in mixed)
+        )
 
 
-def _convert(effect: float, figure: Figure) -> float:
+def _convert(effect: float, figure: figures.Figure) -> float:
     """Return an effect on a logarithm as a relative change, on a share as it is."""
-    return expm1(min(effect, _LARGEST)) if figure.role is FigureRole.WORK else effect
+    return expm1(min(effect, _LARGEST)) if figure.role is figures.FigureRole.WORK else effect
 
 
-def _estimate_interval(
-    estimate: float, error: float | None, degrees: int, figure: Figure
-) -> tuple[float, float] | None:
-    if error is None:
-        return None
-    half = student((1 + LEVEL) / 2, degrees) * error
-    return _convert(estimate - half, figure), _convert(estimate + half, figure)
+def _judge(estimate: float, chance: float | None, figure: figures.Figure, *, fewest: int, allowance: float) -> Verdict:
+    """Return what may be said of an effect, of a figure per unit of work that on its logarithm.
 
-
-def _judge(estimate: float, chance: float | None, figure: Figure, *, fewest: int, allowance: float) -> Verdict:
-    """Return what may be said of an effect.
-
-    Args:
-        estimate: the effect, of a figure per unit of work that on its logarithm.
-        chance: probability of such an effect by chance, adjusted for all effects of the figure; None without scatter.
-        figure: the figure.
-        fewest: runs of the level, or of the first one where it has fewer.
-        allowance: largest effect that slow changes of a load explain, where no scatter is known.
+    Its probability by `chance`, adjusted for all effects of the figure, is None without scatter: slow changes of a load
+    explain as much as the `allowance` then. `fewest` are the runs of the level, or of the first if those are fewer.
     """
     if chance is None and abs(estimate) <= allowance:
         return Verdict.NOT_ENOUGH_DATA
@@ -311,17 +276,15 @@ def _judge(estimate: float, chance: float | None, figure: Figure, *, fewest: int
     return Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else Verdict.DIFFERS
 
 
-def _find_confounded(
-    model: LinearModel, place: int, known: Sequence[bool], factors: Sequence[Factor]
-) -> tuple[Factor, ...]:
+def _find_confounded(model: LinearModel, place: int, known: Sequence[bool]) -> list[int]:
     """Return the settings that changed together with one: those without which its effect could be told.
 
     Of very many settings all that are confounded are returned, for each try is a fit of its own.
     """
-    others = [other for other in range(len(factors)) if other != place and not known[other]]
+    others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:
         left = tuple(codes for at, codes in enumerate(model.levels) if at != other)
         if LinearModel(levels=left, values=model.values).is_estimable(place - (other < place)):
             alone.append(other)
-    return tuple(factors[other] for other in alone or others)
+    return alone or others
