@@ -62,10 +62,7 @@ _KINDS = "Compare the cost per unit of work on one of them before moving: memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """Work per GPU-second of training alone, against that of the step with the fewest GPUs.
-
-    An efficiency of 1 is as much more work as GPUs; its interval is at 0.95, None where nothing shows its scatter.
-    """
+    """Work per GPU-second of training alone, of that of the step with the fewest GPUs."""
 
     base: str
     step: str
@@ -76,11 +73,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSize:
-    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes.
-
-    `fixed_bytes` is what a batch of none would take, `bytes_each` what one more in the batch takes, `total_bytes` what
-    a job can get. `max_batch` is None where that cannot be told, for the `reason`.
-    """
+    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes."""
 
     sizes: tuple[float, ...]
     peaks: tuple[int, ...]
@@ -93,11 +86,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """One kind of the GPU table against a peak.
-
-    `memory_bytes` is what a job can get of it, installed less reserved where the table says that. `fits` is None where
-    the peak does not leave HEADROOM and the job may need less than its peak.
-    """
+    """One kind of the GPU table against a peak; None where it does not fit, and the job may need less than its peak."""
 
     model: str
     memory_bytes: int
@@ -108,11 +97,7 @@ class KindFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFit:
-    """Which kinds of GPU would hold the peak of a step: of its run and device with the highest one.
-
-    `kinds` are those whose memory the table knows, the smallest first, and `unknown` the others; none of either where
-    the peak says nothing, for the `reason`.
-    """
+    """Which kinds of GPU would hold the peak of a step: of its run and device with the highest one."""
 
     step: str
     run: str | None

@@ -24,16 +24,9 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Steps in order, and the differences of each from the one before and the first.
+    """Steps in order, and the differences of each from the one before and of those after the second from the first.
 
-    Attributes:
-        steps: in order.
-        deltas: neighbours in order, then those after the second against the first.
-        primary: the figure that the chain is judged by.
-        tested: how many comparisons of it verdicts allow for.
-        training_tested: the same of the training rate.
-        remaining: what is still lost in the last step.
-        goals: what a person says of training metrics.
+    The `primary` figure judges the chain; verdicts on it allow for as many comparisons as were `tested`.
     """
 
     steps: tuple[Step, ...]
@@ -156,10 +149,7 @@ def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A mean over the runs of a step; `settled` says whether it leaves out start-up and what had not settled.
-
-    The interval is at a level of 0.95; without it nothing shows how the mean scatters.
-    """
+    """A mean over the runs of a step; `settled` leaves out start-up and warm-up."""
 
     value: float
     interval: Ends | None = None
@@ -179,11 +169,7 @@ class RunFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSummary:
-    """One step among others: how busy its settled GPUs were, and what their time and money bought.
-
-    The GPUs of a run and their price are None where the runs differ, and utilisation where all runs are too short for
-    it; `too_short_run` is then the longest.
-    """
+    """One step among others: how busy its settled GPUs were, and what their time and money bought."""
 
     label: str
     runs: int

@@ -44,7 +44,6 @@ class Comparability:
 
 
 def _join(values: Iterable[str | None]) -> str | None:
-    """Return different values as one text; None if one was not recorded."""
     different = set(values)
     return ", ".join(sorted(map(str, different))) if different and None not in different else None
 
@@ -60,8 +59,6 @@ def _of_runs(read: Callable[[Run], str | None]) -> Callable[[Step], Value]:
 def _of_numbers(
     read: Callable[[SampledRun], float | None], join: Callable[[list[float]], float]
 ) -> Callable[[Step], Value]:
-    """Return what joins a number of all runs; None where one has none."""
-
     def read_all(step: Step) -> Value:
         known = [value for run in step.runs if (value := read(run)) is not None]
         return join(known) if len(known) == len(step.runs) else None
@@ -90,7 +87,6 @@ def _find_interval(step: Step) -> Value:
 
 
 def _list_powers(analysis: Analysis) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the fields of power of a run with their windows, the averaged one first."""
     recorded = {each.metric for device in analysis.statistics for each in device.metrics}
     windows = tuple(sorted({gpu.power_window for gpu in analysis.run.gpus}))
     return [(BY_NAME[name].recorded_by, windows if name == POWER else ()) for name in _POWER_FIELDS if name in recorded]

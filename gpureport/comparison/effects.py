@@ -24,10 +24,7 @@ Levels = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel:
-    """A constant and one effect for each level of each factor but its first, by least squares.
-
-    The design need not settle every effect.
-    """
+    """A constant and one effect for each level of each factor but its first, by least squares."""
 
     levels: Levels
     values: FloatArray
@@ -117,12 +114,7 @@ def adjust_by_holm(probabilities: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """One value of a setting against its first, and how many runs have it; None is the absence of the setting.
-
-    `change` is relative (0.24 is 24% more), of a share the difference; None where the design does not tell it. The
-    verdict allows for the number of effects of the figure. Without an interval it is `unconfirmed` at most, and `not
-    enough data` where slow changes of a load explain such an effect in recordings this short.
-    """
+    """One value of a setting against its first; None is its absence, and what is not known."""
 
     value: str | None
     runs: int
@@ -133,10 +125,7 @@ class LevelEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingEffect:
-    """The effect of one setting on one figure, each of its values in order against the first.
-
-    `confounded_with` are the settings that changed together with it, so that nothing is said of either.
-    """
+    """The effect of one setting on one figure, or the settings that changed together with it."""
 
     factor: Factor
     levels: tuple[LevelEffect, ...]
@@ -145,11 +134,7 @@ class SettingEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureEffects:
-    """What every setting did to one figure, by a linear model of its logarithm, of a share of itself.
-
-    `degrees` are runs beyond those that the effects use up; 0 leaves no interval. `additive` is whether the
-    settings work independently of each other, as far as repetitions show; None where they do not.
-    """
+    """What every setting did to one figure, by a linear model of its logarithm, of a share of itself."""
 
     metric: str
     unit: str
@@ -219,7 +204,6 @@ def _allow_slow_changes(runs: Sequence[SampledRun], figure: figures.Figure) -> f
 def _describe_settings(
     model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: figures.Figure, allowance: float
 ) -> Iterator[SettingEffect]:
-    """Yield the effect of each setting; verdicts allow for all effects of the figure."""
     finest = figures.FINEST_RATIO if figure.role is figures.FigureRole.WORK else figure.finest
     known = [model.is_estimable(place) for place in range(len(columns))]
     effects = {
@@ -255,7 +239,6 @@ def _describe_settings(
 
 
 def _convert(effect: float, figure: figures.Figure) -> float:
-    """Return an effect on a logarithm as a relative change, on a share as it is."""
     return expm1(min(effect, _LARGEST)) if figure.role is figures.FigureRole.WORK else effect
 
 

@@ -349,7 +349,6 @@ def estimate_between_runs(
 
 
 def _find_rounding_error(finest: float, counts: Sequence[int]) -> float:
-    """Return the standard error of a mean, or of a difference of two, by rounding."""
     return finest / sqrt(12) * sqrt(fsum(1 / count for count in counts))
 
 

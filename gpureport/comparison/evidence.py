@@ -93,18 +93,11 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps, a mean over the runs of each.
+    """One figure of two steps, a mean over the runs of each that count, of which `figures` has each.
 
-    Attributes:
-        steady: whether the values are of what had settled, not of whole recordings.
-        contrast: the difference and how sure it is; None where that cannot be told.
-        reason: why it cannot, or why nothing but a large difference shows.
-        figures: one value on each side for every run that counts.
-        seconds: shortest steady time of a run, where the interval rests on what lies within runs.
-        lone: whether it is one figure per run, of one run on each side, without an interval.
-        unseen: seconds of the shorter run without any gap; None where both have some, or where runs are the unit.
-        left_out: runs too short to count beside others of their step.
-        brief: why the values of `lone` runs say little; None where both recordings last a minute.
+    The `contrast` is their difference and how sure it is; None for the `reason`. Of one run a side it rests on what lies
+    within runs, of which `seconds` had settled; one figure a run is `lone`, and says little where a recording is `brief`.
+    `unseen` are the seconds of the shorter run without any gap.
     """
 
     figure: Figure
@@ -175,7 +168,6 @@ def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _compare_pair(found: Evidence, pair: Sequence[SampledRun], interval: float) -> Evidence:
-    """Return the evidence of one run on each side, which scatters within the runs."""
     figure, metric = found.figure, found.figure.metric
     held = [run.steady_seconds(metric, interval) for run in pair]
     found = replace(found, seconds=min(held))
@@ -230,7 +222,6 @@ def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKind | None:
-    """Return why the work of two steps bars comparing a figure."""
     runs = (*base.runs, *step.runs)
     works = [run.info.work for run in runs]
     if figure.role is FigureRole.TOTAL:
@@ -282,7 +273,6 @@ def _compare_figures(
 
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return the logged rates of one run per side, which scatter within runs."""
     pair = base.runs[0], step.runs[0]
     first, second = map(_estimate_log_rate, pair)
     widths = [run.throughput.width if run.throughput else 1.0 for run in pair]

@@ -96,7 +96,6 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
 
 
 def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
-    """Return the place of every run and the folder of its log, the first below those that all share."""
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
@@ -110,8 +109,7 @@ def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
     """Return for each run the folder that holds its log, the first one below those that all logs share.
 
-    None stands for a run whose log lies in no such folder, or that is no file: what a tracker stored, what came by a
-    pipe.
+    None where the log lies in no such folder, or is no file: what a tracker stored, what came by a pipe.
     """
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of the name of a folder
@@ -153,10 +151,7 @@ def share_a_clock(runs: Sequence["Run"]) -> bool:
 
 
 def _group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:
-    """Return the place of every run and the label of its group, in the order of the values of the first factor.
-
-    Runs of one group keep their order.
-    """
+    """Return the place of every run and the label of its group, in the order of the values of the first factor."""
     values = [tuple(_require_value(run, factor) for factor in factors) for run in runs]
     ranks = [{value: rank for rank, value in enumerate(order_values(column))} for column in zip(*values, strict=True)]
     places = [tuple(rank[value] for rank, value in zip(ranks, each, strict=True)) for each in values]

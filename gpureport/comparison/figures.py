@@ -221,10 +221,7 @@ def read_run(run: SampledRun) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """A run that holds too little steady state to count, or `stopped` early, with a small part of the work of others.
-
-    `seconds` is the steady time it holds, or how long it is recorded where it stopped, `least` what it needs.
-    """
+    """A run that had settled for too short, or `stopped` early, with a small part of the work of others."""
 
     run: str
     seconds: float

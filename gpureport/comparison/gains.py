@@ -113,8 +113,7 @@ class PotentialLoss:
 class Potential:
     """What a step could gain from what it loses: an upper bound over the whole job, and no promise.
 
-    Ratios are shares of the GPU time of the job. The bound counts time without utilisation and short pauses as
-    lost. It is None where it has no end, or where `unmeasured` kinds of findings lost an amount that is not known.
+    It counts time without utilisation and short pauses as lost; None where findings lost an unknown amount.
     """
 
     step: str
@@ -156,11 +155,7 @@ def _bound_speedup(share: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedChange:
-    """A step of the catalogue that was taken after a finding had advised it.
-
-    `setting` is named as in `JobParams` or in the recording, `advised_in` is the latest earlier step with such a
-    finding, of this `kind` and `cause`.
-    """
+    """A step of the catalogue that was taken after a finding of the latest such earlier step had advised it."""
 
     name: str
     setting: str
@@ -210,7 +205,6 @@ def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
 
 
 def _find_advice(earlier: Sequence[Step], name: str) -> tuple[str, Finding] | None:
-    """Return the latest step before with a finding that advises a step, and the costliest such finding."""
     for step in reversed(earlier):
         findings = (finding for analysis in step.analyses for finding in analysis.findings)
         advising = [finding for finding in findings if name in {advised.name for advised in finding.steps}]
@@ -221,10 +215,7 @@ def _find_advice(earlier: Sequence[Step], name: str) -> tuple[str, Finding] | No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelativeChange:
-    """A figure of a step as a multiple of that of an earlier step, with the ends of the ratio at a level of 0.95.
-
-    The interval is None where none can be told; the reason says why no more than the verdict may be said.
-    """
+    """A figure of a step as a multiple of that of an earlier step, with the ends of the ratio at a level of 0.95."""
 
     metric: str
     ratio: float
@@ -235,11 +226,7 @@ class RelativeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GainSince:
-    """What a step was worth against the earlier step `base`; None where a figure is not known of both.
-
-    `whole_job` is work per time, start-up and end included, `training` the same without them; the rest is GPU time,
-    money and energy per unit of work.
-    """
+    """What a step was worth against the earlier step `base`; None where a figure is not known of both."""
 
     base: str
     whole_job: RelativeChange | None
@@ -253,10 +240,8 @@ class GainSince:
 class StepGain:
     """A row of the table of gains: a step against the one before and the first, if any.
 
-    `changes` are without what describes single runs. Findings had `advised` some; they may have advised others,
-    `possibly_advised`, of settings that not every run of the two steps names: a loader that gets workers on its command
-    line had as many as its program gives it before. `quality_since_first` is of the second step that since the one
-    before.
+    Findings may have advised changes of settings that not every run names: a loader that gets workers on its command
+    line had as many as its program gives it before.
     """
 
     step: Step
@@ -312,7 +297,6 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
 
 
 def _express_as_ratio(delta: Delta | None) -> RelativeChange | None:
-    """Return a difference as a ratio; None if a side is unknown or not above zero."""
     if delta is None or not delta.before or delta.difference is None:
         return None
     ratio = 1 + delta.difference / delta.before
@@ -326,7 +310,6 @@ def _express_as_ratio(delta: Delta | None) -> RelativeChange | None:
 
 
 def _invert(gpu_time: RelativeChange) -> RelativeChange:
-    """Return the change of work per time instead of time per work."""
     low, high = gpu_time.interval or (0.0, inf)
     interval = (1 / high, 1 / low) if low > 0 else None
     return replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)

@@ -29,8 +29,7 @@ _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 class RunQuality:
     """One training metric of one run: the mean of its last values, its best value, and when that was.
 
-    `final` is None where it `diverged`: ended in a value that is not a number; `best` without a direction. `spread`
-    is the standard deviation of the last values about their trend; None of fewer than three.
+    `spread` is the standard deviation of the last values about their trend; None of fewer than three.
     """
 
     final: float | None
@@ -42,11 +41,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a step, means over its runs; None of what is not known.
-
-    `at_work` is what is compared: the value at the work common to both steps. `spread` is the standard deviation
-    between runs, of one run that of its last values.
-    """
+    """One training metric of a step, means over its runs; the `spread` of one run is that of its last values."""
 
     final: float | None
     at_work: float | None = None
@@ -59,12 +54,10 @@ class QualityFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityChange:
-    """One training metric of two steps; its fields are those of `quality` in docs/reference/comparison-json.md.
+    """One training metric of two steps, its verdict at 99%, its interval at 95%.
 
-    The verdict is at 99%, the interval at 95%. `margin` is what single runs plausibly differ by. `failed` are
-    values of later runs, where they are several, that are worse than each earlier one by more than that: a mean
-    with a wide interval can hide one that went wrong. `leading` is whether a person named it, or none beside it
-    says more.
+    `failed` are values of later runs, where they are several, that are worse than each earlier one by more than single
+    runs plausibly differ: a mean with a wide interval can hide one that went wrong.
     """
 
     base: str
@@ -127,10 +120,7 @@ def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> 
 
 
 def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
-    """Return the start of the job in which the first value of a metric was logged, in microseconds.
-
-    Where no job is known it is the start of the recording.
-    """
+    """Return when the job that logged a metric began, in microseconds; the recording where no job is known."""
     first = int(curve.times[0])
     begun = [job.interval.start for job in run.analysis.jobs if job.interval.start <= first]
     return max(begun, default=run.info.started)
@@ -155,7 +145,6 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> int | None:
-    """Return how much a metric counts; None if it says nothing of quality."""
     if goals.is_named(name):
         return _NAMED
     metric = recognise_metric(name)
@@ -230,10 +219,7 @@ def _agree(changes: Sequence[QualityChange]) -> QualityChange:
 
 
 def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange:
-    """Return a change with its verdict: by repetitions, else by what repeating a run plausibly changes.
-
-    The first `count` of the values at equal work are of the earlier step.
-    """
+    """Return a change with its verdict; the first `count` of the values at equal work are of the earlier step."""
     sides, higher = (found.readings[:count], found.readings[count:]), change.higher_is_better
     before, after = ([reading.value for reading in side] for side in sides)
     errors = [max(reading.error for reading in side) for side in sides]
@@ -273,10 +259,7 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
 def _find_failed_runs(
     before: Sequence[float], after: Sequence[float], margin: float, *, higher_is_better: bool | None
 ) -> tuple[float, ...]:
-    """Return the values of runs that are worse than each run before by more than a margin, the worst first.
-
-    A step of one run has none: its verdict says it.
-    """
+    """Return the values of runs, several of a step, that are worse than each run before by more than a margin."""
     if len(after) < 2 or higher_is_better is None:  # noqa: PLR2004 - a single run is no exception
         return ()
     if higher_is_better:
@@ -297,7 +280,6 @@ def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -
 
 
 def _plausible_noise(before: float, after: float, *, full_scale: float | None) -> float:
-    """Return what repeating a run plausibly changes a metric by."""
     if full_scale is not None:
         mean = (before + after) / 2 / full_scale
         return full_scale * 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))

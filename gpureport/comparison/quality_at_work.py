@@ -140,7 +140,6 @@ def _are_steps_alike(runs: Runs) -> bool:
 
 
 def _measure_step(run: SampledRun) -> tuple[str, float] | None:
-    """Return the unit and the amount of work in a step by logged rates; None without any."""
     speed = run.throughput
     curve = next((each for each in run.training if speed is not None and each.name == speed.name), None)
     if speed is None or curve is None or speed.unit not in {_SAMPLES, "tokens"}:
@@ -151,7 +150,6 @@ def _measure_step(run: SampledRun) -> tuple[str, float] | None:
 
 
 def _find_steps(run: SampledRun, curve: TrainingCurve) -> FloatArray:
-    """Return the step of each value, else the steps of other metrics at these times."""
     if np.nanmax(curve.steps, initial=0) > 0:
         return curve.steps
     others = [each for each in run.training if len(each.times) and np.nanmax(each.steps, initial=0) > 0]
@@ -162,13 +160,11 @@ def _find_steps(run: SampledRun, curve: TrainingCurve) -> FloatArray:
 
 
 def _join(places: FloatArray | IntArray, known: FloatArray | IntArray, counts: FloatArray) -> FloatArray:
-    """Return counts at some times, or steps, by known ones."""
     rows = np.isfinite(counts) & np.isfinite(known)
     return np.interp(places, known[rows], counts[rows]) if rows.any() else np.full(len(places), np.nan)
 
 
 def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> FloatArray | None:
-    """Return the work at each value by a metric that counts it, if any."""
     for each in run.training:
         if each.name.lower().rpartition("/")[2] in names:
             timed = len(each.times) and len(curve.times)

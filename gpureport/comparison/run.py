@@ -147,11 +147,7 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 class SampledRun:
     """A run of a step; what is not known of it is None.
 
-    Attributes:
-        make_series: returns its series on bins, made once, when a comparison first asks.
-        start_celsius: temperature at the first samples, a mean over its GPUs.
-        preallocated: whether a framework took memory of a GPU in advance.
-        gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs.
+    Its series is made once, when a comparison first asks. `start_celsius` is a mean over the first samples of its GPUs.
     """
 
     analysis: Analysis

@@ -53,9 +53,7 @@ class SettingValue:
 class SetupChange:
     """Something that is not the same in two steps: a `param`, a `tag` or `hardware`.
 
-    Several values of repetitions are joined in `before` and `after`, None when not recorded; `values_before` and
-    `values_after` hold each with its number of runs, the most common first. `of_one_run` says whether it tells runs
-    apart rather than how they were set up: an id, a time, a commit, a user.
+    Several values of repetitions are joined, and stand one by one with their number of runs, the most common first.
     """
 
     base: str
@@ -109,7 +107,6 @@ def list_changes_of_job(changes: Sequence[SetupChange]) -> tuple[SetupChange, ..
 
 
 def _is_length_of_job(key: str) -> bool:
-    """Return whether a param says how long the job is, as `max_steps` does."""
     *parents, last = map(_normalize, _split_name(key))
     is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
     return is_of_job and _JOB_LENGTH.fullmatch(last) is not None
@@ -186,7 +183,6 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def _repeats_params(change: SetupChange, names: Collection[str]) -> bool:
-    """Return whether a change is of a command that differs in options with names of params alone."""
     if (change.kind, change.key) != ("tag", _COMMAND) or None in change.texts:
         return False
     return len({tuple(_drop_options(_split(text or ""), names)) for text in change.texts}) == 1

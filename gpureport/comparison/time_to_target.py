@@ -28,10 +28,7 @@ class MissingTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeToTarget:
-    """When one run first reached the target, from the start of the job; None where it did not, or that is not known.
-
-    `interval` is the seconds between the value that reached it and the one before: how finely the time is known.
-    """
+    """When a run first reached the target, from the start of the job; `interval` is how finely the time is known."""
 
     run: str
     seconds: float | None = None
@@ -43,10 +40,7 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When the runs of a step first reached the target, of which so many did; together only if each did.
-
-    Times are a geometric mean, by which steps are compared, GPU time and cost plain means.
-    """
+    """When the runs of a step first reached the target; a geometric mean, other amounts plain ones, if each did."""
 
     step: str
     name: str
@@ -107,7 +101,6 @@ def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTime
 
 
 def _gpu_seconds_between(run: SampledRun, start: int, end: int) -> float:
-    """Return the GPU time a run held between two moments, without time outside jobs."""
     held = 0.0
     for gpu in run.info.gpus:
         overlaps = ((max(free.start, start), min(free.end, end)) for free in run.analysis.no_job.get(gpu.id, ()))

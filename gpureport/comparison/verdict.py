@@ -61,11 +61,9 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one, in its base unit; see `deltas` in docs/reference/comparison-json.md.
+    """One figure of a step against an earlier one, in its base unit, of all GPUs together.
 
-    It is of all GPUs together, so that `device` is None. `family` is `primary` or `training`, the comparisons that its
-    verdict allows for; None where it is not corrected. Nothing is `needed` where runs are as sure already. The interval
-    does not allow for gaps that are rarer than one in `unseen_gap_seconds`.
+    The interval does not allow for gaps that are rarer than one in `unseen_gap_seconds`.
     """
 
     metric: str
@@ -167,7 +165,6 @@ def build_delta(base: Step, step: Step, found: Evidence, judgement: Judgement, *
 
 
 def _estimate_needed_data(found: Evidence) -> Needed | None:
-    """Return what would narrow the interval to two points, or two per cent."""
     contrast = found.contrast
     half_width = POINTS if found.figure.is_share else POINTS * abs(found.before or 0.0)
     if contrast is None or half_width == 0:
@@ -201,10 +198,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference between runs: on the side that can get more, and on the other.
-
-    `least` is the half-width that no number of runs narrows.
-    """
+    """The interval of a difference, the side that can get more runs first; none narrow it below `least`."""
 
     counts: tuple[int, int]
     half_width: float
