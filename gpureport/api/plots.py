@@ -57,8 +57,8 @@ def _draw_gpu_time(comparison: "Comparison", _: str, axes: "Axes") -> "Axes":
     shares, left = 100 * seconds.div(seconds.sum(axis=1), axis=0), np.zeros(len(seconds))
     for name in shares:
         fill, part = CLASSES.get(str(name), OTHER_CLASS), shares[name].to_numpy()
-        look = {"color": fill.colour, "hatch": fill.hatch, "label": class_title(str(name), ()), "edgecolor": "white"}
-        axes.barh(shares.index, part, left=left, **look)
+        look: dict[str, Any] = {"color": fill.colour, "hatch": fill.hatch, "edgecolor": "white"}
+        axes.barh(shares.index, part, left=left, label=class_title(str(name), ()), **look)
         left += part
     axes.invert_yaxis()
     axes.set_xlabel("% of the GPU time")

@@ -214,20 +214,18 @@ def _show(report: "Report") -> str:
     bars = [bar for bar in report.gpu_time if bar.whole]
     cards = [card for card in report.findings if not card.repeats]
     classes = gpu_time.class_labels(bars)
-    return (
-        template_environment()
-        .get_template("notebook.html")
-        .render(
-            report=report,
-            headline=display.headline(report.verdict.sentence)[0],
-            bars=bars,
-            legend=classes,
-            fills={key: CLASSES.get(key, OTHER_CLASS) for key in classes},
-            cards=cards[:_SHOWN],
-            more=len(cards) - len(cards[:_SHOWN]),
-            severities=SEVERITY,
-        )
+    view = template_environment().get_template("notebook.html")
+    shown: str = view.render(
+        report=report,
+        headline=display.headline(report.verdict.sentence)[0],
+        bars=bars,
+        legend=classes,
+        fills={key: CLASSES.get(key, OTHER_CLASS) for key in classes},
+        cards=cards[:_SHOWN],
+        more=len(cards) - len(cards[:_SHOWN]),
+        severities=SEVERITY,
     )
+    return shown
 
 
 def _join_runs(analyses: Sequence[Analysis], frame: str) -> "pd.DataFrame":
@@ -268,4 +266,4 @@ def _make_frame(rows: Iterable[dict[str, Any]], names: Iterable[str]) -> "pd.Dat
 def _order_classes(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return classes of GPU time, the columns, in the order in which every report shows them."""
     known = [name for name in GPU_TIME_CLASSES if name in frame]
-    return frame[known + sorted(set(frame) - set(known))]
+    return frame[known + sorted(map(str, set(frame) - set(known)))]

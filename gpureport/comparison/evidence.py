@@ -95,9 +95,9 @@ class WholeRecordingFigure:
 class Evidence:
     """One figure of two steps, a mean over the runs of each that count, of which `figures` has each.
 
-    The `contrast` is their difference and how sure it is; None for the `reason`. Of one run a side it rests on what lies
-    within runs, of which `seconds` had settled; one figure a run is `lone`, and says little where a recording is `brief`.
-    `unseen` are the seconds of the shorter run without any gap.
+    The `contrast` is their difference and how sure it is; None for the `reason`. Of one run a side it rests on what
+    lies within runs, of which `seconds` had settled; one figure a run is `lone`, and says little where a recording is
+    `brief`. `unseen` are the seconds of the shorter run without any gap.
     """
 
     figure: Figure
