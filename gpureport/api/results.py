@@ -233,7 +233,8 @@ def _join_runs(analyses: Sequence[Analysis], frame: str) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 - where a frame is made
 
     keys = [(each.run.step or each.run.name, each.run.name) for each in analyses]
-    return pd.concat([getattr(each, frame)() for each in analyses], keys=keys, names=["step", "run"])
+    frames: list[pd.DataFrame] = [getattr(each, frame)() for each in analyses]
+    return pd.concat(frames, keys=keys, names=["step", "run"])
 
 
 def _read_gains(comparison: Comparison) -> Iterator[dict[str, Any]]:

@@ -1,22 +1,22 @@
 """The effect of each setting that varied over the runs of a study, with all others taken into account."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import expm1, log, sqrt
+from math import log, sqrt
 
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.comparison import figures
-from gpureport.comparison.estimate import LEVEL, RATIO_ALLOWANCE, allow_logarithm, allow_points, two_sided
+from gpureport.comparison import estimate, figures
+from gpureport.comparison.estimate import LEVEL, Basis, DifferenceEstimate, Ends, two_sided
 from gpureport.comparison.evidence import gather_evidence
 from gpureport.comparison.factors import Factor, order_levels
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Verdict
 
-_LARGEST = 50.0  # logarithm beyond which no change lies
 _MOST_TRIED = 12  # settings left out one by one to find which changed together with another
 Levels = tuple[tuple[int, ...], ...]
 """For every factor the level of each observation, from 0."""
@@ -53,17 +53,22 @@ class LinearModel:
         others = (*self.levels[:factor], *self.levels[factor + 1 :])
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
-    def effect(self, factor: int, level: int, finest: float = 0.0) -> tuple[float, float | None]:
-        """Return the effect of a level of a factor that `is_estimable` against its first, and its standard error.
+    def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
+        """Return the effect of a level of a factor that `is_estimable` against its first.
 
-        The error is None where no degree of freedom is left; values scatter by rounding to `finest` at least.
+        Nothing shows how sure it is where no degree is left; values scatter by rounding to `finest` at least.
         """
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
-        estimate = float(weights @ self.values)
-        if self.degrees < 1:
-            return estimate, None
-        scatter = max(sqrt(self.residual_squares / self.degrees), finest / sqrt(12))
-        return estimate, scatter * sqrt(float(weights @ weights))
+        change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
+        error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))
+
+        def ends(share: float) -> Ends:
+            half = two_sided(share, self.degrees) * error
+            return change - half, change + half
+
+        return DifferenceEstimate(
+            change=change, basis=Basis.REPLICATES, ends=ends, degrees=self.degrees, ratio_of=ratio_of
+        )
 
     def is_additive(self, level: float) -> bool | None:
         """Return whether the factors work independently of each other, as far as repetitions show.
@@ -95,21 +100,6 @@ def _build_design(levels: Levels, observations: int = 0) -> FloatArray:
 
 def _count_effects(levels: Levels, observations: int = 0) -> int:
     return int(np.linalg.matrix_rank(_build_design(levels, observations)))
-
-
-def student_tails(ratio: float, degrees: int) -> float:
-    """Return the probability that a Student t lies as far from zero as a ratio, on either side."""
-    from scipy import special  # noqa: PLC0415 - most commands need none
-
-    return float(2 * special.stdtr(degrees, -abs(ratio)))
-
-
-def adjust_by_holm(probabilities: Sequence[float]) -> list[float]:
-    """Return probabilities of chance adjusted for their number, after S. Holm (1979)."""
-    adjusted, reached = [1.0] * len(probabilities), 0.0
-    for done, place in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):
-        reached = adjusted[place] = max(reached, min(probabilities[place] * (len(probabilities) - done), 1.0))
-    return adjusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,42 +185,36 @@ def _allow_slow_changes(runs: Sequence[SampledRun], figure: figures.Figure) -> f
     """Return the largest effect of slow changes in the shortest recording, as between two single runs."""
     shortest = min(figures.recorded_seconds([run.analysis]) for run in runs)
     if figure.role is not figures.FigureRole.WORK:
-        return allow_points(shortest)
+        return estimate.allow_points(shortest)
     if figure.metric == figures.TRAINING_RATE:
-        return allow_logarithm(shortest)
-    return log(RATIO_ALLOWANCE) if shortest < figures.SHORTEST_SECONDS else 0.0
+        return estimate.allow_logarithm(shortest)
+    return log(estimate.RATIO_ALLOWANCE) if shortest < figures.SHORTEST_SECONDS else 0.0
 
 
 def _describe_settings(
     model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: figures.Figure, allowance: float
 ) -> Iterator[SettingEffect]:
-    finest = figures.FINEST_RATIO if figure.role is figures.FigureRole.WORK else figure.finest
+    is_work = figure.role is figures.FigureRole.WORK
+    finest, ratio_of = (figures.FINEST_RATIO, 1.0) if is_work else (figure.finest, None)
     known = [model.is_estimable(place) for place in range(len(columns))]
     effects = {
-        (place, level): model.effect(place, level, finest)
+        (place, level): model.effect(place, level, finest, ratio_of)
         for place, codes in enumerate(model.levels)
         for level in range(1, max(codes) + 1)
         if known[place]
     }
-    tails = {key: student_tails(effect / error, model.degrees) for key, (effect, error) in effects.items() if error}
-    chances = dict(zip(tails, adjust_by_holm([*tails.values()]), strict=True))
+    # verdicts allow for all effects of the figure
+    holm = dict(zip(effects, estimate.find_holm_levels([*effects.values()]), strict=True))
     for place, (factor, column) in enumerate(columns):
-        codes = model.levels[place]
+        counts = Counter(model.levels[place])
         levels = []
         for level, value in enumerate(order_levels(column)):
-            found = LevelEffect(value=value, runs=codes.count(level))
-            if (effect := effects.get((place, level))) is not None:
-                estimate, error = effect
-                half = None if error is None else two_sided(LEVEL, model.degrees) * error
-                chance, fewest = chances.get((place, level)), min(found.runs, codes.count(0))
-                found = replace(
-                    found,
-                    change=_convert(estimate, figure),
-                    interval=None
-                    if half is None
-                    else (_convert(estimate - half, figure), _convert(estimate + half, figure)),
-                    verdict=_judge(estimate, chance, figure, fewest=fewest, allowance=allowance),
-                )
+            found = LevelEffect(value=value, runs=counts[level])
+            if effect := effects.get((place, level)):
+                fewest = min(counts[level], counts[0])
+                verdict = _judge(effect, holm[place, level], figure, fewest=fewest, allowance=allowance)
+                interval = effect.interval() if model.degrees else None
+                found = replace(found, change=effect.difference, interval=interval, verdict=verdict)
             levels.append(found)
         mixed = () if known[place] else _find_confounded(model, place, known)
         yield SettingEffect(
@@ -238,24 +222,22 @@ def _describe_settings(
         )
 
 
-def _convert(effect: float, figure: figures.Figure) -> float:
-    return expm1(min(effect, _LARGEST)) if figure.role is figures.FigureRole.WORK else effect
+def _judge(
+    effect: DifferenceEstimate, level: float, figure: figures.Figure, *, fewest: int, allowance: float
+) -> Verdict:
+    """Return what may be said of an effect at the level that all effects of its figure leave it.
 
-
-def _judge(estimate: float, chance: float | None, figure: figures.Figure, *, fewest: int, allowance: float) -> Verdict:
-    """Return what may be said of an effect, of a figure per unit of work that on its logarithm.
-
-    Its probability by `chance`, adjusted for all effects of the figure, is None without scatter: slow changes of a load
-    explain as much as the `allowance` then. `fewest` are the runs of the level, or of the first if those are fewer.
+    Where nothing shows its scatter, slow changes of a load explain as much as the `allowance`. `fewest` are the runs of
+    its level, or of the first if those are fewer.
     """
-    if chance is None and abs(estimate) <= allowance:
+    is_sure = effect.degrees >= 1
+    if not is_sure and abs(effect.change) <= allowance:
         return Verdict.NOT_ENOUGH_DATA
-    is_shown = abs(_convert(estimate, figure)) > figure.margin(1.0) if chance is None else chance <= 1 - LEVEL
-    if not is_shown:
+    if not (effect.excludes_zero(level) if is_sure else abs(effect.difference) > figure.margin(1.0)):
         return Verdict.NO_CLEAR_CHANGE
-    if chance is None or fewest == 1:
+    if not is_sure or fewest == 1:
         return Verdict.UNCONFIRMED
-    gain = estimate * figure.better
+    gain = effect.change * figure.better
     return Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else Verdict.DIFFERS
 
 

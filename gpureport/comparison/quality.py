@@ -26,22 +26,12 @@ _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunQuality:
-    """One training metric of one run: the mean of its last values, its best value, and when that was.
-
-    `spread` is the standard deviation of the last values about their trend; None of fewer than three.
-    """
-
-    final: float | None
-    best: float | None
-    best_seconds: float | None
-    spread: float | None
-    diverged: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a step, means over its runs; the `spread` of one run is that of its last values."""
+    """One training metric of a run or a step: the mean of its last values, its best one, and when that was.
+
+    They are means over runs, `final` without those that `diverged`: ended in a value that is not a number. `spread` is
+    that between runs, of one run that of its last values about their trend.
+    """
 
     final: float | None
     at_work: float | None = None
@@ -94,15 +84,16 @@ class QualityChange:
         return self.verdict is Verdict.WORSE
 
 
-def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_better: bool | None) -> RunQuality:
+def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_better: bool | None) -> QualityFigure:
     """Return how well a run trained by one of its metrics."""
     row = _find_best_row(curve.values, higher_is_better=higher_is_better)
-    return RunQuality(
+    return QualityFigure(
         final=read_end(curve.known).value if curve.is_finished else None,
         best=None if row is None else float(curve.values[row]),
         best_seconds=None if row is None or not len(curve.times) else seconds_since_job_start(run, curve, row),
         spread=measure_spread(curve.known),
-        diverged=curve.has_diverged,
+        runs=1,
+        diverged=int(curve.has_diverged),
     )
 
 
