@@ -330,6 +330,28 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     return drift if is_alike and abs(warmer) >= _DEGREES and warmer * clock < 0 else None
 
 
+class OtherUse(NamedTuple):
+    """GPUs of a run that something else used beside its job, and the share of the time that it kept them busy."""
+
+    run: SampledRun
+    devices: tuple[str, ...]
+    busy: float
+
+
+def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
+    """Return where something else kept GPUs busiest; None in no run, or in every one, which changes nothing."""
+    runs = [run for step in steps for run in step.runs]
+    found = [
+        OtherUse(run, finding.devices, evidence.observed)
+        for run in runs
+        for finding in run.analysis.findings
+        for evidence in finding.evidence
+        if (finding.cause, evidence.statistic) == ("other use", "other level")
+    ]
+    is_in_all = len({each.run.info.id for each in found}) == len(runs)
+    return None if is_in_all else max(found, key=lambda each: each.busy, default=None)
+
+
 _MOST = 2.0
 """Ratio of stated and logged work from which one of them is wrong (pragmatic).
 
