@@ -164,7 +164,7 @@ def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["
 
 def _note_folder_order(runs: "Sequence[Run]") -> None:
     """Say what the order of the steps rests on, where their names do not show it."""
-    from gpureport.comparison.folders import FolderOrder, order_folders  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.factors import FolderOrder, order_folders  # noqa: PLC0415 - loads numpy
 
     folders, order = order_folders(runs, [run.step or "" for run in runs])
     if len(folders) > 1 and order is not FolderOrder.NUMBERS:

@@ -11,7 +11,13 @@ from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.job.phases import WITHOUT_LASTING_WORK
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import gains
-from gpureport.comparison.chain import Comparison, find_drift, find_steps_not_in_turn, find_work_contradiction
+from gpureport.comparison.chain import (
+    Comparison,
+    find_drift,
+    find_other_use,
+    find_steps_not_in_turn,
+    find_work_contradiction,
+)
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
@@ -46,6 +52,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     recorded = [run.analysis.run for run in runs]
     told = (
         _describe_drift(comparison),
+        _describe_other_use(comparison),
         _describe_unfinished(recorded),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
@@ -75,6 +82,19 @@ def _describe_drift(comparison: Comparison) -> str:
                 "of this change or more."
             )
     return ""
+
+
+def _describe_other_use(comparison: Comparison) -> str:
+    """Return which GPUs something else used beside a job of one step and not of all; empty where there are none."""
+    found = find_other_use(comparison.steps)
+    if found is None or len(comparison.steps) == 1:
+        return ""
+    info = found.run.analysis.run
+    return (
+        f"Something else kept {phrases.gpu_names(found.devices, [gpu.id for gpu in info.gpus])} "
+        f"{display.percent(found.busy)} busy beside the job of {display.clean(info.step or info.name)}, "
+        "which can make a part of this change: measure it again alone."
+    )
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
