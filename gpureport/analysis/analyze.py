@@ -17,10 +17,10 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES, memory
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import list_clock_events
 from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
-from gpureport.analysis.signals.clock_signals import list_clock_events
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.metrics import Scope

@@ -32,6 +32,11 @@ def count_of(number: int, noun: str) -> Amount:
     return number, phrases.count_of(number, noun)
 
 
+def denied(kind: str, code: str, reason: str, recording: str, device: str | None = None) -> NotJudged:
+    """Return that a kind cannot be judged without what only words can say to record."""
+    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code=code)
+
+
 def unjudged(
     kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
 ) -> NotJudged:
@@ -61,8 +66,7 @@ def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
     """Return that a kind cannot be judged by a metric whose readings cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
-    recording = "the same by another tool, such as DCGM"
-    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code="implausible_readings")
+    return denied(kind, "implausible_readings", reason, "the same by another tool, such as DCGM", device)
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:

@@ -16,7 +16,7 @@ _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 def reject_mixed_gpus(run: Run, rules: Sequence[Rule]) -> Iterator[NotJudged]:
     """Yield every kind for each device whose rows several GPUs share: a change may be another GPU."""
     for kind, device in ((kind, one) for one in run.gpus if one.mixed for rule in rules for kind in rule.kinds):
-        yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=RECORD, code="rows_of_several_gpus")
+        yield missing_metrics.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, device.id)
 
 
 def withdraw_shared_memory(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
@@ -28,7 +28,7 @@ def withdraw_shared_memory(findings: Sequence[Finding], run: Run) -> tuple[list[
     withdrawn = [one for one in findings if one.kind == "mem_headroom" and split.intersection(one.devices)]
     reason, other = "the GPU is in MIG mode, and the memory of an instance was not recorded", "nvidia-smi -q -d MEMORY"
     return [one for one in findings if one not in withdrawn], [
-        NotJudged(kind=one.kind, device=None, reason=reason, recording=other, code="mig_mode") for one in withdrawn
+        missing_metrics.denied(one.kind, "mig_mode", reason, other) for one in withdrawn
     ]
 
 
@@ -63,8 +63,8 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     Nobody is told to record again what the log holds a column of, and no value.
     """
     if context.recording.run.is_mean:
-        mean = NotJudged(kind="", device=None, reason=_MEAN, recording="", code="single_mean")
-        return tuple(replace(mean, kind=kind) for kind in dict.fromkeys(entry.kind for entry in entries))
+        kinds = dict.fromkeys(entry.kind for entry in entries)
+        return tuple(missing_metrics.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
     columns = set(context.recording.rows.schema.names)
     known = [_drop_useless_recording(entry, context, columns) for entry in entries]
     devices: dict[NotJudged, set[str | None]] = {}
@@ -80,7 +80,7 @@ def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str
     if not lacking or not columns.issuperset(lacking):
         return entry
     reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
-    return NotJudged(kind=entry.kind, device=entry.device, reason=reason, recording="", code="logged_without_values")
+    return missing_metrics.denied(entry.kind, "logged_without_values", reason, "", entry.device)
 
 
 def answer_kinds(

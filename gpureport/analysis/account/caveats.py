@@ -7,8 +7,8 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UTILISATION
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import CLOCKS
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.clock_signals import CLOCKS
 from gpureport.findings import Finding, Interval
 
 _POWER = "gpu_power_watts"

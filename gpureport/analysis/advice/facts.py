@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from gpureport import gpus
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
-from gpureport.analysis.job.params import Framework, JobParams, Setting, find_framework
+from gpureport.analysis.job.params import CoreCount, Framework, JobParams, find_framework
 from gpureport.analysis.job.phases import JOB
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
-from gpureport.analysis.rules import waits
-from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CPU, CoreCount
+from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, CPU, HARDLY, WAIT_KINDS
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import TRACKER_KINDS, Run
@@ -55,7 +53,7 @@ class RunFacts:
     @property
     def cores(self) -> CoreCount | None:
         """The cores beside the GPUs of a machine, or of a process."""
-        return load.count_cores(self.setup, self.gpus_a_machine)
+        return self.setup.count_cores(self.gpus_a_machine)
 
 
 def gather_facts(
@@ -76,7 +74,7 @@ def gather_facts(
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
     full = {one.device for one in gpus_of if _has_full_link(one)}
-    counted = min((one.max for one in _list_summaries(hosts, load.CORES)), default=None)
+    counted = min((one.max for one in _list_summaries(hosts, CORES)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
         gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
@@ -88,9 +86,9 @@ def gather_facts(
         busiest_core=max((one.p50 for one in _list_summaries(hosts, "cpu_busiest_core_ratio")), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=load.add_counted_cores(read_setup(run.params_and_tags), counted),
+        setup=params.read_params(run.params_and_tags, counted),
         # whose load that is does not matter: a resting machine may have the job alone
-        job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < waits.HARDLY.value,
+        job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
         whole_host=len(run.gpus) > 1 and any(source.kind in {*TRACKER_KINDS, "wandb"} for source in run.sources),
@@ -98,14 +96,6 @@ def gather_facts(
         reduced_links=reduced,
         full_links=frozenset(full - reduced),
     )
-
-
-def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
-    """Return how params and tags set up the job; the precision is 1 below 32 bits, else 0."""
-    known = list(labels)
-    said = params.find_precision_param(known)
-    precision = None if said is None else Setting(text=said[0], value=float(not said[1]))
-    return replace(params.read_params(known), precision=precision)
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
@@ -118,10 +108,9 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     adapted = replace(
         known,
         link_reduced=True if known.reduced_links & devices else False if is_full else None,
-        input_waits=finding.kind in {*load.WAIT_KINDS, "workers_headroom"}
-        or finding.cause in {DATA, load.BESIDE_OTHERS},
+        input_waits=finding.kind in {*WAIT_KINDS, "workers_headroom"} or finding.cause in {DATA, BESIDE_OTHERS},
         power_limit_reached=next((one.relation == ">=" for one in power), None),
-        job_hardly_uses_cpu=finding.cause == load.BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
+        job_hardly_uses_cpu=finding.cause == BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )
     # only findings that compare the CPU with the GPU measure both
     if not any(one.metric in {CPU, _IOWAIT} for one in finding.evidence):

@@ -11,7 +11,7 @@ from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
@@ -166,12 +166,9 @@ def draws_only_display(series: DeviceSeries) -> bool:
     return not (used > _DISPLAY_USE).any() and not (held[busy] > least + _DISPLAY_MEMORY).any()
 
 
+@memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
     """Return the rows in which a GPU rests with nothing in use; none if memory does not follow work."""
-    return series.memoize("empty", lambda: _find_empty_rows(series))
-
-
-def _find_empty_rows(series: DeviceSeries) -> BoolArray:
     used, power = series.values(UTILISATION), series.values(_POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = _MEMORY if series.is_recorded(_MEMORY) else _PROCESSES

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.results import ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
@@ -60,9 +60,10 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     """
     if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
         within = None
-    return series.memoize(("activity", within), lambda: _find_activity(series, within))
+    return _find_activity(series, within)
 
 
+@memoized
 def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | None:
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
@@ -166,7 +167,7 @@ def _find_light_work(
     for host in hosts:
         part = host.rows_between(start + host.shift, end + host.shift)
         at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
-        if host.device.node in {None, gpu.device.node} and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
+        if host.is_beside(gpu) and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
             return Interval(start, end if until is None else until)
     return None
 

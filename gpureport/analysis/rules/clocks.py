@@ -8,14 +8,13 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
+from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
-from gpureport.analysis.signals import clock_signals as signals
-from gpureport.analysis.signals.clock_signals import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 
@@ -34,18 +33,10 @@ _RULED_OUT = {
 Slowdowns = dict[str, tuple[HeldClock | None, Spans]]
 
 
-def _known(*evidence: Evidence) -> list[Evidence]:
-    return [one for one in evidence if not np.isnan(one.observed)]
-
-
-def _measured(metric: str, statistic: str, observed: float, unit: str) -> Evidence:
-    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
-
-
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
     for reason in reasons:
         if counted := signals.hold_clock_by_events(series, reason).counted:
-            yield _measured(signals.counter_name(reason), "rise over the recording", counted, "s")
+            yield measured(signals.counter_name(reason), "rise over the recording", counted, "s")
 
 
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
@@ -111,28 +102,26 @@ def _is_known(s: ClockSignals) -> bool:
     return not np.isnan(s.temperature_limit) and not any(np.isnan(values).all() for values in needed)
 
 
-_DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
+_HEAT = "thermal_throttle"
+_DETECTORS = {_HEAT: _find_heat, "hw_throttle": _find_braking}
 
 
+@memoized
 def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
     """Return what slowed a GPU by kind, with its episodes, None where unknown; and what did in all."""
-
-    def find() -> tuple[Slowdowns, HeldClock]:
-        found: Slowdowns = {}
-        slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
-        for kind, detect in _DETECTORS.items():
-            held, spans = detect(series, gather_signals(series), limits), NO_SPANS
-            if held and (held.rows.any() or held.counted):
-                spans = _find_episodes(series, held, limits, whole)
-                # a row at its end belongs to it, as the last sample of a log does
-                inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
-                held = replace(held, share=held.share * inside, rows=held.rows & inside)
-                share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
-                slowed = replace(slowed, share=share, lowered=lowered)
-            found[kind] = held, spans
-        return found, slowed
-
-    return series.memoize(("slowdowns", whole, *(limit.value for limit in limits.values())), find)
+    found: Slowdowns = {}
+    slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
+    for kind, detect in _DETECTORS.items():
+        held, spans = detect(series, gather_signals(series), limits), NO_SPANS
+        if held and (held.rows.any() or held.counted):
+            spans = _find_episodes(series, held, limits, whole)
+            # a row at its end belongs to it, as the last sample of a log does
+            inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
+            held = replace(held, share=held.share * inside, rows=held.rows & inside)
+            share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
+            slowed = replace(slowed, share=share, lowered=lowered)
+        found[kind] = held, spans
+    return found, slowed
 
 
 def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -> Spans:
@@ -189,8 +178,8 @@ def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJ
 def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: Spans, limits: Limits
 ) -> Finding:
-    s, is_heat, rows = gather_signals(series), kind == "thermal_throttle", held.share > 0
-    is_counted, alone = held.counted > 0, float(series.seconds[held.rows].sum())
+    s, is_heat, rows, is_counted = gather_signals(series), kind == _HEAT, held.share > 0, held.counted > 0
+    alone = float(series.seconds[held.rows].sum())
     seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
     slowed = _find_slowdowns(series, limits, context.whole)[1].share
     loss = signals.compute_loss(series, held, slowed) if len(spans) else None
@@ -208,27 +197,27 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     samples, whole = series.count_readings(signals.USE, rows), max((context.window or context.whole).seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
     how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
-    return KINDS[kind].finding(
+    return context.finding(
+        kind,
         Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
         # what the driver counts is sure, however few the samples
         certainty.lowest_confidence(
             Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
             Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
         ),
-        (series.device.id,),
-        _known(
+        [series.device.id],
+        [
             limits.compare("duration", how, seconds, ">=", least),
             compare_with_limit("gpu_temperature_celsius", "max", hottest, ">=", limit),
-            _measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
+            measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
             clock.as_context() if held.is_direct else clock,
             *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
-        ),
-        spans=intervals.to_intervals(spans),
+        ],
+        spans=spans,
         lost=lost,
         cause=cause,
         samples=samples,
         ruled_out=_RULED_OUT["direct" if held.is_direct else "unknown power" if np.isnan(s.power).all() else kind],
-        gpu=phrases.gpu_name(series.device.id),
         what="a power brake" if cause == "power brake" else "the hardware",
         unexplained="not known" if cause == UNEXPLAINED else "",
         heat="" if np.isnan(hottest) else f"{hottest:.0f} °C",
@@ -273,24 +262,25 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
         case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
         length = intervals.total_seconds(spans) if len(spans) else np.nan
         after = (int(spans[0, 0]) - context.whole.start) / 1e6 if len(spans) else 0.0
-        yield KINDS["power_limited"].finding(
+        yield context.finding(
+            "power_limited",
             Severity.INFO if case else Severity.WARNING,
             # how long the limit held does not matter, so a coarse log is as sure
             certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
-            (series.device.id,),
-            _known(
+            [series.device.id],
+            [
                 limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
                 limits.compare(POWER, _REACH, reach, "<" if case else ">=", "reached"),
                 _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
                 limits.compare("duration", "total", length, ">=", "shortest"),
-            ),
-            spans=intervals.to_intervals(spans),
+            ],
+            spans=spans,
             case=case,
             samples=samples,
             usual=usual,
             after=phrases.duration(after) if after >= limits.shortest else "",
-            length="" if np.isnan(length) else phrases.duration(length),
-            **_name_watts(series, limit, default),
+            length=phrases.duration(length) if len(spans) else "",
+            **_name_watts(limit, default),
         )
     elif np.isnan(s.power_limit).all() or usual == "highest":
         reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
@@ -302,9 +292,8 @@ def is_hardly_reached(found: Finding) -> bool:
     return any(each.statistic == _REACH and each.relation == "<" for each in found.evidence)
 
 
-def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, Any]:
-    watts = {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
-    return {"gpu": phrases.gpu_name(series.device.id), **watts}
+def _name_watts(limit: float, default: float) -> dict[str, Any]:
+    return {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
 
 
 def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidence:
@@ -341,35 +330,35 @@ def _judge_cap(
     low, level, high = (signals.high_quantile(s.power, rows, part) for part in (0.05, 0.5, 0.95))
     is_below = not is_lowered and high < limits.far_below * limit and high - low < limits.even * level
     if is_below and share >= limits.mostly:
-        of_limit = limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below")
-        yield KINDS["power_limited"].finding(
+        yield context.finding(
+            "power_limited",
             Severity.WARNING,
             medium,
-            (device,),
-            _known(
-                of_limit,
-                _measured(POWER, "level at the cap", level, "W"),
-                _measured(LIMIT, "in force", limit, "W"),
+            [device],
+            [
+                limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below"),
+                measured(POWER, "level at the cap", level, "W"),
+                measured(LIMIT, "in force", limit, "W"),
                 of_busy,
-            ),
-            spans=intervals.to_intervals(spans),
+            ],
+            spans=spans,
             cause=_BY_ANOTHER_CAP,
             samples=samples,
-            **_name_watts(series, level, limit),
+            **_name_watts(level, limit),
         )
         return
     clock, model = _clock_at_limit(s, rows, limits), gpus.find_gpu(series.device.model)
     is_slow = not is_lowered and clock.observed < limits.slow and not (model and model.clock_events_masked)
     case, part = "chosen" if is_lowered else "slow" if is_slow else "", phrases.percent(share)
-    yield KINDS["power_cap"].finding(
+    yield context.finding(
+        "power_cap",
         Severity.WARNING if is_slow else Severity.INFO,
         sure if is_direct else medium,
-        (device,),
-        _known(of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)),
-        spans=intervals.to_intervals(spans),
+        [device],
+        [of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)],
+        spans=spans,
         case=case,
         samples=samples,
-        gpu=phrases.gpu_name(device),
         when="throughout" if part == phrases.percent(1) else f"for {part} of its busy time",
         clock="" if np.isnan(clock.observed) else phrases.percent(clock.observed),
         normal="" if case else "normal",
@@ -401,17 +390,17 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
     devices, samples = [one.device.id for *_, one in found], [int(gather_signals(one).busy.sum()) for *_, one in found]
     sure, limit = certainty.confidence_by_readings(min(samples)), "highest" if share >= limits.held else "below"
-    yield KINDS["clocks_locked"].finding(
+    yield context.finding(
+        "clocks_locked",
         Severity.INFO,
         sure if is_told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
         devices,
-        _known(
+        [
             limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
             limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
-        ),
+        ],
         samples=sum(samples),
         ruled_out=["the power limit and heat, which the driver reports separately or which would move the clock"],
-        gpus=phrases.gpu_names(devices, tuple(context.gpus())),
         probably="" if is_told else "probably",
         clock=phrases.megahertz(median(s.clock[s.busy])) if s.clock[s.busy].any() else "",
         more="or more" if len(found) > 1 else "",

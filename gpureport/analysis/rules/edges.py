@@ -9,9 +9,8 @@ import numpy as np
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS, UTILISATION
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import Job
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -89,7 +88,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
         return
     if pause is None and max(counts) < certainty.FEW_READINGS and step > _LONE_SECONDS:
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
-        yield NotJudged(kind=kind, device=None, reason=reason, recording=_CLOSER, code="single_reading")
+        yield missing_metrics.denied(kind, "single_reading", reason, _CLOSER)
         return
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
@@ -116,13 +115,14 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
     cpu = _measure_cpu(context, limits, held) if is_start and not pause else []
     evidence += cpu
     if pause:
-        evidence.append(Evidence(metric="pause", statistic="between the jobs", observed=pause.seconds, unit="s"))
-    yield KINDS[kind].finding(
+        evidence.append(measured("pause", "between the jobs", pause.seconds, "s"))
+    yield context.finding(
+        kind,
         Severity.WARNING if pause or held.seconds > limits.long or share > limits.share else Severity.INFO,
         certainty.confidence_by_readings(max(counts), step) if is_rest else Confidence.LOW,
         (),
         evidence,
-        spans=[stretch],
+        spans=(stretch,),
         lost=resting,
         cause=case,
         samples=sum(counts),
@@ -148,7 +148,7 @@ def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> list[Ev
 
 
 def _show_steps(count: int) -> Evidence:
-    return Evidence(metric="steps of the training", statistic="counted in that time", observed=float(count), unit="")
+    return measured("steps of the training", "counted in that time", float(count), "")
 
 
 def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
@@ -165,7 +165,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
         elif covered < limits.shortest:
             yield missing_metrics.too_short(kind, covered, limits.shortest, "samples cover")
         elif only_display:
-            yield NotJudged(kind=kind, device=None, reason=reason, recording=recording, code="only_a_display")
+            yield missing_metrics.denied(kind, "only_a_display", reason, recording)
     if readings < certainty.SURE_READINGS or covered < limits.shortest or only_display:
         return
     is_used = all(
@@ -178,24 +178,24 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
     trained = events.count_steps(context.recording, whole)
     bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
     cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
-    yield KINDS[_START].finding(
+    yield context.finding(
+        _START,
         Severity.WARNING,
         certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
         (),
         [
             limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
-            Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
-            Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
+            measured(UTILISATION, "share of time at 5% and less", share),
+            measured(UTILISATION, "mean", mean),
             *([_show_steps(trained)] if trained else []),
             *bursts,
             *cpu,
         ],
-        spans=[whole],
+        spans=(whole,),
         lost=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
         cause=cause,
         case=STEPS if trained else cause,
         samples=sum(counts),
-        length=phrases.duration(whole.seconds),
         mean=phrases.percent(mean),
         share=phrases.percent(share),
         steps=f"{trained:,}",
@@ -215,5 +215,5 @@ def _measure_bursts(context: Context) -> list[Evidence]:
         if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS:
             usual = float(np.median(distances))
             if usual * len(distances) > length / 2:
-                return [Evidence(metric="bursts of work", statistic="usual distance", observed=usual / 1e6, unit="s")]
+                return [measured("bursts of work", "usual distance", usual / 1e6, "s")]
     return []

@@ -13,14 +13,13 @@ from gpureport import columns
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import gap_seconds
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
 LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
@@ -59,16 +58,16 @@ def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJud
             yield lost
         if errors:
             codes, end = sorted({loss.code for loss in errors if loss.code}), context.whole.end
-            yield KINDS["gpu_lost"].finding(
+            yield context.finding(
+                "gpu_lost",
                 Severity.WARNING if _MILD.issuperset(codes) else Severity.PROBLEM,
                 Confidence.HIGH,
                 (device,) if device else (),
                 [limits.compare("messages of the driver", "count", float(len(errors)), ">=", "said")],
-                spans=[Interval(errors[0].at, end)] if errors[0].at < end else [],
+                spans=(Interval(errors[0].at, end),) if errors[0].at < end else (),
                 cause="xid",
                 samples=len(errors),
                 codes=phrases.join_words([str(code) for code in codes]),
-                gpu=phrases.gpu_name(device) if device else "a GPU",
             )
     yield from () if found else _find_failing_sensors(context, limits)
 
@@ -79,14 +78,14 @@ def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
             gpus = context.gpus()
             failing = [name for name, one in gpus.items() if any(_is_interrupted(one, each) for each in _MEASURED)]
-            yield KINDS["gpu_lost"].finding(
+            yield context.finding(
+                "gpu_lost",
                 Severity.WARNING,
                 Confidence.HIGH,
                 failing,
                 [limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows")],
                 cause="sensor",
                 samples=absent.cells,
-                gpu=phrases.gpu_names(failing, list(gpus)) if failing else "a GPU",
                 column=absent.column,
                 text=absent.reason,
             )
@@ -147,18 +146,18 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
             return None
     rows = limits.compare("rows without any value", "count", float(empty), ">=", "rows")
     messages = limits.compare("messages of the driver", "count", float(len(said)), ">=", "said")
-    return KINDS["gpu_lost"].finding(
+    return context.finding(
+        "gpu_lost",
         Severity.PROBLEM,
         Confidence.HIGH if said else Confidence.MEDIUM,
         (device,) if device else (),
         [*([messages] if said else []), *([rows if rows.meets_limit else rows.as_context()] if empty else [])],
-        spans=intervals.to_intervals(silent),
+        spans=silent,
         lost=intervals.total_seconds(silent) if device else None,
         cause="lost" if said else "no answer",
         case=case,
         samples=len(said) or empty,
         ruled_out=[] if said else ["a log that ended: its rows go on"],
-        gpu=phrases.gpu_name(device) if device else "a GPU",
         time=phrases.duration(intervals.total_seconds(silent)),
         code=str(said[0].code or "") if said else "",
         text=said[0].text if said else "",
@@ -202,17 +201,19 @@ def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | N
             rises = {name: each for name, each in rises.items() if each[1] >= limits.rise}
             # a remapping that fails has no counter
             if rises or (is_grave and len(failed) and failed[0] == 0 and failed.any()):
-                yield KINDS["ecc_error"].finding(
+                yield context.finding(
+                    "ecc_error",
                     Severity.PROBLEM if is_grave else Severity.INFO,
                     Confidence.HIGH,
                     (device,),
                     [limits.compare(name, "rise in the run", n, ">=", "rise") for name, (_, n) in rises.items()],
-                    spans=sorted({span for spans, _ in rises.values() for span in intervals.to_intervals(spans)}),
+                    spans=tuple(
+                        sorted({span for spans, _ in rises.values() for span in intervals.to_intervals(spans)})
+                    ),
                     cause=cause,
                     case=None if rises else "failed",
                     samples=max(map(series.count_values, rises), default=len(series)),
                     ruled_out=["errors of earlier jobs: only what a counter rose by in the run is counted"],
-                    gpu=phrases.gpu_name(device),
                     counted=phrases.join_words([phrases.count_of(int(n), nouns[k]) for k, (_, n) in rises.items()]),
                     pending="it" if pending else "",
                 )
@@ -256,14 +257,14 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
             links = [(name, "max while busy", best[name]) for name in best]
             links += [(f"{name}_max", "max", most[name]) for name in best]
-            yield KINDS["pcie_degraded"].finding(
+            yield context.finding(
+                "pcie_degraded",
                 Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
                 certainty.confidence_by_readings(samples),
                 (device,),
-                [*(Evidence(metric=n, statistic=how, observed=x, unit="") for n, how, x in links), rate],
+                [*(measured(n, how, x, "") for n, how, x in links), rate],
                 samples=samples,
                 ruled_out=["the rest of an idle GPU: only busy samples count, and the best of them"],
-                gpu=phrases.gpu_name(device),
                 part=phrases.percent(ratio),
                 now=" ".join(_LINK[name].format(best[name]) for name in best),
                 most=" ".join(_LINK[name].format(most[name]) for name in best),
@@ -276,15 +277,13 @@ _WHY = (
 )
 
 
-def _unjudged(kind: str, reason: str, code: str = missing_metrics.NO_TIMES) -> NotJudged:
-    return NotJudged(kind=kind, device=None, reason=reason, recording=RECORD, code=code)
-
-
 @rule("log_gap")
 def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
     """Yield one finding for the gaps all GPUs share, and one per GPU with others."""
     if context.recording.run.quality.synthetic_time:
-        yield _unjudged("log_gap", "the log has no time stamps, so a gap cannot be seen")
+        yield missing_metrics.denied(
+            "log_gap", missing_metrics.NO_TIMES, "the log has no time stamps, so a gap cannot be seen", RECORD
+        )
         return
     gpus = context.gpus()
     free = context.time_without_job
@@ -303,19 +302,19 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
         far = Threshold(value=gap_seconds(coarsest), unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
         pauses = phases.summarise_pauses([gpus[name]] if name else gpus.values())
         short = "time in shorter pauses that no sample owns"
-        yield KINDS["log_gap"].finding(
+        yield context.finding(
+            "log_gap",
             Severity.INFO,
             # the other distances show what is far
             certainty.confidence_by_readings(min(map(len, gpus.values()))),
             (name,) if name else (),
             [
                 compare_with_limit("distance between samples", "max", longest, ">", far),
-                Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
-                *([Evidence(metric=short, statistic="sum", observed=pauses.seconds, unit="s")] if pauses else []),
+                measured("time without samples", "sum", seconds, "s"),
+                *([measured(short, "sum", pauses.seconds, "s")] if pauses else []),
             ],
-            spans=intervals.to_intervals(spans),
+            spans=spans,
             samples=len(spans) + 1,
-            length=phrases.duration(seconds),
             gpu=phrases.gpu_name(name) if name else "",
             gaps=f"{len(spans)} gaps" if len(spans) > 1 else "",
             share=phrases.percent(seconds / max(context.whole.seconds, 1e-6)),
@@ -336,11 +335,16 @@ def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJ
     others += [("the training metrics", steps)] if len(steps) else []
     others += [(phrases.gpu_name(name), times) for name, times in own.items()]
     if context.recording.run.quality.synthetic_time:
-        yield _unjudged("monitoring_ended", "the log has no time stamps to compare with those of other logs")
+        yield missing_metrics.denied(
+            "monitoring_ended",
+            missing_metrics.NO_TIMES,
+            "the log has no time stamps to compare with those of other logs",
+            RECORD,
+        )
         return
     if len(others) <= 1:
         reason = "nothing else was recorded to compare the end of the log with"
-        yield _unjudged("monitoring_ended", reason, "nothing_to_compare")
+        yield missing_metrics.denied("monitoring_ended", "nothing_to_compare", reason, RECORD)
         return
     others.sort(key=lambda other: -int(other[1][-1]))
     later = {}
@@ -356,21 +360,21 @@ def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         share = missing.seconds / max((max(context.whole.end, missing.end) - context.whole.start) / 1e6, 1e-9)
         much, readings = share >= limits.warning, int((times > missing.start).sum())
         what, names = "time without samples at the end", phrases.gpu_names(devices, everybody)
-        yield KINDS["monitoring_ended"].finding(
+        yield context.finding(
+            "monitoring_ended",
             Severity.WARNING if much else Severity.INFO,
             certainty.confidence_by_readings(readings),
             devices,
             [
                 limits.compare(what, "length", missing.seconds, ">=", "early"),
                 limits.compare(what, "share of the run", share, ">=" if much else "<", "warning"),
-                Evidence(metric=other, statistic="goes on for", observed=missing.seconds, unit="s"),
+                measured(other, "goes on for", missing.seconds, "s"),
             ],
-            spans=[missing],
+            spans=(missing,),
             case="gone" if other.startswith("GPU ") else "",
             samples=readings,
             ruled_out=["clocks that differ: the other series does not begin later by as much"],
             log="the GPU log" if len(devices) == len(everybody) else f"the log of {names}",
-            length=phrases.duration(missing.seconds),
             other=other,
             share=phrases.percent(share),
         )

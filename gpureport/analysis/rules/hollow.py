@@ -8,18 +8,23 @@ import numpy as np
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_evaluations
+from gpureport.analysis.rules.waits import CORE, RECEIVED, SENT
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, rolling_mean
+from gpureport.analysis.series.clock_and_power import (
+    POWER,
+    PowerOfLimit,
+    build_power_of_limit,
+    find_event_rows,
+    read_clocks,
+)
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
-from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
-from gpureport.analysis.signals.load import CORE, RECEIVED, SENT, list_hosts
-from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 
 _SM, _DRAM, _TENSOR = "gpu_sm_active_ratio", "gpu_dram_active_ratio", "gpu_tensor_active_ratio"
 _CONTROLLER, _USED = "gpu_memory_controller_ratio", "gpu_memory_used_bytes"
@@ -158,7 +163,7 @@ def _measure_signs(
     earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
     traffic = _DRAM if series.is_recorded(_DRAM) else _CONTROLLER
     means = {each: _mean(series, series.values(each), span) for each in (POWER, _SM, _TENSOR, RECEIVED, SENT)}
-    hosts = [one for one in list_hosts(context, series) if one.is_recorded(CORE)]
+    hosts = [one for one in context.hosts_of(series) if one.is_recorded(CORE)]
     return means | {
         UTILISATION: used,
         "share": share,
@@ -205,13 +210,10 @@ def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[l
 
 
 def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) -> Finding:
-    kind = KINDS["hollow_util"]
     middle = sorted(group, key=lambda each: each.signs["done"])[len(group) // 2]
     signs, cause, is_hung = middle.signs, middle.cause, middle.cause == "hang"
-    devices, everybody = tuple(dict.fromkeys(each.device for each in group)), tuple(context.gpus())
-    spans = intervals.to_spans(each.span for each in group)
-    seconds = intervals.total_seconds(spans)
-    series = [context.series[device] for device in devices]
+    devices, spans = list(dict.fromkeys(each.device for each in group)), intervals.to_spans(each.span for each in group)
+    seconds, series = intervals.total_seconds(spans), [context.series[device] for device in devices]
     inside = [intervals.contains(spans, one.times - one.shift) for one in series]
     readings = [one.count_readings(POWER, rows) for one, rows in zip(series, inside, strict=True)]
     used = min(float(np.nanmean(one.values(UTILISATION)[rows])) for one, rows in zip(series, inside, strict=True))
@@ -229,47 +231,40 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     if not np.isnan(signs["traffic"] + share):
         ruled_out.append("work bound by memory, where DCGM counted its activity")
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
-    why = kind.say(
+    why = KINDS["hollow_util"].say(
         "dead" if is_hung and middle.peers else "open" if unseen else cause,
-        peers=phrases.gpu_names(middle.peers, everybody) if middle.peers else "",
+        peers=phrases.gpu_names(middle.peers, list(context.gpus())) if middle.peers else "",
         rate=f"{signs[RECEIVED] / 1e9:.0f}",
         full=phrases.percent(signs["full"]),
     )
-    return kind.finding(
+    power, of_limit = "power" if share < limits.power else "half", "mean above idle, of what the limit leaves"
+    drawn = limits.compare(POWER, of_limit, share, "<", power)
+    return context.finding(
+        "hollow_util",
         Severity.PROBLEM if is_grave else Severity.WARNING,
         confidence,
         devices,
-        _list_evidence(middle, used, seconds, limits),
-        spans=intervals.to_intervals(spans),
+        [
+            limits.compare(UTILISATION, "mean", used, ">=", "busy"),
+            drawn.as_context() if is_counted else drawn,
+            measured(POWER, "drawn", signs[POWER], "W"),
+            limits.compare(_SM, "mean", active, "<", "active"),
+            measured(_TENSOR, "mean", signs[_TENSOR]),
+            measured("memory traffic", "mean", signs["traffic"]),
+            measured(CORE, "mean", signs["core"]),
+            limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
+            limits.compare(
+                _USED, "mean, of what a job can get", signs["full"] if cause == "spill" else np.nan, ">=", "full"
+            ),
+            limits.compare("duration", "total", seconds, ">=", "shortest"),
+        ],
+        spans=spans,
         lost=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
         cause=cause or None,
         case="looked",
         samples=sum(readings),
         ruled_out=ruled_out,
-        whose=phrases.gpu_names(devices, everybody),
         level=level,
         active="" if level else phrases.percent(active),
-        length=phrases.duration(seconds),
         why=why,
     )
-
-
-def _list_evidence(one: _Episode, used: float, seconds: float, limits: Limits) -> Iterator[Evidence]:
-    """Yield what is known, beside its limit where it meets one."""
-    signs, limit = one.signs, "power" if one.signs["share"] < limits.power else "half"
-    power = limits.compare(POWER, "mean above idle, of what the limit leaves", signs["share"], "<", limit)
-    full = signs["full"] if one.cause == "spill" else np.nan
-    for each in (
-        limits.compare(UTILISATION, "mean", used, ">=", "busy"),
-        power if np.isnan(signs[_SM]) else power.as_context(),
-        Evidence(metric=POWER, statistic="drawn", observed=signs[POWER], unit="W"),
-        limits.compare(_SM, "mean", signs[_SM], "<", "active"),
-        Evidence(metric=_TENSOR, statistic="mean", observed=signs[_TENSOR], unit="1"),
-        Evidence(metric="memory traffic", statistic="mean", observed=signs["traffic"], unit="1"),
-        Evidence(metric=CORE, statistic="mean", observed=signs["core"], unit="1"),
-        limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
-        limits.compare(_USED, "mean, of what a job can get", full, ">=", "full"),
-        limits.compare("duration", "total", seconds, ">=", "shortest"),
-    ):
-        if not np.isnan(each.observed):
-            yield each if each.meets_limit else each.as_context()

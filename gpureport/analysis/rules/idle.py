@@ -12,13 +12,12 @@ from gpureport.analysis.job import jobs
 from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, is_training
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.load import list_hosts
-from gpureport.analysis.signals.power_of_limit import draws_working_power
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 
 _GAP, _STALL = "idle_gap", "periodic_stall"
@@ -83,7 +82,7 @@ def _name_causes(
             return peers
         if event:
             what, moments = "moments of the run", float(len(event.times))
-            return event.cause, [Evidence(metric=event.source, statistic=what, observed=moments, unit="")]
+            return event.cause, [measured(event.source, what, moments, "")]
         return _judge_memory(limits, series, gap) or (
             _judge_hosts(context, limits, series, gap) if gap.interval.end <= last else None
         )
@@ -102,7 +101,7 @@ def _name_causes(
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
     """Return how the other GPUs went on in a gap of a minute: as ranks do that wait in a collective, or otherwise."""
-    peers = [one for other, one in context.gpus().items() if other in context.active and other != name]
+    peers = [one for other, one in context.working().items() if other != name]
     span = intervals.to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
     worked = max((float((values > ACTIVE.value).mean()) for values in used if len(values)), default=0.0)
@@ -150,7 +149,7 @@ def _judge_hosts(
 ) -> tuple[str, Sequence[Evidence]] | None:
     """Return `checkpoint` where a host wrote far more than elsewhere, and than it read."""
     span = intervals.to_spans([gap.interval])
-    for host in list_hosts(context, series):
+    for host in context.hosts_of(series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
         usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
         if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
@@ -207,7 +206,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
         evidence = [
             limits.compare(UTILISATION, "mean", used, "<=", "still"),
             limits.compare("duration", "length" if len(own) == 1 else "shortest", shortest, ">=", "shortest"),
-            Evidence(metric="idle time of this GPU in gaps", statistic="share of the job", observed=share, unit="1"),
+            measured("idle time of this GPU in gaps", "share of the job", share),
         ]
         if is_little:
             evidence.append(limits.compare(UTILISATION, "mean between the gaps of this GPU", between, "<", "sparse"))
@@ -217,19 +216,18 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             ruled_out.append(f"chance: {what}")
         if len(context.gpus()) > 1:
             ruled_out.append("start-up and tail of the job, which are counted over all GPUs")
-        yield KINDS[_GAP].finding(
+        yield context.finding(
+            _GAP,
             severity,
             confidence,
             [series.device.id],
             [*evidence, *own[0].evidence],
-            spans=[gap.interval for gap in own],
+            spans=tuple(gap.interval for gap in own),
             lost=sum(gap.seconds for gap in own),
             cause=cause,
             samples=sum(gap.samples for gap in own),
             ruled_out=ruled_out,
             case=_place(series, own, cause),
-            gpu=phrases.gpu_name(series.device.id),
-            length=phrases.duration(sum(gap.interval.seconds for gap in own)),
             count=str(len(own)),
         )
 
@@ -260,24 +258,24 @@ def _build_stall_finding(
     agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
     longest = max(context.series[name].interval for name in names)
     confidence = certainty.confidence_by_readings(len(gaps) // len(names) - 1, longest)
-    found = KINDS[_STALL].finding(
+    found = context.finding(
+        _STALL,
         _rate_severity(limits, share),
         confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
         names,
         [
-            Evidence(metric="period", statistic="mean distance of starts", observed=period.seconds, unit="s"),
+            measured("period", "mean distance of starts", period.seconds, "s"),
             limits.compare(
                 "distances of starts", "share that are multiples of the period", period.agreeing, ">=", agree
             ),
-            Evidence(metric="idle time", statistic="mean of one period", observed=mean, unit="s"),
-            Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
+            measured("idle time", "mean of one period", mean, "s"),
+            measured("idle time", "share of the job", share),
         ],
-        spans=intervals.to_intervals(intervals.to_spans(gap.interval for gap in gaps)),
+        spans=intervals.to_spans(gap.interval for gap in gaps),
         lost=lost,
         cause=known,
         samples=sum(gap.samples for gap in gaps),
         ruled_out=["chance: the distances between starts are multiples of one period"],
-        gpus=phrases.gpu_names(names, tuple(context.gpus())),
         period=phrases.duration(period.seconds),
         mean=phrases.duration(mean),
         share=phrases.percent(share),

@@ -14,20 +14,18 @@ from gpureport.analysis.job.phases import (
     UTILISATION_WINDOW,
     find_work_window,
 )
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
+from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.rules.rests import find_period
+from gpureport.analysis.rules.waits import CORE, CPU, IOWAIT, JOB, ROWS, Parts
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, mark_low, median_over_devices, rolling_mean
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.clock_and_power import POWER, draws_working_power
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, FindingParts
-from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
 from gpureport.columns import BoolArray
-from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
@@ -53,12 +51,10 @@ class Phases:
     is_named: bool
 
 
+@memoized
 def find_phases(context: Context, device: str) -> Phases | None:
     """Return the phases of low use of a GPU that recur between phases of much use, if any."""
-    return context.cached((find_phases, device), lambda: _find_phases(context.series[device], context.recording))
-
-
-def _find_phases(series: DeviceSeries, recording: Recording) -> Phases | None:
+    series = context.series[device]
     rows = series.find_known_rows(UTILISATION)
     if series.interval > _SMOOTH or len(rows) < _FEWEST:
         return None
@@ -73,7 +69,7 @@ def _find_phases(series: DeviceSeries, recording: Recording) -> Phases | None:
     between = used[~intervals.contains(spans, series.times[rows] - series.shift)]
     if period is None or not period.members.all() or np.ptp(lengths) > _ALIKE * np.median(lengths):
         return None
-    is_named = bool(find_evaluations(recording, spans).mean() >= _HALF)
+    is_named = bool(find_evaluations(context.recording, spans).mean() >= _HALF)
     is_much = len(between) and np.median(between) >= _MUCH
     return Phases(spans=spans, period=period.seconds, is_named=is_named) if is_much else None
 
@@ -102,11 +98,11 @@ class LowUse:
 def find_low_use(context: Context, limits: Limits) -> LowUse:
     """Return the low use of the working GPUs, taken together by their median, finding or not."""
     explained = tuple(found for found in context.earlier_findings if found.kind in low_util_cause_unknown.after)
-    return context.cached((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
+    return context.memoize((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
 
 def _compute_low_use(context: Context, limits: Limits) -> LowUse:
-    working = {name: one for name, one in context.gpus().items() if name in context.active}
+    working = context.working()
     if context.window is None:
         return LowUse(spans={})
     grid = build_grid(context.window, list(working.values()))
@@ -131,7 +127,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     covered = [intervals.overlap_seconds(spans[:, 0], spans[:, 1], one) for one in left.values()]
     is_low = np.max(covered, axis=0) >= least
     if grid.width > POINT_SAMPLE_SECONDS or sampled < ROWS:
-        is_sure = [sampled >= _FEWEST and load.is_surely_below(part, limits.gpu) for part in grid.cut(median, spans)]
+        is_sure = [sampled >= _FEWEST and waits.is_surely_below(part, limits.gpu) for part in grid.cut(median, spans)]
         is_low &= np.array(is_sure, dtype=np.bool_)
     found = {name: intervals.intersection(spans[is_low], one) for name, one in left.items()}
     found, phases = {name: one for name, one in found.items() if len(one)}, None
@@ -176,25 +172,20 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     if not spans:
         return
     together = intervals.union(np.concatenate(list(spans.values())))
-    hosts = {host.device.id: host for name in spans for host in load.list_hosts(context, context.series[name])}.values()
+    hosts = {host.device.id: host for name in spans for host in context.hosts_of(context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
     # for a shorter time, one full core is no finding, so it is not ruled out
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
     is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
-    cores = next(filter(None, (load.find_core_count(context, host) for host in hosts)), None)
+    cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
-    shown = [Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()]
+    parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
-    parts = replace(
-        parts,
-        shown=[*parts.shown, *shown, *([cores.evidence] if cores else [])],
-        ruled_out=[*parts.ruled_out, "waiting for the CPU as a whole", *watched],
-        words={"cores": load.say_cores(cores)},
-        case=" or ".join(unknown),
-    )
-    yield load.build_finding(context, limits, "underutilised", spans, parts)
+    parts["ruled_out"] += ["waiting for the CPU as a whole", *watched]
+    parts |= {"cores": waits.say_cores(cores), "case": " or ".join(unknown)}
+    yield waits.build_finding(context, limits, "underutilised", spans, **parts)
 
 
 @rule("low_util_cause_unknown")
@@ -210,23 +201,23 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
             groups.setdefault(other, []).append(name)
     share = events.data_wait_share(context.recording)
     for other, names in groups.items():
-        shown = [Evidence(metric=events.WAITING, statistic="median", observed=share, unit="1")] if share else []
+        shown = [measured(events.WAITING, "median", share)] if share else []
         words, cause = {"waited": phrases.percent(share or 0.0)}, _find_requests(context, names)
         if other is not None:
             cpu, job = other
             words |= {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores"}
             shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
             shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
-            cause = load.BESIDE_OTHERS
-        parts = _list_parts(low, limits, events.DATA if share else cause)
-        parts = replace(parts, shown=[*parts.shown, *shown], words=words)
+            cause = waits.BESIDE_OTHERS
+        parts = _list_parts(low, limits, events.DATA if share else cause) | words
+        parts["shown"] += shown
         spans = {name: low.spans[name] for name in names}
-        yield load.build_finding(context, limits, "low_util_cause_unknown", spans, parts)
+        yield waits.build_finding(context, limits, "low_util_cause_unknown", spans, **parts)
 
 
 def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
     """Return a host beside a GPU that recorded some metrics for most of the stretches."""
-    for host in load.list_hosts(context, context.series[device]):
+    for host in context.hosts_of(context.series[device]):
         known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
         if seconds >= _HALF * intervals.total_seconds(spans):
@@ -240,7 +231,7 @@ def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float
     if host is None or not all(len(host.find_values(metric, spans)) for metric in (CPU, JOB)):
         return None
     cpu, job = (float(np.median(host.find_values(metric, spans))) for metric in (CPU, JOB))
-    few = load.is_hardly_used(np.array([job]), np.array([cpu]), load.count_logical_cores(host), waits.HARDLY.value)
+    few = waits.is_hardly_used(host, np.array([job]), np.array([cpu]))
     return (cpu, job) if cpu >= waits.FULL.value and few[0] else None
 
 
@@ -250,20 +241,20 @@ def _find_requests(context: Context, devices: Collection[str]) -> str | None:
     return events.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
-def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> FindingParts:
+def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Parts:
     """Return what both kinds say."""
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
     shown = [limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter")]
     if low.phases:
         cause = cause or ("evaluation" if low.phases.is_named else "regular phases")
-        shown += [Evidence(metric="period", statistic="mean distance of starts", observed=low.phases.period, unit="s")]
-    return FindingParts(
-        cause=cause,
-        shown=shown,
-        ruled_out=["idle gaps and log gaps, which are counted on their own"],
-        most=Confidence.LOW if low.is_short_job else most,
-        shortest="shortest" if low.is_short_job else "over",
-    )
+        shown += [measured("period", "mean distance of starts", low.phases.period, "s")]
+    return {
+        "cause": cause,
+        "shown": shown,
+        "ruled_out": ["idle gaps and log gaps, which are counted on their own"],
+        "most": Confidence.LOW if low.is_short_job else most,
+        "shortest": "shortest" if low.is_short_job else "over",
+    }
 
 
 @rule("unused_gpu")
@@ -353,7 +344,8 @@ def _build_unused(
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
     is_sure = is_recorded and not is_taken and len(memory) == len(group)
     sure = certainty.confidence_by_readings(min(readings), max(one.interval for one in group))
-    return KINDS["unused_gpu"].finding(
+    return context.finding(
+        "unused_gpu",
         Severity.WARNING,
         certainty.lowest_confidence(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
         names,
@@ -362,12 +354,11 @@ def _build_unused(
             limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
             *([limits.compare(_MEMORY, "max", most, "<=", "empty")] if memory else []),
         ),
-        spans=intervals.to_intervals(parts),
+        spans=parts,
         lost=seconds * len(group),
         case="memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
         ruled_out=("a pause: no work at any time of the recording",),
-        gpus=phrases.gpu_names(names, everybody),
         others=phrases.gpu_names(working, everybody),
         did="worked" if set(working) & context.active.keys() else "had memory in use",
         worked=phrases.duration(worked),
@@ -376,5 +367,7 @@ def _build_unused(
     )
 
 
+KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
+"""Kinds of otherwise unexplained low use, with and without a CPU series."""
 BELOW = underutilised.limits["gpu"]
 """Mean utilisation that calls for no change."""

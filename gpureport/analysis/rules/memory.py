@@ -1,4 +1,4 @@
-"""GPU memory: how full it was, whether taken at once, whether it kept growing or outlasted the work."""
+"""Memory of GPUs: how full, whether taken at once, whether it kept growing or outlasted the work; and of hosts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -8,17 +8,18 @@ import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import jobs
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rules import waits
+from gpureport.analysis.rules.waits import CORE, CPU
+from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
-from gpureport.analysis.signals.load import CORE, CPU, list_hosts
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 
 NO_GROWTH = "a run of the job once its memory no longer grows"
 """A recording that shows how much room there is."""
-_USED, _TOTAL = "gpu_memory_used_bytes", "gpu_memory_total_bytes"
+_USED, _TOTAL, _HOST = "gpu_memory_used_bytes", "gpu_memory_total_bytes", "host_memory_used_ratio"
 _RESERVED = missing_metrics.MEMORY_RESERVED
 
 
@@ -64,7 +65,7 @@ def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJ
     has_room = not reserved and all(use.ratio < limits.roomy for use in others)
     for kind, chosen in zip(kinds, (others if has_room else (), full, reserved), strict=True):
         if chosen:
-            yield _build_finding(kind, chosen, tuple(gpus), limits)
+            yield _build_finding(context, kind, chosen, limits)
 
 
 def is_preallocated(series: DeviceSeries) -> bool | None:
@@ -79,7 +80,7 @@ def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
     withdrawn = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]
     reason = "memory keeps growing, so its peak does not say what the job needs"
-    entry = NotJudged(kind="mem_headroom", device=None, reason=reason, recording=NO_GROWTH, code="memory_keeps_growing")
+    entry = missing_metrics.denied("mem_headroom", "memory_keeps_growing", reason, NO_GROWTH)
     return [found for found in findings if found not in withdrawn], [entry] * len(withdrawn)
 
 
@@ -117,7 +118,7 @@ def _measure_step(
     return float(used[at] - used[before[at]]) / total, float(np.ptp(settled)) / total if is_held else 1.0
 
 
-def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], limits: Limits) -> Finding:
+def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Limits) -> Finding:
     states, is_reserved = {use.state for use in uses}, kind == "mem_prealloc"
     sure = (
         Confidence.LOW if states & {"constant", "coarse"} else Confidence.HIGH if states == {""} else Confidence.MEDIUM
@@ -128,16 +129,16 @@ def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], li
     step = limits.compare(_USED, "largest step, of the memory", worst.step, ">=", "step")
     after = limits.compare(_USED, "range after it, of the memory", worst.spread, "<", "steady")
     peak = limits.compare(_USED, "max, of installed less reserved memory", worst.ratio, relation, limit)
-    free = Evidence(metric=_USED, statistic="free at the peak", observed=left, unit="By")
+    free = measured(_USED, "free at the peak", left, "By")
     devices = [use.device for use in uses]
-    return KINDS[kind].finding(
+    return context.finding(
+        kind,
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
         certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses))),
         devices,
         (step, after) if is_reserved else (peak, free),
         samples=sum(use.samples for use in uses),
         ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
-        gpus=phrases.gpu_names(devices, everybody),
         gpu=phrases.gpu_name(worst.device),
         whose="their" if len(uses) > 1 else "its",
         step=phrases.percent(worst.step),
@@ -159,14 +160,13 @@ def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | 
             continue
         times, used = _find_settled_memory(context, series, limits)
         if context.findings("mem_prealloc", device):
-            reason, code = "memory was reserved at once, so what the job uses of it is not known", _RESERVED
-            recording = "a run without preallocation"
-            yield NotJudged(kind="mem_leak", device=device, reason=reason, recording=recording, code=code)
+            reason = "memory was reserved at once, so what the job uses of it is not known"
+            yield missing_metrics.denied("mem_leak", _RESERVED, reason, "a run without preallocation", device)
         elif len(times) < limits.fewest:
             few, reason = missing_metrics.count_of(len(times), "sample"), "only {} of GPU memory after start-up"
             yield missing_metrics.unjudged("mem_leak", device, reason, [_USED], few, code="too_few_samples")
         else:
-            yield from _judge_growth(series, times, used, limits)
+            yield from _judge_growth(context, series, times, used, limits)
 
 
 def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits) -> tuple[IntArray, FloatArray]:
@@ -183,7 +183,9 @@ def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits)
     return times[settled], used[settled]
 
 
-def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits) -> Iterator[Finding]:
+def _judge_growth(
+    context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
+) -> Iterator[Finding]:
     """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less.
 
     What fills up, as a warming allocator or a high-water mark, grows slower and slower.
@@ -209,14 +211,15 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
     samples = series.count_readings(_USED, series.rows_between(span.start, span.end + 1))
     left = max(total - memory_reserved(series) - float(level[-1]), 0.0) / rate
     is_soon = left <= limits.soon
-    yield KINDS["mem_leak"].finding(
+    yield context.finding(
+        "mem_leak",
         Severity.PROBLEM if is_soon else Severity.WARNING,
         Confidence.HIGH if samples >= limits.blocks else Confidence.MEDIUM,
         (series.device.id,),
         (
             limits.compare(_USED, "growth, of the memory", growth, ">", "growth"),
             limits.compare(_USED, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
-            Evidence(metric=_USED, statistic="growth a second", observed=rate, unit="By/s"),
+            measured(_USED, "growth a second", rate, "By/s"),
             limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
         ),
         spans=(span,),
@@ -226,7 +229,6 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
             "a high-water mark: memory grows in every quarter",
             phrases.NOT_PREALLOCATED,
         ),
-        gpus=phrases.gpu_name(series.device.id),
         rate=phrases.size(60 * rate),
         left=phrases.duration(left) if left > 0 else "",
         full="" if left > 0 else "full",
@@ -254,30 +256,79 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
             continue
-        hosts = list_hosts(context, series)
+        hosts = context.hosts_of(series)
         least = [max(limits.load * _median(host, CPU, context.window), 0.1) for host in hosts]
         after = [_median(host, CPU, rest) for host in hosts]
         is_core_full = any(_median(host, CORE, rest) >= limits.core for host in hosts)
         if is_core_full or any(load >= low for load, low in zip(after, least, strict=True)):
             continue
         is_watched = not np.isnan(after).all()
-        yield KINDS["zombie_memory"].finding(
+        yield context.finding(
+            "zombie_memory",
             Severity.WARNING,
             Confidence.HIGH if is_watched else Confidence.MEDIUM,
             (device,),
             (
                 limits.compare(_USED, "last, of the peak", last / peak, ">", "held"),
                 limits.compare("time without work", "to the last sample", rest.seconds, ">=", "idle"),
-                Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
+                measured(_USED, "last", last, "By"),
             ),
             spans=(rest,),
             samples=series.count_readings(_USED, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
-            length=phrases.duration(rest.seconds),
-            gpus=phrases.gpu_name(device),
             held=phrases.size(last),
             worked="" if is_watched else "worked",
         )
+
+
+@rule("host_memory")
+def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+    """Yield the free memory of a host while its GPUs waited for CPU or storage."""
+    for host, series in context.hosts().items():
+        beside = [name for name, one in context.gpus().items() if series.is_beside(one)]
+        waiting = (
+            intervals.collect_finding_spans(context.findings_on(name), name, host_memory.after) for name in beside
+        )
+        spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waiting]))
+        if intervals.total_seconds(spans) < limits.shortest:
+            continue
+        used = waits.known_of(_memory_in_use(series)[intervals.contains(spans, series.times - series.shift)])
+        if len(used) == 0:
+            yield from (missing_metrics.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
+            continue
+        peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
+        cpu = float(np.median(busy)) if len(busy) else float("nan")
+        params, cores = waits.read_host_params(context, series), waits.count_host_cores(context, series)
+        has_workers = params.workers and cores and params.workers.value >= cores.most_workers
+        is_full, is_roomy = peak >= limits.full, peak < limits.roomy
+        if is_roomy and np.isnan(cpu):
+            yield missing_metrics.not_recorded("workers_headroom", host, CPU)
+        if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
+            continue
+        kind, relation, limit = (
+            ("host_memory_pressure", ">=", "full") if is_full else ("workers_headroom", "<", "roomy")
+        )
+        more = [limits.compare(CPU, "median", cpu, "<", "cores"), *waits.show_cores(cores)]
+        yield context.finding(
+            kind,
+            Severity.WARNING if is_full else Severity.INFO,
+            Confidence.MEDIUM,
+            (host,),
+            [limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit), *([] if is_full else more)],
+            spans=spans,
+            samples=len(used),
+            waited=phrases.duration(intervals.total_seconds(spans)),
+            full=phrases.percent(peak),
+            cpu=phrases.percent(cpu),
+            cores=waits.say_cores(cores),
+        )
+
+
+def _memory_in_use(series: DeviceSeries) -> FloatArray:
+    """Return the share of host memory in use per row, NaN if unknown; a total is often written once."""
+    ratio, total = series.values(_HOST), series.known_values("host_memory_total_bytes")
+    whole = float(total.max()) if len(total) else 0.0
+    return np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio) if whole > 0 else ratio
 
 
 def _median(series: DeviceSeries, metric: str, when: Interval) -> float:

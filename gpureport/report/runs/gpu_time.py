@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
-from gpureport.analysis.signals.load import measure_pauses_ratio
+from gpureport.analysis.results import measure_pauses_ratio
 from gpureport.comparison.gains import (
     MOST_UNSEEN_RATIO,
     NEGLIGIBLE_RATIO,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.load import NOTABLE
+from gpureport.analysis.results import NOTABLE
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison

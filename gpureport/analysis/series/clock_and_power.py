@@ -1,4 +1,4 @@
-"""What shows why a GPU's clock was lowered: event bits and counters, clock, temperature and power."""
+"""What shows why a GPU's clock was lowered, by event bits and counters, clock, temperature and power; and its power."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,10 +7,11 @@ import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis.results import ClockEventTotal, Effect
-from gpureport.analysis.series import counter_increments, intervals
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series import intervals, statistics
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Provenance, Threshold
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
@@ -30,6 +31,18 @@ _EFFECTS = {
 }
 
 
+_IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
+_IDLE_SHARE = 0.12  # idle power, of the limit, at most, where a run was never idle and the table knows no better
+_HELD_SECONDS = 30.0  # for which a power must be reached to stand for the limit: a spike shows no level
+AT_WORK: Threshold = Threshold(
+    value=0.4,
+    unit="1",
+    provenance=Provenance.PRAGMATIC,
+    source="share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34",
+)
+"""Mean power above which a GPU works, whatever its utilisation says."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSignals:
     """Series of one GPU, NaN if unknown; busy are rows above 20% utilisation, or all without it."""
@@ -44,29 +57,26 @@ class ClockSignals:
     power_limit: FloatArray
 
 
+@memoized
 def gather_signals(series: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Read-only."""
-
-    def gather() -> ClockSignals:
-        clock, clock_max = read_clocks(series)
-        temperature, known = series.values("gpu_temperature_celsius"), gpus.find_gpu(series.device.model)
-        limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
-        source = "temperature plus margin, as logged"
-        if np.isnan(limit):
-            cell = known.temperature_max_operating_celsius if known else None
-            limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
-        return ClockSignals(
-            busy=series.values(USE) > BUSY if series.is_recorded(USE) else np.ones(len(series), dtype=np.bool_),
-            clock=clock,
-            clock_max=clock_max,
-            temperature=temperature,
-            temperature_limit=limit,
-            temperature_limit_source=source,
-            power=series.values(POWER),
-            power_limit=read_power_limit(series),
-        )
-
-    return series.memoize("signals", gather)
+    clock, clock_max = read_clocks(series)
+    temperature, known = series.values("gpu_temperature_celsius"), gpus.find_gpu(series.device.model)
+    limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
+    source = "temperature plus margin, as logged"
+    if np.isnan(limit):
+        cell = known.temperature_max_operating_celsius if known else None
+        limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
+    return ClockSignals(
+        busy=series.values(USE) > BUSY if series.is_recorded(USE) else np.ones(len(series), dtype=np.bool_),
+        clock=clock,
+        clock_max=clock_max,
+        temperature=temperature,
+        temperature_limit=limit,
+        temperature_limit_source=source,
+        power=series.values(POWER),
+        power_limit=read_power_limit(series),
+    )
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
@@ -137,7 +147,7 @@ def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
     """Return when bits or counters held the clock; a step with a counter's rise rests on it alone."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
-    steps = counter_increments.measure_increments(series, names, 1.0) if names else None
+    steps = statistics.measure_increments(series, names, 1.0) if names else None
     if steps is None:
         return hold_clock(bits)
     risen, beside = steps.amounts > _LEAST, np.zeros(len(series), dtype=np.bool_)
@@ -156,14 +166,11 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
     )
 
 
+@memoized
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
     """Return when any of the clock event reasons held the clock; a null bit is not set."""
-
-    def read() -> HeldClock:
-        bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
-        return add_counters(series, bits, *reasons)
-
-    return series.memoize(("held", reasons), read)
+    bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
+    return add_counters(series, bits, *reasons)
 
 
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
@@ -211,6 +218,53 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
     return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(USE)), 0.0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOfLimit:
+    """Power per row above idle as a share of what the limit leaves, NaN if null; and its basis.
+
+    The limit is its median; its source is empty for a logged limit in force.
+    """
+
+    share: FloatArray
+    idle_watts: float
+    limit_watts: float
+    source: str
+
+
+def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> PowerOfLimit | None:
+    """Return the scale of one GPU; None without power or limit.
+
+    With `at_least`, the power reached for half a minute stands for an unknown limit: the true share is lower. Idle
+    power is the lowest of the run or of the GPU table, whichever is less.
+    """
+    if not series.is_recorded(POWER):
+        return None
+    power, known = series.values(POWER), series.known_values(POWER)
+    limit, source = read_power_limit(series), ""
+    if np.isnan(limit).all():
+        watts, whose = find_default_limit(series)
+        rows = round(_HELD_SECONDS / series.interval) if at_least and series.interval > 0 else 0
+        source = f"the default limit {whose}"
+        if np.isnan(watts) and 0 < rows <= len(known):
+            watts, source = float(np.sort(known)[-rows]), "the highest power recorded, which the limit is not below"
+        limit = np.full(len(series), watts)
+    median_limit = float(np.nanmedian(limit)) if not np.isnan(limit).all() else float("nan")
+    gpu = gpus.find_gpu(series.device.model)
+    most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * median_limit
+    idle = min(float(np.quantile(known, _IDLE_QUANTILE)), most_idle)
+    room = np.where(np.isnan(limit), median_limit, limit) - idle
+    # false, too, where no limit is known
+    if not (room > 0).all():
+        return None
+    return PowerOfLimit(share=(power - idle) / room, idle_watts=idle, limit_watts=median_limit, source=source)
+
+
+def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> bool:
+    """Return whether a GPU drew the power of work in the mean; False if unknown."""
+    scale = build_power_of_limit(series)
+    return scale is not None and float(np.nanmean(scale.share)) > limit.value
+
+
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
     """Yield one entry per recorded reason of a GPU, in NVML's order, unnamed bits last."""
     signals, events = gather_signals(series), dict(_list_events(series))
@@ -235,7 +289,7 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             reason=reason,
             effect=_EFFECTS.get(reason, Effect.UNCLASSIFIED),
             busy_seconds=float(series.seconds[bits & signals.busy].sum()) if has_bit else None,
-            counted=counter_increments.read_counter(series, counter_name(reason), 1.0),
+            counted=statistics.read_counter(series, counter_name(reason), 1.0),
             clock_hertz=None if np.isnan(clock) else clock,
             reference_hertz=None if np.isnan(reference) else reference,
             reference=description,
