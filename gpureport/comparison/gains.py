@@ -7,10 +7,9 @@ from math import fsum, isfinite
 
 from gpureport.analysis.advice.choose import STEPS, SettingChange
 from gpureport.analysis.job.params import read_params
-from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_seconds_by_class
+from gpureport.analysis.results import LOST_CLASSES, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules import RULES
 from gpureport.analysis.rules.low_use import BELOW
-from gpureport.analysis.results import measure_pauses_ratio
 from gpureport.comparison.chain import Comparison, StepPair, pair_steps
 from gpureport.comparison.changes import FindingChange, RemainingLoss
 from gpureport.comparison.evidence import Reason

@@ -20,9 +20,8 @@ import gpureport
 from gpureport import columns, label_tags
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import apply_settings, list_settings
-from gpureport.analysis.job.params import read_params
 from gpureport.analysis.job.events import is_training_name
-from gpureport.analysis.job.params import find_framework
+from gpureport.analysis.job.params import find_framework, read_params
 from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.comparison import gains

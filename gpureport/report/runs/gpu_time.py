@@ -4,8 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
-from gpureport.analysis.results import measure_pauses_ratio
+from gpureport.analysis.results import (
+    GPU_TIME_CLASSES,
+    LOST_CLASSES,
+    Analysis,
+    GpuTime,
+    measure_pauses_ratio,
+    sum_seconds_by_class,
+)
 from gpureport.comparison.gains import (
     MOST_UNSEEN_RATIO,
     NEGLIGIBLE_RATIO,
