@@ -17,16 +17,6 @@ MEMORY_RESERVED = "memory_reserved_at_once"
 NO_TIMES = "no_timestamps"
 
 
-def length_of(seconds: float) -> Amount:
-    """Return a length of time for a sentence."""
-    return seconds, phrases.duration(seconds)
-
-
-def share_of(ratio: float) -> Amount:
-    """Return a share for a sentence."""
-    return ratio, phrases.percent(ratio)
-
-
 def count_of(number: int, noun: str) -> Amount:
     """Return a count for a sentence; `noun` is a singular."""
     return number, phrases.count_of(number, noun)

@@ -7,10 +7,11 @@ from math import isfinite
 from pathlib import Path
 
 from gpureport.analysis import phrases
-from gpureport.analysis.advice.facts import UTILISATION, RunFacts
+from gpureport.analysis.advice.facts import RunFacts
 from gpureport.analysis.job.events import find_steps
+from gpureport.analysis.names import CPU, UTILISATION
 from gpureport.analysis.results import NOTABLE, DeviceStatistics, GpuTime, measure_pauses_ratio, sum_seconds_by_class
-from gpureport.analysis.rules.waits import BESIDE_OTHERS, CPU, WAIT_KINDS
+from gpureport.analysis.rules.waits import BESIDE_OTHERS, WAIT_KINDS
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording

@@ -8,15 +8,12 @@ from gpureport import gpus
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
 from gpureport.analysis.job.params import CoreCount, Framework, JobParams, find_framework
-from gpureport.analysis.job.phases import JOB
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
-from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, CPU, HARDLY, WAIT_KINDS
+from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, HARDLY, WAIT_KINDS
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import TRACKER_KINDS, Run
-
-UTILISATION = "gpu_utilization_ratio"
-_IOWAIT = "cpu_iowait_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +80,7 @@ def gather_facts(
         gpu_memory=max(shares, default=1 - min(room)) if room else None,
         preallocated=any(found.kind == "mem_prealloc" for found in findings) or (None if unknown else False),
         cpu_used=max((one.p50 for one in _list_summaries(hosts, CPU)), default=None),
-        busiest_core=max((one.p50 for one in _list_summaries(hosts, "cpu_busiest_core_ratio")), default=None),
+        busiest_core=max((one.p50 for one in _list_summaries(hosts, CORE)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
@@ -102,7 +99,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     """Return the facts with what a finding measured in its episodes in place of means of the run."""
     devices = set(finding.devices)
     is_full = bool(devices) and known.full_links >= devices
-    power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == "gpu_power_watts")
+    power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == POWER)
     # whoever waits for the CPU wants more of it, whatever the mean use
     waits_for_cpu = finding.kind in {"cpu_bound", "cpu_bound_single"}
     adapted = replace(
@@ -113,7 +110,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         job_hardly_uses_cpu=finding.cause == BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )
     # only findings that compare the CPU with the GPU measure both
-    if not any(one.metric in {CPU, _IOWAIT} for one in finding.evidence):
+    if not any(one.metric in {CPU, IOWAIT} for one in finding.evidence):
         return adapted
     measured = {(one.metric, one.statistic): one.observed for one in finding.evidence if one.unit == "1"}
     return replace(

@@ -60,11 +60,6 @@ class Evaluations:
         """Row of the first best value; there must be a number."""
         return int(np.nanargmin(self.values) if self.metric.falls else np.nanargmax(self.values))
 
-    @property
-    def longest_distance(self) -> int:
-        """Microseconds between two evaluations at most, 0 with one."""
-        return int(np.diff(self.times).max(initial=0))
-
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
     """Return where a column of categories holds a text; pyarrow's own comparison loads pandas."""

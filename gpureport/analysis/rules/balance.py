@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
+from gpureport.analysis.names import POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, rolling_mean
@@ -17,7 +18,7 @@ from gpureport.findings import Confidence, Finding, NotJudged, Severity
 _PAIR = 2
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
 """Kinds that explain why a GPU draws less than most of its peers."""
-_METRICS = {"utilisation": UTILISATION, "power": "gpu_power_watts"}
+_METRICS = {"utilisation": UTILISATION, "power": POWER}
 """What GPUs are compared by: utilisation in points, power as a share of the peers'."""
 
 

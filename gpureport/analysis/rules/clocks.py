@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
@@ -19,7 +20,7 @@ from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
-CLOCK, CLOCK_MAX, LIMIT, POWER = signals.CLOCKS[0], "gpu_sm_clock_max_hertz", signals.LIMIT, signals.POWER
+CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
 UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
 _REACH = "p95 while busy, of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
@@ -35,8 +36,8 @@ Slowdowns = dict[str, tuple[HeldClock | None, Spans]]
 
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
     for reason in reasons:
-        if counted := signals.hold_clock_by_events(series, reason).counted:
-            yield measured(signals.counter_name(reason), "rise over the recording", counted, "s")
+        counted = signals.hold_clock_by_events(series, reason).counted or np.nan
+        yield measured(signals.counter_name(reason), "rise over the recording", counted, "s")
 
 
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
@@ -88,12 +89,12 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
         if is_unclear and not find_event_rows(series, BRAKE).any():
             return None
         return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
-    use = series.values(signals.USE)
+    use = series.values(UTILISATION)
     sustained = rolling_mean(use, max(5, round(limits.settled / series.interval))) >= limits.at_work
     cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
     rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
-    return signals.hold_clock(rows, is_direct=False) if _is_known(s) and series.is_recorded(signals.USE) else None
+    return signals.hold_clock(rows, is_direct=False) if _is_known(s) and series.is_recorded(UTILISATION) else None
 
 
 def _is_known(s: ClockSignals) -> bool:
@@ -194,7 +195,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     watts = s.power[rows & is_heat & ~np.isnan(s.power)]
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
     fall = phrases.percent(max(1 - ratio, 0))
-    samples, whole = series.count_readings(signals.USE, rows), max((context.window or context.whole).seconds, 1e-6)
+    samples, whole = series.count_readings(UTILISATION, rows), max((context.window or context.whole).seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
     how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
     return context.finding(
@@ -208,7 +209,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         [series.device.id],
         [
             limits.compare("duration", how, seconds, ">=", least),
-            compare_with_limit("gpu_temperature_celsius", "max", hottest, ">=", limit),
+            compare_with_limit(TEMPERATURE, "max", hottest, ">=", limit),
             measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
             clock.as_context() if held.is_direct else clock,
             *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
@@ -376,7 +377,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
         elif s.busy.sum() < limits.fewest:
             few, reason = missing_metrics.count_of(int(s.busy.sum()), "busy sample"), "only {} show the clock at work"
             code = "too_few_busy_samples"
-            yield missing_metrics.unjudged("clocks_locked", device, reason, [signals.USE], few, code=code)
+            yield missing_metrics.unjudged("clocks_locked", device, reason, [UTILISATION], few, code=code)
         else:
             chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))
@@ -413,7 +414,7 @@ def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: L
     """Whether the clock of busy samples stands still below the highest, set by neither power nor heat."""
     if not ratio < limits.below:
         return False
-    rows = s.busy & ~(series.values(signals.USE) < limits.busy) & ~np.isnan(s.clock)
+    rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)
     rows &= ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
     if rows.sum() < max(limits.steady, limits.below * s.busy.sum()):
         return False

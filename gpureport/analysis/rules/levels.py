@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.clock_and_power import CLOCKS, HEAT, are_events_recorded, gather_signals
+from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, NotJudged, Severity
@@ -103,8 +104,6 @@ def find_fall(
     return Change(top, lowest, usual_spans, spans, readings)
 
 
-CLOCK, POWER = CLOCKS[0], "gpu_power_watts"
-UTILISATION, TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 

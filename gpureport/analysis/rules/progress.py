@@ -8,10 +8,11 @@ import numpy as np
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.events import WAITING, find_evaluations, find_steps, read_points, split_words
 from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.rules import levels
 from gpureport.analysis.rules.clocks import is_hardly_reached
-from gpureport.analysis.rules.levels import CLOCK, POWER, TEMPERATURE, UTILISATION, Change, find_fall, show
+from gpureport.analysis.rules.levels import Change, find_fall, show
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
@@ -22,13 +23,13 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 from gpureport.training_names import Role, choose_throughput, recognise_metric
 from gpureport.work_counting import count_gains
 
-_MEMORY, _STEP = "gpu_memory_used_bytes", "step"
+_STEP = "step"
 _SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
     ("data", WAITING, "1", 1, "the wait for data"),
-    ("reads", "cpu_iowait_ratio", "1", 1, "the CPU's wait for storage"),
+    ("reads", IOWAIT, "1", 1, "the CPU's wait for storage"),
     ("reads", "host_disk_read_bytes_per_second", "By/s", 1, "reading"),
     ("host memory", "host_memory_used_ratio", "1", 1, "host memory"),
     ("spill", POWER, "W", -1, "the power"),
@@ -131,7 +132,7 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
 
 def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
     """Return whether a GPU's memory is full at a level and not at the usual one."""
-    before, then = _compare(context, device, _MEMORY, change)
+    before, then = _compare(context, device, MEMORY, change)
     return before < limits.full * (memory_total(context.series[device]) or np.inf) <= then
 
 
@@ -262,8 +263,8 @@ def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
     """Return how busy a GPU is before the job takes its memory and, as much, after its release."""
-    held, total = series.values(_MEMORY), memory_total(series)
-    low = np.nanmin(held) if series.is_recorded(_MEMORY) else np.nan
+    held, total = series.values(MEMORY), memory_total(series)
+    low = np.nanmin(held) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + limits.released * ((total or np.nan) - low))
     if not len(rows):
         return None

@@ -8,7 +8,7 @@ from gpureport import gpus
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import find_evaluations
-from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.names import MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
@@ -16,7 +16,7 @@ from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severit
 from gpureport.gpus import Gpu
 from gpureport.recording_advice import RECORD
 
-_USED, _TENSOR = "gpu_memory_used_bytes", "gpu_tensor_active_ratio"
+_TENSOR = "gpu_tensor_active_ratio"
 _ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 _AMPERE = (8, 0)
 _PRECISION = """\
@@ -42,7 +42,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | 
             reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
             yield missing_metrics.denied("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
         elif None in peaks or not all(totals):
-            yield missing_metrics.not_recorded("oversized_gpu", None, _USED, "gpu_memory_total_bytes")
+            yield missing_metrics.not_recorded("oversized_gpu", None, MEMORY, "gpu_memory_total_bytes")
         elif max(peak or 0 for peak in peaks) < limits.roomy * min(total or 0 for total in totals):
             loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
@@ -82,7 +82,7 @@ def _compare_sizes(
             [
                 measured(UTILISATION, "mean within the job, highest GPU", used),
                 limits.compare(UTILISATION, at_its_speed, busy, "<=", "busy"),
-                limits.compare(_USED, f"max, of the memory of {smaller}", memory, "<=", "fits"),
+                limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
             ],
             samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
             ruled_out=[phrases.NOT_PREALLOCATED],
@@ -148,7 +148,7 @@ def find_no_progress(context: Context, limits: Limits) -> Iterator[Finding | Not
     best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
     # until the last evaluation it is known that none was better, and until the next one nothing could be
     stood = Interval(best, max(min(last, job.end), best))
-    after = Interval(best, max(min(last + metric.longest_distance, job.end), best))
+    after = Interval(best, max(min(last + int(np.diff(metric.times).max(initial=0)), job.end), best))
     share = stood.seconds / job.seconds if job.seconds else 0.0
     lost, value = after.seconds * len(context.gpus()), float(metric.values[metric.best_row])
     if stood.seconds and share >= limits.stands:

@@ -14,8 +14,9 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job.params import CoreCount, JobParams, read_params
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
 from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
 from gpureport.analysis.rulebook import Context, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
@@ -25,8 +26,7 @@ from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Provenance, Severity
 
-CORES, CPU, IOWAIT = "cpu_logical_cores", "cpu_utilization_ratio", "cpu_iowait_ratio"
-CORE, PROCESS, JOB = "cpu_busiest_core_ratio", "process_cpu_cores", "job_cpu_cores"
+CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
 
 WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
@@ -257,7 +257,7 @@ def _judge(
             return
         if not number and seen < _HALF:
             what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
-            reason, share = f"the {what} covers only {{}} of the job", missing_metrics.share_of(seen)
+            reason, share = f"the {what} covers only {{}} of the job", (seen, phrases.percent(seen))
             device = lane.source.device.id
             yield missing_metrics.unjudged(kind, device, reason, [sign.metric], share, code="covers_too_little")
             return

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport import columns, gpus
+from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Provenance, Threshold
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
-USE, POWER = "gpu_utilization_ratio", "gpu_power_watts"
 LIMIT, DEFAULT_LIMIT = "gpu_power_limit_watts", "gpu_power_limit_default_watts"
 HEAT = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
@@ -29,18 +28,10 @@ _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
-
-
 _IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
 _IDLE_SHARE = 0.12  # idle power, of the limit, at most, where a run was never idle and the table knows no better
 _HELD_SECONDS = 30.0  # for which a power must be reached to stand for the limit: a spike shows no level
-AT_WORK: Threshold = Threshold(
-    value=0.4,
-    unit="1",
-    provenance=Provenance.PRAGMATIC,
-    source="share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34",
-)
-"""Mean power above which a GPU works, whatever its utilisation says."""
+_AT_WORK = 0.4  # of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +52,14 @@ class ClockSignals:
 def gather_signals(series: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Read-only."""
     clock, clock_max = read_clocks(series)
-    temperature, known = series.values("gpu_temperature_celsius"), gpus.find_gpu(series.device.model)
+    temperature, known = series.values(TEMPERATURE), gpus.find_gpu(series.device.model)
     limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
     source = "temperature plus margin, as logged"
     if np.isnan(limit):
         cell = known.temperature_max_operating_celsius if known else None
         limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
     return ClockSignals(
-        busy=series.values(USE) > BUSY if series.is_recorded(USE) else np.ones(len(series), dtype=np.bool_),
+        busy=(series.values(UTILISATION) > BUSY) | (not series.is_recorded(UTILISATION)),
         clock=clock,
         clock_max=clock_max,
         temperature=temperature,
@@ -215,54 +206,37 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
         shortfall = np.where(held.lowered, shortfall, median(shortfall[held.lowered & signals.busy]))
     if np.isnan(reference) or (rows.any() and np.isnan(shortfall[rows]).all()):
         return None
-    return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(USE)), 0.0)
+    return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(UTILISATION)), 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PowerOfLimit:
-    """Power per row above idle as a share of what the limit leaves, NaN if null; and its basis.
-
-    The limit is its median; its source is empty for a logged limit in force.
-    """
-
-    share: FloatArray
-    idle_watts: float
-    limit_watts: float
-    source: str
-
-
-def build_power_of_limit(series: DeviceSeries, *, at_least: bool = False) -> PowerOfLimit | None:
-    """Return the scale of one GPU; None without power or limit.
+@memoized
+def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
+    """Return power per row above idle as a share of what the limit leaves, NaN if unknown; and if the limit was logged.
 
     With `at_least`, the power reached for half a minute stands for an unknown limit: the true share is lower. Idle
     power is the lowest of the run or of the GPU table, whichever is less.
     """
-    if not series.is_recorded(POWER):
-        return None
-    power, known = series.values(POWER), series.known_values(POWER)
-    limit, source = read_power_limit(series), ""
-    if np.isnan(limit).all():
-        watts, whose = find_default_limit(series)
-        rows = round(_HELD_SECONDS / series.interval) if at_least and series.interval > 0 else 0
-        source = f"the default limit {whose}"
-        if np.isnan(watts) and 0 < rows <= len(known):
-            watts, source = float(np.sort(known)[-rows]), "the highest power recorded, which the limit is not below"
+    power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
+    is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)
+    if not len(known):
+        return unknown
+    if not is_logged:
+        watts, rows = find_default_limit(series)[0], round(_HELD_SECONDS / (series.interval or np.inf))
         limit = np.full(len(series), watts)
-    median_limit = float(np.nanmedian(limit)) if not np.isnan(limit).all() else float("nan")
-    gpu = gpus.find_gpu(series.device.model)
-    most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * median_limit
+        if np.isnan(watts) and at_least and 0 < rows <= len(known):
+            limit = np.full(len(series), np.sort(known)[-rows])
+    usual, gpu = median(limit), gpus.find_gpu(series.device.model)
+    most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * usual
     idle = min(float(np.quantile(known, _IDLE_QUANTILE)), most_idle)
-    room = np.where(np.isnan(limit), median_limit, limit) - idle
+    room = np.where(np.isnan(limit), usual, limit) - idle
     # false, too, where no limit is known
-    if not (room > 0).all():
-        return None
-    return PowerOfLimit(share=(power - idle) / room, idle_watts=idle, limit_watts=median_limit, source=source)
+    return ((power - idle) / room, is_logged) if (room > 0).all() else unknown
 
 
-def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> bool:
-    """Return whether a GPU drew the power of work in the mean; False if unknown."""
-    scale = build_power_of_limit(series)
-    return scale is not None and float(np.nanmean(scale.share)) > limit.value
+def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
+    """Return whether a GPU drew the power of work in the mean, whatever its utilisation says; False if unknown."""
+    share = scale_power(series)[0]
+    return not np.isnan(share).all() and float(np.nanmean(share)) > limit
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpureport import columns, gpus, sampling_rate
+from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
@@ -27,7 +28,7 @@ WINDOW_SHIFT_SECONDS = 0.5
 SHORTEST_PERIOD = 1 / 6
 """Seconds that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates: between 1/6 s and 1 s)."""
 
-_AVERAGED = ("gpu_utilization_ratio", "gpu_memory_controller_ratio")
+_AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
@@ -35,7 +36,7 @@ _MOST_KEPT_ROWS = 1_000_000
 """Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
 
 
-POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
+POWER_METRICS = (POWER, "gpu_power_instant_watts")
 """Metrics that are checked."""
 HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
 """Mean power that no board draws: in milliwatts, or a sum over boards."""
@@ -248,7 +249,7 @@ def explain_implausible_power(series: DeviceSeries, power: FloatArray) -> str:
         return ""
     weights = series.seconds[known]
     mean = float(np.average(power[known], weights=weights if weights.sum() > 0 else None))
-    degrees, used = (series.known_values(name) for name in ("gpu_temperature_celsius", "gpu_utilization_ratio"))
+    degrees, used = (series.known_values(name) for name in (TEMPERATURE, UTILISATION))
     low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
     first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
     # a board at rest, or at its limit, may stay at one whole watt while its temperature changes

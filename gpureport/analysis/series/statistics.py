@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis.names import MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import CounterReading, DeviceStatistics, MetricSummary
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries, measure_sample_extents
@@ -17,7 +18,6 @@ IDLE_RATIO = 0.05
 BELOW = (0.25, 0.5, 0.7)
 """Limits of utilisation below which the share of time is reported."""
 
-_UTILISATION, _POWER = "gpu_utilization_ratio", "gpu_power_watts"
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _OFF_GRID = 1e-6
@@ -95,7 +95,7 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     else:
         levels = values, weights
     p5, p50, p95 = _compute_quantiles(*levels, _QUANTUM[metric.unit])
-    limits = BELOW if metric.name == _UTILISATION else ()
+    limits = BELOW if metric.name == UTILISATION else ()
     return MetricSummary(
         metric=metric.name,
         mean=weighted / whole,
@@ -114,7 +114,7 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
 
 def memory_peak(series: DeviceSeries) -> int | None:
     """Return the highest memory in use in bytes, None if not recorded."""
-    return _find_highest_bytes(series, "gpu_memory_used_bytes")
+    return _find_highest_bytes(series, MEMORY)
 
 
 def _find_highest_bytes(series: DeviceSeries, metric: str) -> int | None:
@@ -142,8 +142,8 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
     neighbours, and half an interval beside a log gap. Time outside the run does not count: of 32 s sampled every 10 s
     it would add a third.
     """
-    rows = np.flatnonzero(series.known_rows(_POWER))
-    power, owned, inside = series.values(_POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
+    rows = np.flatnonzero(series.known_rows(POWER))
+    power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
         return None, None, None
     widths = owned
@@ -168,11 +168,11 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}
     peak, total = memory_peak(series), memory_total(series)
     joules, seconds, bridged = _integrate_power(series)
-    idle = np.flatnonzero(series.values(_UTILISATION) <= IDLE_RATIO + 1e-6)
+    idle = np.flatnonzero(series.values(UTILISATION) <= IDLE_RATIO + 1e-6)
     return DeviceStatistics(
         device=series.device.id,
         metrics=tuple(_summarise(series, metric) for metric in metrics if metric.name not in left_out),
-        idle_seconds=float(series.seconds[idle].sum()) if series.is_recorded(_UTILISATION) else None,
+        idle_seconds=float(series.seconds[idle].sum()) if series.is_recorded(UTILISATION) else None,
         memory_peak_bytes=peak,
         memory_headroom_ratio=None if peak is None or not total else 1 - peak / total,
         energy_joules=joules,
@@ -180,5 +180,5 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
         energy_bridged_seconds=bridged,
         observed_seconds=series.observed_seconds,
         energy_counter=read_counter(sampled or series, "gpu_energy_joules_total", HIGHEST_POWER),
-        power_doubt=series.explain_implausibility(_POWER),
+        power_doubt=series.explain_implausibility(POWER),
     )
