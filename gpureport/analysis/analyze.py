@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.analysis import missing_metrics
 from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
-from gpureport.analysis.advice.facts import RunFacts, gather_facts
+from gpureport.analysis.advice.choose import RunFacts, gather_facts
 from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.analysis.job import jobs, phases
 from gpureport.analysis.job.events import summarise_stages

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from gpureport.analysis import phrases
-from gpureport.analysis.advice.facts import RunFacts
+from gpureport.analysis.advice.choose import RunFacts
 from gpureport.analysis.job.events import find_steps
 from gpureport.analysis.names import CPU, UTILISATION
 from gpureport.analysis.results import NOTABLE, DeviceStatistics, GpuTime, measure_pauses_ratio, sum_seconds_by_class

@@ -5,8 +5,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 from math import fsum
 
-from gpureport.analysis.advice.choose import choose_workers_trial
-from gpureport.analysis.advice.facts import gather_facts
+from gpureport.analysis.advice.choose import choose_workers_trial, gather_facts
 from gpureport.analysis.job.events import REQUESTS
 from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.results import NOTABLE
