@@ -112,12 +112,12 @@ def _tracked_runs(
 
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-    readable, faults = split_readable(store.runs(source, selected).runs)
+    chosen = store.runs(source, selected)
+    readable, faults = split_readable(chosen.runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
     for run in readable:
-        reading = TrackedReading(store.kind, run, options, labels, strict=False)
-        yield reading.recording()
+        yield TrackedReading(chosen, run, options, labels, strict=False).recording()
 
 
 def _labels(labels: Mapping[str, Any]) -> Labels:

@@ -119,8 +119,7 @@ def _record(store: Table, info: RunInfo, selection: Selection, options: ReadOpti
     count = 2 * len(gpus)
     return build_tracked(
         locator,
-        [Device(id=f"gpu:{gpu}", index=gpu, model=row.model) for gpu in gpus],
-        {f"gpu:{gpu}": build_device_table(f"gpu:{gpu}", times, means) for gpu in gpus},
+        {Device(id=f"gpu:{n}", index=n, model=row.model): build_device_table(f"gpu:{n}", times, means) for n in gpus},
         {},
         name=row.name,
         quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(_NOTE,)),

@@ -70,7 +70,7 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         name = f"{path.parent}/{match['run']}" if match else str(path)
         parts[name].append((int(match["number"]) if match else 0, path))
     for name, numbered in parts.items():
-        keys, faults = set[tuple[str, str]](), list[SourceError]()
+        keys, fault = set[tuple[str, str]](), None
         for place, (number, path) in enumerate(sorted(numbered)):
             try:
                 if path.suffix == ".tmp":
@@ -81,12 +81,11 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
                     what = f"part {place} of this run is missing"
                     raise SourceError(str(path), what, "copy all parts of the export", code="missing_part")
             except SourceError as error:
-                faults.append(error)
-        for key in keys if faults else ():
-            found[key].fault = faults[0]
-        if faults and not keys:
-            run_id = _HASH.sub("", Path(name).name)
-            broken.append(Stored(key=f"broken {name}", id=run_id, fault=faults[0]))
+                fault = fault or error
+        for key in keys if fault else ():
+            found[key].fault = fault
+        if fault and not keys:
+            broken.append(Stored(key=f"broken {name}", id=_HASH.sub("", Path(name).name), fault=fault))
     for run in found.values():
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
@@ -130,9 +129,8 @@ def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
     keys: Found = {}
     with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
         for table in groups:
-            for row in (
-                table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([([], "count_all")]).to_pylist()
-            ):
+            counted = table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([([], "count_all")])
+            for row in counted.to_pylist():
                 project, run_id, name, kind = (str(row[key] or "") for key in _KEYS)
                 new = Stored(key=f"{project} {run_id}", id=run_id, project=project)
                 keys[project, run_id] = run = found.setdefault((project, run_id), new)
@@ -155,7 +153,6 @@ def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
 
 
 def _load(run: Stored, root: Path) -> Stored:
-    """Return a run with its series; points without a time are rejected."""
     parts = []
     for path in run.files:
         with _open(path, root, [*_KEYS, *_POINTS]) as groups:

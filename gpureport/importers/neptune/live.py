@@ -91,7 +91,6 @@ def _flatten(structure: Mapping[str, Any], above: str = "") -> Iterator[tuple[st
 
 
 def _part(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return single values, and when a run was made; pandas has NaN for missing ones."""
     scalars = {path: each for path, each in values.items() if isinstance(each, str | int | float) and each == each}  # noqa: PLR0124
     made = values.get("sys/creation_time")
     return {"scalars": scalars, "started": _time(made) if isinstance(made, datetime) else None}

@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -99,15 +98,6 @@ class RunInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkippedRun:
-    """A run neither requested by name nor read: what a person calls it, why, and whether it can be read."""
-
-    name: str
-    reason: str
-    is_readable: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
     """A tracker's content of one run without an id yet; its account counts points as lines.
 
@@ -126,49 +116,23 @@ class Tracked:
     lasted: tuple[int, int] | None = None
 
 
-class TrackerRun(NamedTuple):
-    """One run of a tracker, not read yet.
+class Store:
+    """What holds runs: `where` is what a person called it, `grouped` the recordings that a group makes one run."""
 
-    `key` identifies it among all runs of trackers of its kind, `locator` is a person's name for it. One with a
-    `fault` is skipped unless named.
-    """
-
-    key: str
-    locator: str
-    fault: SourceError | None
-    record: Callable[[ReadOptions], Tracked]
-
-    def read(self, options: ReadOptions) -> Tracked:
-        """Read the run, or raise a `SourceError`."""
-        if self.fault is not None:
-            raise self.fault
-        return self.record(options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedRuns:
-    """A store's selected runs, those left out unnamed, and the recordings that a group makes one run."""
-
-    runs: tuple[TrackerRun, ...]
-    skipped: tuple[SkippedRun, ...] = ()
+    kind = version = where = ""
     grouped: tuple[str, ...] = ()
-
-
-class Store(Protocol):
-    """What holds runs, what a person called it, and the recordings that a group makes one run."""
-
-    where: str
-    grouped: tuple[str, ...]
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, all for None, that fit a filter; newest first, deleted ones too."""
+        raise NotImplementedError
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None without one. Its fault is raised."""
+        return next((run for run in self.runs() if run.id == run_id), None)
 
 
 def _nothing(*_: object) -> None:
-    """Return nothing."""
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +141,7 @@ class Tracker:
 
     `claims` says whether a locator, file or folder is a store, by content; `open` returns the store and the run
     that it names. `keeps_files` says whether the tracker keeps files of one run in a folder, to be
-    read with it; `refuse_folder` raises for a folder with run data that is no store,
-    `refuse_skipped` for runs that must not be left out.
+    read with it; `refuse_folder` raises for a folder with run data that is no store.
     """
 
     kind: str
@@ -189,28 +152,34 @@ class Tracker:
     record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
     keeps_files: Callable[[Path], Any] = _nothing
     refuse_folder: Callable[[Path], None] = _nothing
-    refuse_skipped: Callable[[str, Selection, list[SkippedRun]], None] = _nothing
     sample: str = ""
 
-    def runs(self, source: str, selection: Selection) -> SelectedRuns:
+    def runs(self, source: str, selection: Selection) -> "SelectedRuns":
         """Return a store's runs that are meant, and those left out, or raise `SourceError`."""
         store, named = self.open(source, selection)
-        if grouped := store.grouped:
+        if store.grouped:
             selection = replace(selection, runs=(), experiment=None)
-        found, skipped = select_runs(store, named, selection)
-        self.refuse_skipped(source, selection, skipped)
-        start, record = f"{self.kind}:{store.where}#", partial(self.record, store)
-        runs = [
-            TrackerRun(info.key or info.id, start + info.id, info.fault, partial(record, info, selection))
-            for info in found
-        ]
-        return SelectedRuns(runs=tuple(runs), skipped=tuple(skipped), grouped=grouped)
+        return SelectedRuns(self, store, selection, *select_runs(store, named, selection))
 
     def listed(self, source: str, selection: Selection) -> list[RunInfo]:
         """Return a store's runs, newest first, then deleted ones where all are wanted; read no series."""
         runs = self.open(source, selection)[0].runs(selection.experiment, selection.filter)
         deleted = [run for run in runs if run.deleted and selection.latest is None]
         return [*[run for run in runs if not run.deleted][: selection.latest], *deleted]
+
+
+class SelectedRuns(NamedTuple):
+    """A store's selected runs, and those left out unnamed with the reason."""
+
+    tracker: Tracker
+    store: Store
+    selection: Selection
+    runs: list[RunInfo]
+    skipped: list[tuple[RunInfo, str]]
+
+    def locator(self, run: RunInfo) -> str:
+        """Return what a person calls a run."""
+        return f"{self.tracker.kind}:{self.store.where}#{run.id}"
 
 
 def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
@@ -228,7 +197,7 @@ def refuse_filter(wanted: str | None, hint: str) -> None:
         raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
 
 
-def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
+def split_readable(runs: Sequence[RunInfo]) -> tuple[list[RunInfo], list[SourceError]]:
     """Part readable runs from the reasons against others; raise the first reason if none is readable."""
     faults = [run.fault for run in runs if run.fault is not None]
     kept = [run for run in runs if run.fault is None]
@@ -237,8 +206,10 @@ def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[S
     return kept, faults
 
 
-def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
-    """Return the runs that are meant, earliest first, and those left out unrequested.
+def select_runs(
+    store: Store, named: str | None, selection: Selection
+) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
+    """Return the runs that are meant, earliest first, and those left out unrequested, with the reason.
 
     Runs named one by one keep that order, and leave out none. Where none is named, or many at once,
     unreadable ones come last, however few are wanted.
@@ -246,9 +217,9 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
         # whole ids, for which nobody needs to know all runs of the store
-        direct = [run for name in dict.fromkeys(wanted) if (run := store.run(name)) is not None]
-        if len(direct) == len({*wanted}):
-            return _take_newest(direct, selection.latest), []
+        direct = [store.run(name) for name in dict.fromkeys(wanted)]
+        if None not in direct:
+            return _take_newest([run for run in direct if run], selection.latest), []
     runs = _sort_by_start(store.runs(selection.experiment, selection.filter))
     waiting = [run for name in wanted for run in _find_named(store.where, runs, name)]
     waiting = waiting or _find_finished(store.where, runs, selection)
@@ -261,24 +232,23 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
     skipped = []
     for run in (each for each in runs if not (wanted or each.id in found or each.deleted)):
         reason = "nested in another" if run.parent in found else run.lacks or "without hardware series"
-        reason = reason if run.finished else f"still {run.status}"
-        skipped.append(SkippedRun(name=run.name or run.id, reason=reason, is_readable=not run.lacks))
+        skipped.append((run, reason if run.finished else f"still {run.status}"))
     return _take_newest([*found.values()], selection.latest), skipped
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
     """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
-    together: list[list[tuple[int, RunInfo]]] = []
-    for begin, run in sorted(((run.started, run) for run in runs if run.started), key=lambda pair: pair[0]):
-        if not together or begin - together[-1][0][0] > _AT_ONCE:
-            together.append([])
-        together[-1].append((begin, run))
-    ordered = [sorted((run for _, run in each), key=lambda run: split_numbers(run.name)) for each in together]
-    return [*(run for each in ordered for run in each), *(run for run in runs if not run.started)]
+    begin, begins = 0, dict[int | None, int]()
+    for start in sorted(run.started for run in runs if run.started):
+        begin = begins.setdefault(start, start if start - begin > _AT_ONCE else begin)
+
+    def place(run: RunInfo) -> tuple[Any, ...]:
+        return (0, begins[run.started], split_numbers(run.name), run.started) if run.started else (1,)
+
+    return sorted(runs, key=place)
 
 
 def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
-    """Return the newest of the runs in order, and those with a fault."""
     sound = sorted((run for run in runs if run.fault is None), key=lambda run: run.started or 0, reverse=True)
     newest = {run.id for run in sound[:latest]}
     return [run for run in runs if run.fault is not None or run.id in newest]
