@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -133,15 +133,17 @@ class TrackedReading:
         """Prepare to read, in an existing zone; with `strict`, a point that is not understood is an error."""
         if options.tz:
             load_zone(options.tz)
-        self._chosen, self._info, self._options, self._strict = chosen, info, options, strict
-        self.labels, self.file_labels, self.locator = labels, Labels(), chosen.locator(info)
+        self._kind, self._info, self._options, self._strict = chosen.tracker.kind, info, options, strict
+        # a worker process gets this, without the other runs
+        self._record = partial(chosen.tracker.record, chosen.store, info, chosen.selection)
+        self.labels, self.file_labels = labels, Labels()
+        self.locator = f"{self._kind}:{chosen.store.where}#{info.id}"
 
     @cached_property
     def _tracked(self) -> Tracked:
         if self._info.fault is not None:
             raise self._info.fault
-        tracker, store, selection, *_ = self._chosen
-        tracked = tracker.record(store, self._info, selection, self._options)
+        tracked = self._record(self._options)
         for name, path in tracked.attachments:
             tracked = _join_attachment(tracked, name, path, self._options)
         rejected = [entry for entry in tracked.run.quality.rejected if entry.reason not in CHOSEN]
@@ -157,13 +159,13 @@ class TrackedReading:
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from, with the state it had."""
         state = sha256(self._tracked.state.encode()).hexdigest()
-        own = Source(kind=self._chosen.tracker.kind, locator=self.locator, sha256=state, bytes=self._tracked.size)
+        own = Source(kind=self._kind, locator=self.locator, sha256=state, bytes=self._tracked.size)
         return (own, *self._tracked.sources)
 
     @property
     def run_id(self) -> str:
         """The run's id, from the tracker's and the options that select or place rows."""
-        return compute_run_id([f"{self._chosen.tracker.kind} {self._info.key or self._info.id}"], self._options)
+        return compute_run_id([f"{self._kind} {self._info.key or self._info.id}"], self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield a table of each device."""

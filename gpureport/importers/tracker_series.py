@@ -62,9 +62,9 @@ def join_series(parts: Iterable[Series]) -> Series:
     return Series(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def is_dated(time: float) -> bool:
-    """Return whether a number of microseconds is a date."""
-    return FIRST_MICROSECOND <= time < LAST_MICROSECOND
+def is_dated(time: Any) -> Any:
+    """Return whether a number of microseconds, or each of an array, is a date."""
+    return (time >= FIRST_MICROSECOND) & (time < LAST_MICROSECOND)
 
 
 def is_measured(values: FloatArray) -> BoolArray:

@@ -21,7 +21,7 @@ from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments, holds_tables, open_database
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, split_locator
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.tracker_series import (
     Series,
     build_device_table,
@@ -89,20 +89,21 @@ class TrackioStore(LocalStore):
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
             return connection.execute(query, values).fetchall()
 
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return all runs, newest first."""
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
         found = []
         for key, name, began, system in self.query(_RUNS):
-            names = (one for one in _read_numbers(system) or () if _GPU.match(one) or not one.startswith("gpu/"))
+            names = _read_numbers(system) or {}
+            devices: set[str | None] = {match[1] for match in map(_GPU.match, names) if match}
+            devices |= {None for each in names if not each.startswith("gpu/")}
             info = RunInfo(
                 id=str(key),
                 key=f"{self.path.stem}/{key}",
                 name=str(name),
                 status="status not recorded",
                 started=(parse_time(str(began)) or [None])[0],
-                # by the names of MLflow, which say what it is of
-                hardware=[f"system/{one.replace('/', '_')}" for one in names],
+                hardware=describe_devices(devices),
             )
             found.append(info)
         return found
@@ -159,11 +160,6 @@ def _build_devices(
     return series
 
 
-def _open(source: str, _: Selection) -> tuple[TrackioStore, str | None]:
-    path, run = split_locator(source, "trackio:")
-    return TrackioStore(Path(path), path), run
-
-
 def _record(store: TrackioStore, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
     counts: Counter[str] = Counter()
     series = _build_devices(store.points("system_metrics", info.id, counts), options.gpus, counts)
@@ -191,7 +187,7 @@ TRACKIO = Tracker(
     kind="trackio",
     title="Trackio",
     recognised_by="A database of Trackio by its tables, or a locator `trackio:PATH`.",
-    claims=lambda source: source.startswith("trackio:") or holds_tables(Path(source), _TABLES),
-    open=_open,
+    holds=lambda path: holds_tables(path, _TABLES),
+    open=lambda path, *_: TrackioStore(Path(path), path),
     record=_record,
 )

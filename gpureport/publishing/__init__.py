@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.runs import PREFIX, is_mlflow_source, split_locator
+from gpureport.importers.mlflow.runs import MLFLOW, PREFIX
 from gpureport.importers.mlflow.stores import refuse_artifacts
+from gpureport.importers.protocol.tracker import split_locator
 from gpureport.places import Place, RemotePath
 from gpureport.places.transfer import fetch
 from gpureport.publishing import folders
@@ -42,4 +43,4 @@ def prepare(
 
 
 def _is_mlflow_target(target: str) -> bool:
-    return target.startswith(PREFIX) or ("://" not in target and is_mlflow_source(split_locator(target)[0]))
+    return target.startswith(PREFIX) or ("://" not in target and MLFLOW.claims(split_locator(target, PREFIX)[0]))

@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PUBLISHED_PREFIX, Store, open_store
+from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PREFIX, PUBLISHED_PREFIX, Store, open_store
 from gpureport.importers.mlflow.server import Server, SignedServer, call_client, load_mlflow
 from gpureport.importers.mlflow.stores import Database, Folder, folder_of_uri
-from gpureport.importers.protocol.tracker import RunInfo, Selection, select_runs
+from gpureport.importers.protocol.tracker import RunInfo, Selection, select_runs, split_locator
 from gpureport.publishing.folders import copy_to_folder, refuse_writing
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, is_comparison, read_run_figures
 from gpureport.redaction import redact_text
@@ -26,7 +26,8 @@ Writer = Callable[[RunInfo, Mapping[str, float], Mapping[str, str], Sequence[str
 
 def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, follow_uri: bool) -> list[Put]:
     """Return what puts files among the artifacts of a target's run, or a comparison on each of its runs."""
-    store, named = open_store(target)
+    place, named = split_locator(target, PREFIX)
+    store = open_store(place)
     if named is not None:
         (run,), _ = select_runs(store, named, Selection())
         return [_prepare_artifact(store, run, file, target, follow_uri=follow_uri) for file in files]

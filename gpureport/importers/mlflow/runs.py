@@ -8,7 +8,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +24,6 @@ from gpureport.importers.account import list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
 from gpureport.importers.neptune.hardware import Hardware, NameMap, Process, Stored, find_namespaces, read_hardware
-from gpureport.importers.protocol import tracker
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
@@ -91,18 +89,8 @@ _LATE, _NAMED = 1.5, 3
 """Between ticks more than this many medians apart, no monitor ran (pragmatic); names that a note lists at most."""
 
 
-def is_mlflow_source(source: str) -> bool:
-    """Return whether a source is a locator of MLflow, or a file or folder with its store."""
-    path = Path(source)
-    with suppress(OSError):
-        if stores.is_file_store(path) if path.is_dir() else path.is_file() and stores.holds_tables(path):
-            return True
-    return source.startswith(PREFIX)
-
-
-def split_locator(source: str) -> tuple[str, str | None]:
-    """Return the store and the run (or None) that a locator names."""
-    return tracker.split_locator(source, PREFIX)
+def _holds(path: Path) -> bool:
+    return stores.is_file_store(path) if path.is_dir() else path.is_file() and stores.holds_tables(path)
 
 
 def is_store_scheme(scheme: str) -> bool:
@@ -118,9 +106,8 @@ def refuse_database_server(scheme: str, store: str) -> None:
         raise SourceError(re.sub(r"(?<=://)[^/@]*@", "", store), what, hint, code="database_server")
 
 
-def open_store(source: str) -> tuple[Store, str | None]:
-    """Open a locator's store, or the one MLflow would use here; return it and the named run."""
-    store, run = split_locator(source)
+def open_store(store: str) -> Store:
+    """Open a store by its path or URL; for an empty one, that which MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -132,7 +119,7 @@ def open_store(source: str) -> tuple[Store, str | None]:
         signed = (
             os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         )
-        return SignedServer(store) if signed or not scheme.startswith("http") else Server(store), run
+        return SignedServer(store) if signed or not scheme.startswith("http") else Server(store)
     # three slashes before a relative path of sqlite, four before an absolute one
     paths = {
         "": store,
@@ -145,9 +132,9 @@ def open_store(source: str) -> tuple[Store, str | None]:
     if not path.exists():
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
     if path.is_dir() and not stores.is_file_store(path):
-        hint = next((f"give {each}" for each in sorted(path.iterdir()) if is_mlflow_source(str(each))), _GIVE)
+        hint = next((f"give {each}" for each in sorted(path.iterdir()) if _holds(each)), _GIVE)
         raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
-    return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store), run
+    return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 
 class Name(NamedTuple):
@@ -415,8 +402,8 @@ MLFLOW = Tracker(
     kind="mlflow",
     title="MLflow",
     recognised_by="A database or file store of MLflow by its content, or a locator `mlflow:STORE`.",
-    claims=is_mlflow_source,
-    open=lambda source, _: open_store(source),
+    holds=_holds,
+    open=lambda store, *_: open_store(store),
     record=record_run,
     keeps_files=stores.keeps_artifacts,
     refuse_folder=partial(stores.refuse_artifacts, wanted="mlflow:STORE"),

@@ -49,7 +49,7 @@ class Server(Store):
     `request` and its callers raise SourceError when the server cannot be reached, does not answer in time, or refuses.
     """
 
-    kind = "server"
+    kind, filters = "server", True
 
     def __init__(self, url: str) -> None:
         """Take `http://host:port/prefix`, with name and password unless set elsewhere; send nothing yet."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.tracker import RunInfo, Store, refuse_filter
+from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
 from gpureport.importers.read_only_sqlite import is_database, open_read_only
 from gpureport.importers.tracker_series import Series, is_dated
 from gpureport.limits import (
@@ -35,6 +35,7 @@ POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
 """Points of a metric as MLflow stores them, of the type `POINT` at least, with times in milliseconds."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_OF_GPU = re.compile(r"system/(?:.+/)?gpu_[0-9]+(?=_)")
 _STORED_INFINITY = 1.7976931348623157e308
 T = TypeVar("T")
 
@@ -76,7 +77,9 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
 
     Beside these, it takes its `parent`, whether its experiment was `deleted`, and the names of its `metrics`.
     """
-    status = str(said.get("status") or "")
+    status, names = str(said.get("status") or ""), [name for name in metrics if name.startswith(HARDWARE_PREFIXES)]
+    own = [name for name in names if name.startswith("system/")]
+    devices, others = {match and match[0] for match in map(_OF_GPU.match, own)}, len(names) - len(own)
     return RunInfo(
         id=str(said["run_id"]),
         name=str(said.get("run_name") or ""),
@@ -87,7 +90,7 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
         artifact_uri=str(said.get("artifact_uri") or ""),
         deleted=bool(said.get("deleted")) or said.get("lifecycle_stage") == "deleted",
         parent=said.get("parent"),
-        hardware=sorted(key for key in metrics if key.startswith(HARDWARE_PREFIXES)),
+        hardware=describe_devices(devices) or (f"{others} hardware series" if others else ""),
     )
 
 
@@ -120,22 +123,12 @@ def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
 
 
 class LocalStore(Store):
-    """What stores on this machine share: they know no filter, and artifacts lie there too."""
+    """What stores on this machine share: artifacts lie there too."""
 
     def __init__(self, path: Path, where: str) -> None:
         self.path, self.where = path, where
         # its folder, links followed
         self.root = path.resolve() if path.is_dir() else path.resolve().parent
-
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return an experiment's runs, or all for None, newest first; deleted ones too."""
-        start = f"mlflow server --backend-store-uri {self.where}"
-        refuse_filter(wanted, f"name runs with --run or --experiment, or start one: {start}")
-        return self.list_runs(experiment)
-
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
-        """Return what `runs` returns."""
-        raise NotImplementedError
 
     def home(self, run: RunInfo) -> Path:
         """Return a run's folder, if the store lies where it was made."""
@@ -223,7 +216,7 @@ class Database(LocalStore):
             for (revision,) in connection.execute("select version_num from alembic_version"):
                 self.version = f"schema {revision}"
 
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, or all for None, newest first; deleted ones too."""
         with open_database(self.path) as connection:
             rows = connection.execute("select experiment_id, name from experiments")
@@ -376,7 +369,7 @@ class Folder(LocalStore):
         experiment = self.path / run.experiment_id
         return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, or all for None, newest first; deleted ones too.
 
         A damaged run keeps no others out: it has a fault.

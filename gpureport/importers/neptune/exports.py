@@ -25,8 +25,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.neptune.hardware import Stored
 from gpureport.importers.protocol.reject_reasons import NO_TIME
-from gpureport.importers.tracker_series import Series, list_rejected
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.importers.tracker_series import Series, is_dated, list_rejected
 from gpureport.redaction import redact_start
 from gpureport.regular_files import check_regular_file, code_system_error
 
@@ -129,13 +128,12 @@ def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
     keys: Found = {}
     with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
         for table in groups:
-            counted = table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([([], "count_all")])
-            for row in counted.to_pylist():
+            for row in table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([]).to_pylist():
                 project, run_id, name, kind = (str(row[key] or "") for key in _KEYS)
                 new = Stored(key=f"{project} {run_id}", id=run_id, project=project)
                 keys[project, run_id] = run = found.setdefault((project, run_id), new)
-                if kind == _SERIES and run.points is not None:
-                    run.points[name] = run.points.get(name, 0) + row["count_all"]
+                if kind == _SERIES and run.paths is not None:
+                    run.paths.add(name)
             is_single = pc.is_in(table.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
             for row in table.filter(is_single).to_pylist():
                 run = keys[row["project_id"] or "", row["run_id"] or ""]
@@ -172,7 +170,7 @@ def _load(run: Stored, root: Path) -> Stored:
     names: Any = table.column("path").combine_chunks()
     times, values, steps = (table.column(name) for name in Series._fields)
     points = Series(columns.integers(times, null=-1), columns.floats(values), columns.floats(steps))
-    dated = (points.times >= FIRST_MICROSECOND) & (points.times < LAST_MICROSECOND)
+    dated: Any = is_dated(points.times)
     codes, timeless = columns.integers(names.indices), int((~dated).sum())
     series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(names.dictionary.to_pylist())}
     return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: timeless})])

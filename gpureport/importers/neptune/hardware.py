@@ -44,7 +44,7 @@ MEMORY_TOTAL = "gpu_memory_total_bytes"
 class Stored:
     """A run in a store: series and single values by path; `load` returns it with its series.
 
-    `points` counts those of each series, None if not looked at. Only a log of the client has `highest`, a
+    `paths` are those of series, None if not looked at. Only a log of the client has `highest`, a
     series' stated maximum, and `last`, the time of the last operation. Only a run of an export has `files`.
     """
 
@@ -52,7 +52,7 @@ class Stored:
     id: str
     load: "Callable[[], Stored] | None" = None
     series: dict[str, Series] = field(default_factory=dict)
-    points: dict[str, int] | None = field(default_factory=dict)
+    paths: set[str] | None = field(default_factory=set)
     scalars: dict[str, Scalar] = field(default_factory=dict)
     tags: Sequence[str] = ()
     highest: dict[str, float] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Stored:
     def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
         """Return the run with series of points of time, value and step, without empty series."""
         self.series |= {path: make_series(found) for path, found in points.items() if found}
-        self.points = {path: len(each.times) for path, each in self.series.items()}
+        self.paths = {*self.series}
         return self
 
 
@@ -224,9 +224,9 @@ class DeviceRows(NamedTuple):
 
     def taken(self, rows: BoolArray) -> "DeviceRows":
         """Return some of the rows."""
-        values = {name: each[rows] for name, each in self.values.items()}
-        times, imputed, points = self.times[rows], self.imputed[rows], self.points[rows]
-        return self._replace(values=values, times=times, imputed=imputed, points=points)
+        process, gpu, times, values, imputed, points = self
+        held = {name: each[rows] for name, each in values.items()}
+        return DeviceRows(process, gpu, times[rows], held, imputed[rows], points[rows])
 
 
 @dataclass(slots=True)

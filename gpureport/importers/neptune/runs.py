@@ -11,20 +11,11 @@ from gpureport.errors import SourceError
 from gpureport.importers.neptune import exports, hardware, local
 from gpureport.importers.neptune.hardware import DeviceKey, Hardware, Namespace, Process, Stored, read_hardware
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.tracker import (
-    RunInfo,
-    Selection,
-    Store,
-    Tracked,
-    Tracker,
-    refuse_filter,
-    split_locator,
-)
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.tracker_series import Series, build_tracked, join_series, list_absent, list_rejected
 from gpureport.recording import Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
-_PREFIX, _SERVER = "neptune:", "neptune://"
 _WANTED = "give an export of neptune-exporter, or a .neptune folder"
 _RECOGNISERS = (exports.is_export_file, local.is_operation_log, local.is_scale_database)
 _FINDERS = (exports.find_exported_runs, local.find_local_runs, local.find_scale_runs)
@@ -36,13 +27,12 @@ class Recordings(Store):
     """A locator's runs by id, and what is asked of them; several local recordings may be one run."""
 
     def __init__(self, store: str, held: dict[str, list[Stored]], asked: Selection) -> None:
-        self.where, self.held, self.asked = store.removeprefix(_PREFIX), held, asked
-        self.chosen = hardware.read_name_map(asked.map)
+        self.where, self.held, self.asked = store, held, asked
+        self.chosen, self.filters = hardware.read_name_map(asked.map), store.startswith("//")
         self.grouped = () if asked.group is None else tuple(run.id for run in held[asked.group])
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return the runs whose names fit a pattern, newest first; a server has applied the filter."""
-        del wanted
         found = [self._describe(*item) for item in self.held.items()]
         found.sort(key=lambda each: each.started or 0, reverse=True)
         return [each for each in found if fnmatchcase(each.name, experiment or "*")]
@@ -52,8 +42,6 @@ class Recordings(Store):
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
         gpus = {each.gpu for run in runs for space in self.find_spaces(run) for each in space.leaves.values()}
-        # MLflow's names say what it is of; a run not looked into may hold some
-        named = ["system/cpu_utilization_percentage" if gpu is None else f"system/gpu_{gpu}_power" for gpu in gpus]
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
         return RunInfo(
             id=run_id,
@@ -62,24 +50,19 @@ class Recordings(Store):
             status=state or "status not recorded",
             started=first.started,
             deleted=first.scalars.get("sys/trashed") is True,
-            hardware=["runtime"] if first.points is None else named,
-            lacks="not looked into" if first.points is None else "",
+            hardware="unknown" if first.paths is None else describe_devices(gpus),
+            lacks="not looked into" if first.paths is None else "",
         )
 
     def find_spaces(self, run: Stored) -> list[Namespace]:
         """Return the namespaces of the processes of a run."""
-        return hardware.find_namespaces(run.points or (), run.scalars, self.chosen)
+        return hardware.find_namespaces(run.paths or (), run.scalars, self.chosen)
 
 
-def _claims(source: str) -> bool:
-    """Return whether a locator, file or folder holds runs of Neptune; hidden folders count only if named."""
-    if source.startswith(_PREFIX):
-        return True
-    try:
-        files = _list_files(Path(source), hidden=False)
-        return any(recognise(path) for path in files if path.is_file() for recognise in _RECOGNISERS)
-    except OSError:
-        return False
+def _holds(path: Path) -> bool:
+    """Return whether a file or folder holds runs of Neptune; hidden folders count only if named."""
+    files = (each for each in _list_files(path, hidden=False) if each.is_file())
+    return any(recognise(each) for each in files for recognise in _RECOGNISERS)
 
 
 def _refuse_folder(folder: Path) -> None:
@@ -88,15 +71,13 @@ def _refuse_folder(folder: Path) -> None:
         raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
 
 
-def _open(source: str, selection: Selection) -> tuple[Recordings, str | None]:
-    named, group = None, selection.group
-    if source.startswith(_SERVER):
+def _open(store: str, named: str | None, selection: Selection) -> Recordings:
+    group = selection.group
+    if store.startswith("//"):
         from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
 
-        runs, store = find_live_runs(source, selection.filter), source.partition("#")[0]
+        runs = find_live_runs(store, named, selection.filter)
     else:
-        refuse_filter(selection.filter, "name runs with --run, * is any")
-        store, named = split_locator(source, _PREFIX)
         runs = [run for run in _find_runs(store) if fnmatchcase(run.project, selection.project or "*")]
     if group is not None and selection.runs:
         fits = [(f"{pattern}*", pattern) for pattern in selection.runs]
@@ -112,8 +93,8 @@ def _open(source: str, selection: Selection) -> tuple[Recordings, str | None]:
         bare = [info.name for info in infos if not (info.hardware or info.fault)]
         if 0 < len(bare) < len(infos):
             what = f"{len(bare)} runs hold no hardware series, {bare[-1]} among them"
-            raise SourceError(source, what, "leave out --require-hardware", code="no_hardware_series")
-    return found, named
+            raise SourceError(store, what, "leave out --require-hardware", code="no_hardware_series")
+    return found
 
 
 def _find_runs(store: str) -> list[Stored]:
@@ -138,7 +119,7 @@ def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
 
 
 def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOptions) -> Tracked:
-    locator = f"{_PREFIX}{store.where}#{info.id}"
+    locator = f"neptune:{store.where}#{info.id}"
     runs, processes, stages = list[Stored](), list[Process](), set[str]()
     parts, params = defaultdict[str, list[Series]](list), dict[str, str]()
     for run in (each.load() if each.load else each for each in store.held[info.id]):
@@ -284,7 +265,7 @@ NEPTUNE = Tracker(
     kind="neptune",
     title="Neptune",
     recognised_by="An export, or a folder of one of Neptune's clients, by its content, or a locator `neptune:PATH`.",
-    claims=_claims,
+    holds=_holds,
     open=_open,
     record=_record,
     refuse_folder=_refuse_folder,

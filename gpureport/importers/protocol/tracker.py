@@ -1,13 +1,14 @@
 """Experiment trackers: what is asked of one, what it answers, and which of its runs are meant.
 
-A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `claims` recognises a store,
+A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `holds` recognises a store,
 `open` gives it as a `Store`, and `record` makes a `Tracked` of a run with `build_tracked` of
 `tracker_series`. `"acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind is
 also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.account import list_first
+from gpureport.importers.account import format_count, list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.parsing import split_numbers
 from gpureport.recording import Run, Source
@@ -27,7 +28,6 @@ _SHORTEST, _SHOWN = 6, 5
 """Letters of an id that name a run at least, and runs of one name that are listed at most."""
 _AT_ONCE = 5_000_000
 """Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
-_OF_GPU = re.compile(r"system/(?:.+/)?gpu_[0-9]+(?=_)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +58,9 @@ class Selection:
 class RunInfo:
     """An unread run of a store; `status` is the tracker's word.
 
-    `key` identifies it among the runs of all stores, where its id does not. `hardware` names its hardware series in
-    MLflow's way, which shows their subjects; `lacks` says why there are none, if the store knows, `fault` why the run
-    cannot be read. A `deleted` one is read by its id only. `timezone` is None where the start is local time.
+    `key` identifies it among the runs of all stores, where its id does not. `hardware` says in words what it recorded
+    of that, nothing if none; `lacks` says why there is none, if the store knows, `fault` why the run cannot be read.
+    A `deleted` one is read by its id only. `timezone` is None where the start is local time.
     """
 
     id: str
@@ -73,7 +73,7 @@ class RunInfo:
     artifact_uri: str = ""
     deleted: bool = False
     parent: str | None = None
-    hardware: Sequence[str] = ()
+    hardware: str = ""
     fault: SourceError | None = None
     lacks: str = ""
     timezone: str | None = "UTC"
@@ -86,15 +86,14 @@ class RunInfo:
     @property
     def holds(self) -> str:
         """What it recorded, and what else tells runs apart in a listing."""
-        gpus = {match[0] for match in map(_OF_GPU.match, self.hardware) if match}
-        named = [name for name in self.hardware if name.startswith("system/")]
-        parts = {
-            f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}": gpus,
-            "host": any(not _OF_GPU.match(name) for name in named),
-            f"{len(self.hardware)} hardware series": self.hardware and not named,
-            f"nested in {self.parent}": self.parent,
-        }
-        return self.lacks or ", ".join(part for part, held in parts.items() if held) or "no hardware series"
+        parts = (self.hardware, f"nested in {self.parent}" if self.parent else "")
+        return self.lacks or ", ".join(filter(None, parts)) or "no hardware series"
+
+
+def describe_devices(devices: Set[object]) -> str:
+    """Return how many GPUs devices are, and whether the machine, which is None, is one of them: `2 GPUs, host`."""
+    gpus = len(devices - {None})
+    return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +120,7 @@ class Store:
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
+    filters = False
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, all for None, that fit a filter; newest first, deleted ones too."""
@@ -131,41 +131,52 @@ class Store:
         return next((run for run in self.runs() if run.id == run_id), None)
 
 
-def _nothing(*_: object) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracker:
     """Reads the stores of one kind of tracker, which stands before the colon of a locator.
 
-    `claims` says whether a locator, file or folder is a store, by content; `open` returns the store and the run
-    that it names. `keeps_files` says whether the tracker keeps files of one run in a folder, to be
+    `holds` says whether a file or folder is a store, by content; `open` returns the store of a locator, which may name
+    a run. `keeps_files` says whether the tracker keeps files of one run in a folder, to be
     read with it; `refuse_folder` raises for a folder with run data that is no store.
     """
 
     kind: str
     title: str
     recognised_by: str
-    claims: Callable[[str], bool]
-    open: Callable[[str, Selection], tuple[Any, str | None]]
+    holds: Callable[[Path], bool]
+    open: Callable[[str, str | None, Selection], Any]
     record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
-    keeps_files: Callable[[Path], Any] = _nothing
-    refuse_folder: Callable[[Path], None] = _nothing
+    keeps_files: Callable[[Path], bool] = lambda _: False
+    refuse_folder: Callable[[Path], None] = lambda _: None
     sample: str = ""
+
+    def claims(self, source: str) -> bool:
+        """Return whether a source is a locator of this tracker, or a file or folder with its store."""
+        with suppress(OSError):
+            if self.holds(Path(source)):
+                return True
+        return source.startswith(f"{self.kind}:")
 
     def runs(self, source: str, selection: Selection) -> "SelectedRuns":
         """Return a store's runs that are meant, and those left out, or raise `SourceError`."""
-        store, named = self.open(source, selection)
+        store, named = self._open(source, selection)
         if store.grouped:
             selection = replace(selection, runs=(), experiment=None)
         return SelectedRuns(self, store, selection, *select_runs(store, named, selection))
 
     def listed(self, source: str, selection: Selection) -> list[RunInfo]:
         """Return a store's runs, newest first, then deleted ones where all are wanted; read no series."""
-        runs = self.open(source, selection)[0].runs(selection.experiment, selection.filter)
+        runs = self._open(source, selection)[0].runs(selection.experiment, selection.filter)
         deleted = [run for run in runs if run.deleted and selection.latest is None]
         return [*[run for run in runs if not run.deleted][: selection.latest], *deleted]
+
+    def _open(self, source: str, selection: Selection) -> tuple[Any, str | None]:
+        place, named = split_locator(source, f"{self.kind}:")
+        store = self.open(place, named, selection)
+        if selection.filter is not None and not store.filters:
+            hint = "name runs with --run or --experiment, or start a server of MLflow"
+            raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+        return store, named
 
 
 class SelectedRuns(NamedTuple):
@@ -177,10 +188,6 @@ class SelectedRuns(NamedTuple):
     runs: list[RunInfo]
     skipped: list[tuple[RunInfo, str]]
 
-    def locator(self, run: RunInfo) -> str:
-        """Return what a person calls a run."""
-        return f"{self.tracker.kind}:{self.store.where}#{run.id}"
-
 
 def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
     """Return the store and the run (or None) that a locator names."""
@@ -189,12 +196,6 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
         return store, None
     store, _, run = store.rpartition("#")
     return store, run or None
-
-
-def refuse_filter(wanted: str | None, hint: str) -> None:
-    """Refuse a filter, which nobody but a server understands."""
-    if wanted is not None:
-        raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
 
 
 def split_readable(runs: Sequence[RunInfo]) -> tuple[list[RunInfo], list[SourceError]]:
