@@ -18,13 +18,12 @@ _VIRTUAL = ("loop", "ram", "zram")
 
 
 class HostCounters(NamedTuple):
-    """Counters of the machine, which rise; `at` is in seconds of a clock that nobody sets.
+    """Bytes read and written by each disk, and received and sent; None if not counted.
 
-    Seconds by what each core did, bytes read and written by disk, and bytes received and sent; None if not counted.
+    They rise; `at` is in seconds of a clock that nobody sets.
     """
 
     at: float
-    cores: Sequence[Mapping[str, float]]
     disks: Mapping[str, tuple[int, int]] | None
     network: tuple[int, int] | None
 
@@ -39,6 +38,7 @@ class HostLog:
         self._has_job = has_job
         self._tree: ProcessTree | None = None
         self._first = self._last = read_counters()
+        self._core_count = len(psutil.cpu_times(percpu=True))
 
     def watch_job(self, pid: int) -> None:
         """Log the process of this number from now on, and all that it starts."""
@@ -60,14 +60,15 @@ class HostLog:
 
     def _measure(self, last: HostCounters, now: HostCounters) -> dict[str, tuple[float | None, int]]:
         first, seconds = self._first, now.at - last.at or 1.0
-        cpu, cores, iowait = measure_cores(last.cores, now.cores)
-        cores += [None] * len(first.cores)
+        # psutil says how busy they were since it was asked before
+        cores, times = [*psutil.cpu_percent(percpu=True)], psutil.cpu_times_percent()
         memory, load = psutil.virtual_memory(), self._tree.load() if self._tree else Load(None, None, None)
-        found: dict[str, tuple[float | None, int]] = {"cpu_percent": (cpu, 1)}
-        found |= {f"cpu_{core}_percent": (cores[core], 1) for core in range(len(first.cores))}
-        if any("iowait" in core for core in first.cores):
-            found["iowait_percent"] = iowait, 2
-        found["cpu_count"] = len(now.cores), 0
+        found: dict[str, tuple[float | None, int]] = {"cpu_percent": (psutil.cpu_percent(), 1)}
+        for core in range(self._core_count):
+            found[f"cpu_{core}_percent"] = cores[core] if core < len(cores) else None, 1
+        if hasattr(times, "iowait"):
+            found["iowait_percent"] = times.iowait, 1
+        found["cpu_count"] = len(cores), 0
         found["memory_used_mib"] = (memory.total - memory.available) / _MIB, 0
         found["memory_total_mib"] = memory.total / _MIB, 0
         found["memory_percent"] = memory.percent, 1
@@ -93,7 +94,6 @@ def read_counters() -> HostCounters:
     held = {name: (each.read_bytes, each.write_bytes) for name, each in (disks or {}).items() if is_disk(name)}
     return HostCounters(
         at=time.monotonic(),
-        cores=[each._asdict() for each in psutil.cpu_times(percpu=True)],
         disks=held if disks else None,
         network=None if network is None else (network.bytes_recv, network.bytes_sent),
     )
@@ -118,31 +118,6 @@ def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
         return not any((device / "slaves").iterdir())
     except OSError:
         return True
-
-
-def measure_cores(
-    last: Sequence[Mapping[str, float]], now: Sequence[Mapping[str, float]]
-) -> tuple[float | None, list[float | None], float | None]:
-    """Return how busy all cores were and each core was, and how much of all waited for storage, in per cent.
-
-    None where no time was counted, and for the cores where one was switched on or off.
-    """
-    if len(last) != len(now):
-        return None, [None] * len(now), None
-    spent = [_measure_core(before, after) for before, after in zip(last, now, strict=True)]
-    total, busy, waited = (sum(part) for part in zip(*spent, strict=True))
-    shares = [100 * busy / seconds if seconds else None for seconds, busy, _ in spent]
-    return (100 * busy / total, shares, 100 * waited / total) if total else (None, shares, None)
-
-
-def _measure_core(last: Mapping[str, float], now: Mapping[str, float]) -> tuple[float, float, float]:
-    """Return the seconds that a core was there, was busy, and waited for storage.
-
-    The time of guests is in user and nice already. Linux may set back the time a core waited.
-    """
-    spent = {name: max(value - last.get(name, value), 0) for name, value in now.items() if "guest" not in name}
-    waited, total = spent.get("iowait", 0), sum(spent.values())
-    return total, total - spent.get("idle", 0) - waited, waited
 
 
 def measure_disks(

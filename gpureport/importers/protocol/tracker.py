@@ -174,7 +174,7 @@ class Tracker:
         place, named = split_locator(source, f"{self.kind}:")
         store = self.open(place, named, selection)
         if selection.filter is not None and not store.filters:
-            hint = "name runs with --run or --experiment, or start a server of MLflow"
+            hint = "name runs with --run or --experiment; * stands for anything"
             raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
         return store, named
 
