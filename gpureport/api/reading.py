@@ -104,10 +104,11 @@ def _read_tracked(
 
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-    readable, faults = split_readable(store.runs(source, selected).runs)
+    chosen = store.runs(source, selected)
+    readable, faults = split_readable(chosen.runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
-    yield from (TrackedReading(store.kind, run, options, labels, strict=False).recording() for run in readable)
+    yield from (TrackedReading(chosen, run, options, labels, strict=False).recording() for run in readable)
 
 
 def _read_labels(labels: Mapping[str, Any]) -> Labels:

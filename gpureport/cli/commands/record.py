@@ -40,11 +40,10 @@ def record(job: tuple[str, ...], options: Options) -> int:
     COMMAND, or 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code is 3.
     Passwords and tokens in COMMAND are not written down.
     """
-    from gpureport.recorder.recording_session import RecordingPlan, RecordingSession  # noqa: PLC0415 - loads psutil
+    from gpureport.recorder.recording_session import RecordingSession  # noqa: PLC0415 - loads psutil
 
     folder = options.folder or Path(f"recording-{datetime.now():%Y%m%d-%H%M%S}")
-    plan = RecordingPlan(folder=folder, command=job, interval=options.record_interval, host_only=options.host_only)
-    session = RecordingSession(plan)
+    session = RecordingSession(folder, job, options.record_interval, host_only=options.host_only)
     if not job:
         print_note(f"Recording into {folder}. Ctrl-C ends it.")
     code = session.record()
