@@ -201,6 +201,11 @@ class Report:
     schema: str = SCHEMA
 
     @property
+    def several(self) -> bool:
+        """Whether it is about more runs than one."""
+        return len(self.quality) > 1
+
+    @property
     def quiet_line(self) -> str:
         """What was read, after the title where that says something else; a long chain of steps is cut in it."""
         is_said = self.title.removesuffix("\N{HORIZONTAL ELLIPSIS}") in self.subtitle

@@ -161,7 +161,7 @@ def _build_whole_recording_table(shown: _Shown) -> Table | None:
     for each, delta in shown:
         size, before = delta.whole.difference, delta.whole.before
         relative = differences.format_percent_change(1 + size / before) if before and size else ""
-        if delta.window != "training":
+        if delta.window == "steady":
             rows.append([each.title, *each.format_sides(delta.whole), relative])
     return build_table(("", "Before", "After", "Difference", "Relative"), rows)
 
