@@ -165,7 +165,8 @@ def _gpus(report: Report) -> Iterator[Block]:
     )
     for label, table in join_tables(report.gpus):
         yield Block(forms=Form.EVERY_PAGE, title=label if several else "", level=3, table=table)
-    for title, tables in (("What held the clocks", report.clocks), ("Stages", report.stages)):
+    told = {"What held the clocks": report.clocks, "Stages": report.stages}
+    for title, tables in told.items():
         for label, table in join_tables(tables):
             yield Block(title=title, label=label if several else "", level=3, table=table)
 
