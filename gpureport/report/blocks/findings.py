@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.advice.choose import USUAL_CHECK
 from gpureport.report.model.blocks import Block, Form
-from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.finding_rows import FindingRow
+from gpureport.report.model.findings import FindingCard, FindingRow
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display

@@ -10,7 +10,7 @@ from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.analysis.signals.clock_signals import gather_signals
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model.time_charts import MetricLimit
+from gpureport.report.model.pictures import MetricLimit
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 

@@ -10,8 +10,7 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
-from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, FindingCard, Occurrence
-from gpureport.report.model.finding_rows import FindingRow, RunMark
+from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings.found import Found, gather, rank
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding

@@ -34,7 +34,7 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study, select_focus
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
-from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
