@@ -179,6 +179,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     | _METHOD
     | {
         "findings.occurrences": "the finding says when in one line",
+        "comparison.charts": "the table of means has the figures of each chart",
         "spending.facts.name": "heads a column over two lines where runs have a table",
         "version": "the reader ran it",
     },

@@ -138,17 +138,15 @@ def _list_checks(link: StepPairView) -> Iterator[Fact]:
 
 
 def _gpu_time(report: Report) -> Iterator[Block]:
-    part = report.comparison
-    several = report.several
-    yield Block(
-        anchor="runs",
-        title="Every run" if several else "GPU time in figures",
-        texts=[part.legend] if part else [],
-        charts=part.charts if part else (),
-        table=part.estimates if part else report.gpu_time_table,
-    )
+    part, title = report.comparison, "Every run" if report.several else "GPU time in figures"
     if part:
-        yield Block(title="GPU time by class", level=3, table=report.gpu_time_table)
+        # charts of groups by two settings leave out what the table has
+        table = part.estimates if part.grouped else None
+        yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
+        yield Block(forms=Form.TEXT, title=title, table=part.estimates)
+        title = "GPU time by class"
+    level = 3 if part else 2
+    yield Block(anchor="" if part else "runs", title=title, level=level, table=report.gpu_time_table)
 
 
 def _gpus(report: Report) -> Iterator[Block]:

@@ -142,9 +142,6 @@ def _body(block: Block, page: Page, most: int | None) -> Iterator[Line]:
         yield from _tiles(block.tiles, page, most)
     if block.actions:
         yield from _actions(block.actions, page, most)
-    for chart in block.charts:
-        yield from page.wrap(chart.title, _GUTTER)
-        yield from _facts([Fact(name=row.label, text=row.sentence) for row in chart.rows], page, 2 * _GUTTER)
     if block.table:
         yield from _table(block.table, page, most)
     yield from _facts(block.facts[:most], page)

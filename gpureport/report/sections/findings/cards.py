@@ -124,7 +124,7 @@ def _summarize(group: Found) -> str:
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     if len(group.findings) == 1:
         return largest
-    run, said = group.run, count_findings(group)
+    run, said = group.run, _count_findings(group)
     held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
     lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
     if lengths:
@@ -134,7 +134,7 @@ def _summarize(group: Found) -> str:
     return f"{said}. Largest: {largest}"
 
 
-def count_findings(group: Found) -> str:
+def _count_findings(group: Found) -> str:
     """Return how many there are, those that GPUs have at one time as one: `7 gaps`."""
     known = terms.DESCRIPTIONS.get(group.finding.kind)
     noun = (known.stretch if known else "") or ("period" if len(group.findings) > 1 else "")
