@@ -10,7 +10,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model.time_charts import MetricLimit
+from gpureport.report.model.pictures import MetricLimit
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 

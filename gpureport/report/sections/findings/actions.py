@@ -15,7 +15,7 @@ from gpureport.comparison.gains import is_recording_too_short
 from gpureport.comparison.verdict import Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording_advice import RECORD
-from gpureport.report.model.finding_rows import FindingRow
+from gpureport.report.model.findings import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
