@@ -19,13 +19,21 @@ from gpureport.redaction import redact_text
 if TYPE_CHECKING:
     from gpureport.importers.time_window import RunReading
 
-INTERNAL = 5
-"""Exit code when gpureport failed on a run, or at what it was to do."""
 _PATIENCE = 1.0
 """Seconds after which something is shown."""
 _CLEAR = "\r\x1b[K"
 _NAMED = 5
 """Most names that are listed."""
+
+
+class Exit(IntEnum):
+    """Exit codes: a rule is broken, the command or the settings are wrong, a source is, no answer, a fault of ours."""
+
+    BROKEN = 1
+    USAGE = 2
+    SOURCE = 3
+    UNASSESSED = 4
+    INTERNAL = 5
 
 
 class Verbosity(IntEnum):

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gpureport.cli.account import summarise_run
-from gpureport.cli.messages import internal_errors, print_details, print_error, report_internal_error, show_progress
+from gpureport.cli.messages import print_details, print_error, report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.reading import given, joining, readings, stored, words
 from gpureport.errors import InternalError, SourceError
+from gpureport.importers.runs import make_names_distinct
+from gpureport.importers.time_window import RunReading, cut_recording
+from gpureport.recording import Recording
 
-if TYPE_CHECKING:
-    from gpureport.importers.time_window import RunReading
-    from gpureport.recording import Recording
-
-Check = Callable[[str, "Sequence[RunReading]"], None]
+Check = Callable[[str, Sequence[RunReading]], None]
 """Takes a source and its runs before they are read, and raises an error where they do not fit."""
 
 
@@ -27,7 +25,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     check: Check | None = None,
     named: Sequence[str] = (),
     step: str | None = None,
-) -> list["Recording"]:
+) -> list[Recording]:
     """Return every named run, from a file, a folder or the store.
 
     A run in a folder that is named by itself as well is not read with the folder.
@@ -42,17 +40,14 @@ def read_recordings(  # noqa: PLR0913 - each option by name
         check: takes each source and its runs before they are read.
         named: every source of the command, where these are only some of them.
         step: the step that all runs belong to, where a person named it for them.
-
-    Raises:
-        SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
     fetched = words.fetch_sources(sources)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
         # nothing is said of each source in their order
         fetched = joining.drop_repeated_sources(fetched)
 
-    def place(runs: "list[RunReading]", source: str) -> "list[RunReading]":
-        kept = joining.leave_out_named_runs(runs, source, named or fetched)
+    def find(source: str, own: Options) -> list[RunReading]:
+        kept = joining.leave_out_named_runs(readings.find_readings([source], own), source, named or fetched)
         if steps:
             joining.label_repetitions(kept, source, named or fetched, hidden=options.anonymise)
         if check is not None:
@@ -60,9 +55,9 @@ def read_recordings(  # noqa: PLR0913 - each option by name
         return kept
 
     if options.as_one_run:
-        read = _read(readings.find_readings(fetched, options), tolerant=False)
+        read = _read_logs(readings.find_readings(fetched, options), tolerant=False)
     else:
-        read = _read_each(joining.pair_sources(fetched, options, steps=steps), place, tolerant=tolerant)
+        read = _read_each(joining.pair_sources(fetched, options, steps=steps), find, tolerant=tolerant)
     given.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
@@ -74,79 +69,76 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     return read if options.name else make_run_names_distinct(read)
 
 
-def hide_names(found: Sequence["Recording"]) -> list["Recording"]:
+def hide_names(found: Sequence[Recording]) -> list[Recording]:
     """Return all runs of an output without the names of hosts, users, paths and GPUs."""
-    from gpureport.report.runs.anonymisation import anonymise_recordings  # noqa: PLC0415 - loads pyarrow
+    from gpureport.report.runs.anonymisation import anonymise_recordings  # noqa: PLC0415 - only with the option
 
     return anonymise_recordings(found)
 
 
-def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
+def make_run_names_distinct(found: Sequence[Recording]) -> list[Recording]:
     """Return runs, with longer names for those of the same name."""
-    from gpureport.importers.runs import make_names_distinct  # noqa: PLC0415 - loads pyarrow
-
     runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
-def _read_each(
-    pairs: Sequence[tuple[str, Options]],
-    place: "Callable[[list[RunReading], str], list[RunReading]]",
-    *,
-    tolerant: bool,
-) -> list["Recording"]:
-    """Return every named run, read or from the store; `place` says which runs of a source are counted with it."""
-    found: list[Recording] = []
-    failures: list[InternalError] = []
-    for source, own in pairs:
-        try:
-            if words.is_source(source, own):
-                words.note_stored_namesake(source, own)
-                wanted = place(readings.find_readings([source], own), source)
-                found += _read(wanted, tolerant=tolerant and not own.strict)
-            else:
-                found += _read_stored(source, own)
-        except InternalError as error:
-            failures.append(error)
-            if not tolerant:
-                break
-    if failures and not (found and tolerant):
-        raise failures[0]
-    for failure in failures:
-        report_internal_error(failure)
-    return found
+def read_log(reading: RunReading) -> Recording:
+    """Return a run, and say with -v what became of every line of it."""
+    recording = reading.recording()
+    print_details(summarise_run(recording.run))
+    return recording
 
 
-def _read_stored(source: str, options: Options) -> "list[Recording]":
+def read_stored(name: str, options: Options) -> list[Recording]:
     """Return the stored runs of a name, or their jobs that are wanted, with the labels of a table."""
-    from gpureport.importers.time_window import cut_recording  # noqa: PLC0415 - loads pyarrow
-
-    labels, found = given.build_labels(options), stored.read_stored_runs(source, options)
+    labels, found = given.build_labels(options), stored.read_stored_runs(name, options)
     if options.job is not None:
         jobs = [(one, readings.find_job_windows(one, options.job)) for one in found]
         found = [cut_recording(one, window) for one, windows in jobs for window in windows]
     return [replace(one, run=labels.look_up(one.run)) for one in found]
 
 
-def _read(runs: "Sequence[RunReading]", *, tolerant: bool) -> list["Recording"]:
-    """Return runs, with progress on a terminal; one that cannot be read is left out where that is tolerated."""
+def _read_each(
+    pairs: Sequence[tuple[str, Options]], find: Callable[[str, Options], list[RunReading]], *, tolerant: bool
+) -> list[Recording]:
+    """Return every named run, read or from the store; `find` returns the runs that are counted with a source."""
     found: list[Recording] = []
-    errors: list[SourceError | InternalError] = []
-    for reading in runs:
+    failures: list[InternalError] = []
+    for source, own in pairs:
         try:
-            with internal_errors(reading.locator), show_progress(reading):
-                found.append(reading.recording())
-            print_details(summarise_run(found[-1].run))
-        except (SourceError, InternalError) as error:
-            errors.append(error)
+            if words.is_source(source, own):
+                words.note_stored_namesake(source, own)
+                found += _read_logs(find(source, own), tolerant=tolerant and not own.strict)
+            else:
+                found += read_stored(source, own)
+        except InternalError as error:
             if not tolerant:
-                break
-    if errors and not (found and tolerant):
-        raise next((each for each in errors if isinstance(each, InternalError)), errors[0])
-    for each in errors:
-        if isinstance(each, InternalError):
-            report_internal_error(each)
+                raise
+            failures.append(error)
+    if failures and not found:
+        raise failures[0]
+    for failure in failures:
+        report_internal_error(failure)
+    return found
+
+
+def _read_logs(found: Sequence[RunReading], *, tolerant: bool) -> list[Recording]:
+    """Return runs; one that cannot be read is left out where that is tolerated, and others can."""
+    read: list[Recording] = []
+    errors: list[SourceError | InternalError] = []
+    for one in readings.try_each(found, read_log):
+        if isinstance(one, Recording):
+            read.append(one)
+        elif tolerant:
+            errors.append(one)
+        else:
+            raise one
+    faults = [each for each in errors if isinstance(each, InternalError)]
+    if errors and not read:
+        raise (faults or errors)[0]
+    for fault in faults:
+        report_internal_error(fault)
     # one fault may keep several runs from being read
     for text in dict.fromkeys(str(each) for each in errors if isinstance(each, SourceError)):
         print_error(f"left out: {text}")
-    return found
+    return read
