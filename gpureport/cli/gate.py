@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from gpureport.checks import baseline_changes, check_wording
 from gpureport.checks.formats import check_junit, check_summary
@@ -14,7 +15,7 @@ from gpureport.cli import clock
 from gpureport.cli.messages import print_error, print_note, report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
-from gpureport.cli.reading import joining, readings, recordings, words
+from gpureport.cli.reading import readings, recordings, words
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
@@ -63,24 +64,17 @@ def read_each_run(
 
     `read_stored` returns the runs of a name that is not a file, a folder or a tracker, `read_log` one run of these.
     """
-    sources = words.fetch_sources(sources, tolerant=True)
-    groups = [(list(sources), options)] if options.as_one_run and sources else []
-    if not groups:
-        groups = [([source], own) for source, own in joining.pair_sources(sources, options)]
-    for group, own in groups:
-        where, found, read = ", ".join(group), list[RunReading](), list[Recording]()
+    for group in recordings.list_groups(words.fetch_sources(sources, tolerant=True), options):
+        (first, *_), own = group
+        where, found, read = ", ".join(group[0]), list[RunReading](), list[Recording]()
         try:
-            if len(group) == 1 and not words.is_source(where, own):
-                read = read_stored(where, own)
-            else:
-                found = readings.find_readings(group, own)
+            read, found = recordings.find_group(group, read_stored)
         except (SourceError, StoreError) as error:
-            yield group[0], own, SourceError(where, error.what, error.hint, code=error.code)
+            yield first, own, SourceError(where, error.what, error.hint, code=error.code)
         except InternalError as error:
-            yield group[0], own, error
-        yield from ((group[0], own, run) for run in read)
-        for run in readings.try_each(found, read_log):
-            yield group[0], own, run.at(where) if isinstance(run, SourceError) and len(found) == 1 else run
+            yield first, own, error
+        for run in chain(read, readings.try_each(found, read_log)):
+            yield first, own, run.at(where) if isinstance(run, SourceError) and len(found) == 1 else run
 
 
 def read_policy_without_baseline(options: Options) -> Policy:

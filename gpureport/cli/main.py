@@ -19,6 +19,8 @@ from gpureport.cli.messages import FLAGS, Exit, Session, Verbosity, make_printab
 from gpureport.errors import GpureportError, InternalError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
 
+__all__ = ["COMMANDS", "Commands", "gpureport", "main"]
+
 COMMANDS = {name: each.line for name, each in table.COMMANDS.items() if " " not in name}
 """Every command with its one line of help."""
 _GONE = {
@@ -34,6 +36,7 @@ _CODES: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.BadParameter, "not_a_valid_value"),
     (click.BadOptionUsage, "bad_option"),
     (click.FileError, "no_access"),
+    (click.ClickException, "usage"),
 )
 """Codes of what click itself finds; of the first class that fits."""
 _HUNG_UP, _INTERRUPTED, _TERMINATED = 129, 130, 143
@@ -52,7 +55,7 @@ _RUBBISH = 50_000
 @click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
 @click.option("--debug", is_flag=True, help="Show the traceback and the code of an error.")
 @click.pass_context
-def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) -> None:
+def gpureport(ctx: click.Context, /, **_: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
     Without a command it says what this folder holds, and how to begin.
@@ -60,8 +63,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
-    # main removes them from the arguments wherever they stand; here they are only documented
-    del quiet, verbose, debug
+    # main removes the options from the arguments wherever they stand; here they are only documented
     if ctx.invoked_subcommand is None:
         from gpureport.cli.overview import describe_folder  # noqa: PLC0415 - only without a command
 
@@ -70,10 +72,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 not assessed, 5 a fault of gpureport.
-    """
+    """Run the command line and exit with one of the codes that its help lists."""
     _replace_closed_streams()
     arguments = sys.argv[1:] if args is None else args
     # what follows -- belongs to the job that is recorded
@@ -102,10 +101,16 @@ def main(args: list[str] | None = None) -> None:
 
 def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn:
     """Say why the program ends, and end it with the code of the error."""
-    shortage = describe_shortage(error)
-    if not isinstance(error, click.ClickException | GpureportError | OSError) and not shortage:
-        error = InternalError(_called(arguments).removeprefix("gpureport "), error)
-    code, status, message = _describe(error, arguments, shortage)
+    shortage, called = describe_shortage(error), _find_called(arguments)
+    where = called.removeprefix("gpureport ")
+    if shortage and not isinstance(error, GpureportError):
+        error = SourceError(where, *shortage, code="too_little_memory")
+    elif isinstance(error, OSError):
+        what, hint = error.strerror or str(error), getattr(error, "hint", "check permissions and free space")
+        error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
+    elif not isinstance(error, click.ClickException | GpureportError):
+        error = InternalError(where, error)
+    code, status, message = _describe(error, called)
     if debug and not isinstance(error, click.ClickException) and not shortage:
         import traceback  # noqa: PLC0415 - only with --debug
 
@@ -121,29 +126,21 @@ def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn
     sys.exit(status)
 
 
-def _describe(error: Exception, arguments: Sequence[str], shortage: tuple[str, str] | None) -> tuple[str, int, str]:
+def _describe(error: Exception, called: str) -> tuple[str, int, str]:
     """Return the code of an error, the status the program ends with, and the sentence."""
-    if isinstance(error, click.ClickException):
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else _called(arguments)
-        option = getattr(error, "option_name", "")
-        code = getattr(error, "code", "") or next((code for kind, code in _CODES if isinstance(error, kind)), "usage")
-        message = error.format_message().rstrip(".")
-        if isinstance(error, click.NoSuchOption) and option in _GONE:
-            code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
-        return code, Exit.USAGE, f"{message} (see '{path} --help')"
     if isinstance(error, GpureportError):
         is_source = isinstance(error, SourceError | PlaceError | StoreError)
         status = Exit.INTERNAL if isinstance(error, InternalError) else Exit.SOURCE if is_source else Exit.USAGE
         return error.code, status, str(error)
-    if isinstance(error, OSError):
-        where, hint = error.filename or "standard output", getattr(error, "hint", "check permissions and free space")
-        return "system_refused", Exit.SOURCE, f"{where}: {error.strerror or error}; {hint}"
-    command = _called(arguments).removeprefix("gpureport ")
-    return "too_little_memory", Exit.SOURCE, f"{command}: {'; '.join(shortage or ())}"
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
+    code = getattr(error, "code", "") or next((code for kind, code in _CODES if isinstance(error, kind)), "")
+    message = error.format_message().rstrip(".") if isinstance(error, click.ClickException) else ""
+    if isinstance(error, click.NoSuchOption) and option in _GONE:
+        code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
+    return code, Exit.USAGE, f"{message} (see '{context.command_path if context else called} --help')"
 
 
-def _called(arguments: Sequence[str]) -> str:
+def _find_called(arguments: Sequence[str]) -> str:
     """Return the command that the arguments call, also where an option of it is incomplete."""
     command: click.Command = gpureport
     names = ["gpureport"]
@@ -160,9 +157,6 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
 
     A command that cannot read them does not begin, as it could show one; help and completions read none. The other
     sections are read, and refused, by the commands that use them.
-
-    Raises:
-        SettingsError: when the file is no TOML, or `[secrets]` cannot be read.
     """
     use_own_secrets(OwnSecrets())
     if "_GPUREPORT_COMPLETE" in os.environ or not {"-h", "--help", "--help-all", "--version"}.isdisjoint(arguments):

@@ -75,7 +75,9 @@ class Options:
         "--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels
     )
     engine: str = choice("--engine", "Where runs are analysed (default: local).", "local", "dask")
-    scheduler: str | None = one("--scheduler URL", "Address of the Dask scheduler, such as tcp://head:8786.")
+    scheduler: str | None = one(
+        "--scheduler URL", "Dask scheduler, such as tcp://head:8786; without it a cluster is started here."
+    )
     site: "Place" = one("--site DIR", "Folder for the pages.", parse_place, writes="folder")
     label: str = one("--label NAME", "Another name for the night, such as a commit or a build.", default="")
     night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).")

@@ -101,9 +101,9 @@ def check_openable(options: Options) -> None:
 
 def write_report(content: Report, options: Options, brand: Brand | None = None) -> None:
     """Write a report to every path, by its extension; say what it says, its doubts, and where it is."""
-    with show_stage("Writing the report") as stage:
+    with show_stage("Writing the report") as say:
         for path in options.outputs:
-            stage.update(f"Writing {path}")
+            say(f"Writing {path}")
             write(content, path, brand=brand, detail=options.detail)
     verdict = content.verdict
     doubts = (*verdict.details[: verdict.doubts], *verdict.notes[: verdict.further_doubts])

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,12 +9,12 @@ import click
 
 from gpureport.cli.messages import internal_errors, make_printable, print_note, report_internal_error
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given, readings, words
+from gpureport.cli.reading import recordings, words
 from gpureport.cli.reading.stored import relabel_stored_run, store_run
 from gpureport.errors import InternalError, SettingsError
 from gpureport.nightly.history import baselines
 from gpureport.store.run_selection import BASELINES
-from gpureport.store.store import Entry, Store
+from gpureport.store.store import Entry
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -43,7 +42,11 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
         hint = "give runs other names with --name"
         raise SettingsError("--anonymise", "a baseline keeps the names of runs", hint, code="names_are_kept")
     place = words.find_store(options)
-    entries = {entry.run.id: entry for entry in _find_entries(place, source, options)}
+    entries: dict[str, Entry] = {}
+    for group in recordings.list_groups(words.fetch_sources(source), options):
+        named, found = recordings.find_group(group, lambda name, own: [relabel_stored_run(place, name, own)])
+        kept = [*named, *(store_run(place, each, force=False)[0] for each in found)]
+        entries |= {entry.run.id: entry for entry in kept}
     made = baselines.set_baseline(place, name, list(entries.values()))
     click.echo(make_printable(f"Baseline {made.name}: {', '.join(f'{each.name} ({each.id})' for each in made.runs)}"))
     try:
@@ -54,9 +57,9 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
                 click.echo(make_printable(line))
     except InternalError as error:
         report_internal_error(error)
-    kept = place.folder / BASELINES / made.name / "runs"
-    if isinstance(kept, Path) and _is_ignored_by_git(kept):
-        print_note(f"git ignores {kept}; to commit it: git add --force {place.folder / BASELINES}")
+    runs_kept = place.folder / BASELINES / made.name / "runs"
+    if isinstance(runs_kept, Path) and _is_ignored_by_git(runs_kept):
+        print_note(f"git ignores {runs_kept}; to commit it: git add --force {place.folder / BASELINES}")
 
 
 def baseline_rm(names: tuple[str, ...], options: Options) -> None:
@@ -64,17 +67,6 @@ def baseline_rm(names: tuple[str, ...], options: Options) -> None:
     for each in names:
         baselines.remove_baseline(words.find_store(options, must_exist=True), each)
         click.echo(f"Removed {make_printable(each)}")
-
-
-def _find_entries(place: Store, source: tuple[str, ...], options: Options) -> Iterator[Entry]:
-    """Yield the runs of sources as the store holds them."""
-    groups = [(source, options)] if options.as_one_run else []
-    for words_of_run, own in groups or [((word,), own) for word, own in given.give_each(source, options)]:
-        if options.as_one_run or words.is_source(words_of_run[0], own):
-            found = readings.find_readings(words_of_run, own)
-            yield from (store_run(place, each, force=False)[0] for each in found)
-        else:
-            yield relabel_stored_run(place, words_of_run[0], own)
 
 
 def _is_ignored_by_git(folder: Path) -> bool:

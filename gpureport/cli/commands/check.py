@@ -10,7 +10,7 @@ from gpureport.cli import gate
 from gpureport.cli.messages import report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
-from gpureport.cli.reading import given, recordings, words
+from gpureport.cli.reading import given, recordings
 from gpureport.cli.reading.analyses import analyze_runs, sample_runs
 from gpureport.errors import InternalError, SettingsError, SourceError
 from gpureport.findings import Check
@@ -57,11 +57,7 @@ def _read(source: tuple[str, ...], options: Options) -> tuple[list[Recording], l
 
     found: list[Recording] = []
     missing: list[Check] = []
-    noted = set[str]()
-    for word, own, each in gate.read_each_run(source, options, read_stored, recordings.read_log):
-        if word not in noted and not own.as_one_run:
-            words.note_stored_namesake(word, own)
-        noted.add(word)
+    for _, _, each in gate.read_each_run(source, options, read_stored, recordings.read_log):
         if isinstance(each, Recording):
             found.append(each)
             continue

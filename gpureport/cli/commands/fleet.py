@@ -1,6 +1,6 @@
 """`gpureport fleet`: runs selected or stored first, summarised on an engine, added up into a report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import click
@@ -21,6 +21,7 @@ from gpureport.fleet.running import (
     ReadOutcome,
     ReadTask,
     SelectedRuns,
+    Watch,
     locate_store,
     read_sources,
     summarise_runs,
@@ -91,13 +92,8 @@ def _summarise(sources: Sequence[str], options: Options, settings: SummarySettin
         raise StoreError(str(store.folder), "no run fits", hint, code="nothing_selected")
     everything = frozenset(each.run.id for each in index.runs)
     selected = SelectedRuns(store=store.folder, runs=runs, every_run=everything)
-    with show_stage("Analysing runs") as stage:
-        done = summarise_runs(
-            selected,
-            settings,
-            engine,
-            lambda done, count, name: stage.update(f"Analysing runs: {done:,} of {count:,} ({name})"),
-        )
+    with show_stage("Analysing runs") as say:
+        done = summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; the runs in it were analysed again")
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
@@ -117,10 +113,8 @@ def _read_sources(
     found = readings.find_readings(logs, replace(options, label_table=None)) if logs else []
     folder = locate_store(store.folder)
     tasks = [ReadTask(store=folder, reading=reading, read=stored.store_run) for reading in found]
-    with show_stage("Reading logs") as stage:
-        outcomes = read_sources(
-            tasks, engine, lambda done, count, name: stage.update(f"Reading logs: {done:,} of {count:,} ({name})")
-        )
+    with show_stage("Reading logs") as say:
+        outcomes = read_sources(tasks, engine, _watch(say, "Reading logs"))
     ids |= {each.run_id for each in outcomes if each.run_id}
     labels = given.build_labels(options) if options.label_table else None
     for run_id in sorted(ids) if labels else ():
@@ -128,6 +122,10 @@ def _read_sources(
         if labels and entry is not None and (run := labels.look_up(entry.run)) != entry.run:
             store.relabel(entry, run)
     return ids, [each for each in outcomes if each.error]
+
+
+def _watch(say: Callable[[str], None], label: str) -> Watch:
+    return lambda done, count, name: say(f"{label}: {done:,} of {count:,} ({name})")
 
 
 def _write(report: Facts, options: Options, brand: Brand, *, full: bool) -> None:

@@ -58,9 +58,9 @@ def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs:
     prices = read_run_prices(settings, options)
     runs: list[tuple[Recording, Analysis]] = []
     faults: list[tuple[Recording, InternalError]] = []
-    with show_stage("Analysing") as stage:
+    with show_stage("Analysing") as say:
         for place, recording in enumerate(recordings, 1):
-            stage.update(f"Analysing {recording.run.name} ({place} of {len(recordings)})")
+            say(f"Analysing {recording.run.name} ({place} of {len(recordings)})")
             try:
                 with internal_errors(describe_run(recording.run)):
                     analysis = selection.keep_kinds(analyze(recording, rules), set(kinds))

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import TypeVar
 
 from gpureport.cli.account import summarise_run
 from gpureport.cli.messages import print_details, print_error, report_internal_error
@@ -12,6 +14,11 @@ from gpureport.importers.runs import make_names_distinct
 from gpureport.importers.time_window import RunReading, cut_recording
 from gpureport.recording import Recording
 
+Group = tuple[Sequence[str], Options]
+"""Sources that are read together, and how."""
+Finder = Callable[[Sequence[str], Options], list[RunReading]]
+"""Returns the runs of sources that are read together, not yet read."""
+Kept = TypeVar("Kept")
 Check = Callable[[str, Sequence[RunReading]], None]
 """Takes a source and its runs before they are read, and raises an error where they do not fit."""
 
@@ -46,18 +53,18 @@ def read_recordings(  # noqa: PLR0913 - each option by name
         # nothing is said of each source in their order
         fetched = joining.drop_repeated_sources(fetched)
 
-    def find(source: str, own: Options) -> list[RunReading]:
-        kept = joining.leave_out_named_runs(readings.find_readings([source], own), source, named or fetched)
+    def find(group: Sequence[str], own: Options) -> list[RunReading]:
+        found, every = readings.find_readings(group, own), named or fetched
+        if own.as_one_run:
+            return found
+        kept = joining.leave_out_named_runs(found, group[0], every)
         if steps:
-            joining.label_repetitions(kept, source, named or fetched, hidden=options.anonymise)
+            joining.label_repetitions(kept, group[0], every, hidden=options.anonymise)
         if check is not None:
-            check(source, kept)
+            check(group[0], kept)
         return kept
 
-    if options.as_one_run:
-        read = _read_logs(readings.find_readings(fetched, options), tolerant=False)
-    else:
-        read = _read_each(joining.pair_sources(fetched, options, steps=steps), find, tolerant=tolerant)
+    read = _read_groups(list_groups(fetched, options, steps=steps), find, tolerant=tolerant and not options.as_one_run)
     given.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
@@ -98,47 +105,57 @@ def read_stored(name: str, options: Options) -> list[Recording]:
     return [replace(one, run=labels.look_up(one.run)) for one in found]
 
 
-def _read_each(
-    pairs: Sequence[tuple[str, Options]], find: Callable[[str, Options], list[RunReading]], *, tolerant: bool
-) -> list[Recording]:
-    """Return every named run, read or from the store; `find` returns the runs that are counted with a source."""
-    found: list[Recording] = []
-    failures: list[InternalError] = []
-    for source, own in pairs:
+def list_groups(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[Group]:
+    """Return the sources that are read together, each for itself unless all are one run, with their options."""
+    if options.as_one_run:
+        return [(sources, options)] if sources else []
+    return [([source], own) for source, own in joining.pair_sources(sources, options, steps=steps)]
+
+
+def find_group(
+    group: Group, named: Callable[[str, Options], list[Kept]], find: Finder = readings.find_readings
+) -> tuple[list[Kept], list[RunReading]]:
+    """Return what `named` knows of a stored run's name, or the runs that a source holds, not yet read."""
+    sources, own = group
+    if not own.as_one_run and not words.is_source(sources[0], own):
+        return named(sources[0], own), []
+    if not own.as_one_run:
+        words.note_stored_namesake(sources[0], own)
+    return [], find(sources, own)
+
+
+def _read_groups(groups: Sequence[Group], find: Finder, *, tolerant: bool) -> list[Recording]:
+    """Return every run; where that is tolerated, what cannot be read is left out if others of its group can.
+
+    A fault of gpureport is left out if any run can be read.
+    """
+    read: list[Recording] = []
+    faults: list[InternalError] = []
+    for group in groups:
+        own, errors = list[Recording](), list[SourceError | InternalError]()
         try:
-            if words.is_source(source, own):
-                words.note_stored_namesake(source, own)
-                found += _read_logs(find(source, own), tolerant=tolerant and not own.strict)
-            else:
-                found += read_stored(source, own)
-        except InternalError as error:
+            named, found = find_group(group, read_stored, find)
+            for one in chain(named, readings.try_each(found, read_log)):
+                if isinstance(one, Recording):
+                    own.append(one)
+                elif tolerant and not group[1].strict:
+                    errors.append(one)
+                else:
+                    raise one
+        except InternalError as fault:
             if not tolerant:
                 raise
-            failures.append(error)
-    if failures and not found:
-        raise failures[0]
-    for failure in failures:
-        report_internal_error(failure)
-    return found
-
-
-def _read_logs(found: Sequence[RunReading], *, tolerant: bool) -> list[Recording]:
-    """Return runs; one that cannot be read is left out where that is tolerated, and others can."""
-    read: list[Recording] = []
-    errors: list[SourceError | InternalError] = []
-    for one in readings.try_each(found, read_log):
-        if isinstance(one, Recording):
-            read.append(one)
-        elif tolerant:
-            errors.append(one)
-        else:
-            raise one
-    faults = [each for each in errors if isinstance(each, InternalError)]
-    if errors and not read:
-        raise (faults or errors)[0]
-    for fault in faults:
-        report_internal_error(fault)
-    # one fault may keep several runs from being read
-    for text in dict.fromkeys(str(each) for each in errors if isinstance(each, SourceError)):
-        print_error(f"left out: {text}")
+            errors.append(fault)
+        unread = [one for one in errors if isinstance(one, SourceError)]
+        if unread and not own and len(unread) == len(errors):
+            raise unread[0]
+        # one reason may keep several runs from being read
+        for text in dict.fromkeys(map(str, unread)):
+            print_error(f"left out: {text}")
+        faults += (one for one in errors if isinstance(one, InternalError))
+        read += own
+    if faults and not read:
+        raise faults[0]
+    for each in faults:
+        report_internal_error(each)
     return read
