@@ -113,10 +113,7 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return why the system does not let a file be read now, which lies behind an error.
-
-    None where the file is missing, or is not what it should be.
-    """
+    """Return why the system does not let a file be read now, which lies behind an error; None where it is missing."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__
@@ -124,7 +121,6 @@ def find_refusal(error: BaseException) -> OSError | None:
 
 
 def _in_one_line(error: Exception) -> str:
-    """Return an exception with the line of gpureport that raised it."""
     import traceback  # noqa: PLC0415 - only when something fails
 
     frames = [

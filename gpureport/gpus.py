@@ -27,9 +27,8 @@ class Cell:
 class Gpu:
     """What is known about one model, in base units; None where nobody has a source.
 
-    All words of one set of `names` occur in a matching name, and none of `excluded`. Above the highest operating
-    temperature the driver begins to lower clocks. The tensor cores' operations are 16-bit ones without sparsity.
-    `clock_events_masked` is 1 where NVIDIA's diagnostics leave the clock events of the model aside.
+    All words of one set of `names` occur in a matching name, and none of `excluded`. `clock_events_masked` is 1 where
+    NVIDIA's diagnostics leave the clock events of the model aside.
     """
 
     model: str

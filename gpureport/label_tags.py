@@ -78,10 +78,7 @@ BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
 
 
 def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | None:
-    """Return what a run is labelled with: its tag or param of this name, else of another one that means the same.
-
-    Any other name than those of LABEL_TAGS is looked up as it is. None where the run has no such label.
-    """
+    """Return what a run is labelled with by its tag or param of this name, else by one that means the same."""
     pairs, tag = dict(params_and_tags), BY_NAME.get(name)
     names = [name, *tag.other_names, *tag.variables] if tag else [name]
     return next((pairs[each] for each in names if pairs.get(each)), None)
@@ -106,10 +103,7 @@ def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str,
 
 
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the labels that Slurm and Kubernetes put into the environment of a job, by name.
-
-    A task of an array is called as `sacct` calls it: the number of the array, `_`, that of the task.
-    """
+    """Return the labels that Slurm and Kubernetes put into the environment, tasks of an array as by `sacct`."""
     found = {tag.name: next(filter(None, map(variables.get, tag.variables)), "") for tag in LABEL_TAGS}
     array, task = (variables.get(f"SLURM_ARRAY_{part}", "") for part in ("JOB_ID", "TASK_ID"))
     if array and task:

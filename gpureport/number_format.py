@@ -70,7 +70,6 @@ def add_sign(text: str) -> str:
 
 
 def _with_sign(text: str) -> str:
-    """Return a formatted number with a true minus, or without one where it rounded to zero."""
     return text.replace("-", MINUS if _has_value(text) else "", 1)
 
 
@@ -136,10 +135,7 @@ def format_clock(hertz: float) -> str:
 
 
 def format_money(amount: float, currency: str = "") -> str:
-    """Return an amount of money: `$1.15`, `1.15 CHF`, `1.15` where no currency is given.
-
-    It has two decimals, none from 10,000 on, and below one at least two significant figures.
-    """
+    """Return an amount of money: `$1.15`, `1.15 CHF`, `1.15`; below one with two figures."""
     size, symbol = abs(amount), _SYMBOLS.get(currency, "")
     decimals = 0 if round(size, 2) >= _MANY else max(2, count_decimals(size, 2))
     text = f"{MINUS if amount < 0 and size >= _FINEST else ''}{symbol}{size:,.{decimals}f}"

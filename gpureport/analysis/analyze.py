@@ -6,33 +6,37 @@ from itertools import pairwise
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics
 from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
-from gpureport.analysis.advice.facts import RunFacts, gather_facts
+from gpureport.analysis.advice.choose import RunFacts, gather_facts
 from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.analysis.job import jobs, phases
 from gpureport.analysis.job.events import summarise_stages
 from gpureport.analysis.job.phases import find_observed_job, find_work_window, split_phases
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.rules import RULES, memory
+from gpureport.analysis.rules import RULES
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import list_clock_events
 from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
-from gpureport.analysis.signals.clock_signals import list_clock_events
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
+from gpureport.recording_advice import RECORD
 
+_MIXED = "its rows may be of several GPUs, and no column tells them apart"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
 def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     """Return all that can be said about one run; rules do without findings of rules left out."""
     run, context = recording.run, build_context(recording)
-    unclear = list(answers.reject_mixed_gpus(run, rules))
+    mixed = [(kind, gpu.id) for gpu in run.gpus if gpu.mixed for rule in rules for kind in rule.kinds]
+    unclear = [missing_metrics.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, gpu) for kind, gpu in mixed]
     if unclear:
         context = replace(context.whole_log, jobs=(), time_without_job={})
     findings, not_judged = ([], unclear) if unclear else _run_rules(context, rules)
@@ -144,9 +148,8 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
                 findings.append(result)
             else:
                 not_judged.append(result)
-    findings, growing = memory.withdraw_headroom(findings)
-    findings, split = answers.withdraw_shared_memory(findings, context.recording.run)
-    not_judged += [*growing, *split]
+    findings, withdrawn = answers.withdraw_headroom(findings, context.recording.run)
+    not_judged += withdrawn
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
     return findings, [*not_judged, *answers.list_unevaluated_kinds(context, rules, answered)]
 

@@ -2,13 +2,12 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpureport.analysis.phrases import capitalize
-from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 
 _OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
 
@@ -73,36 +72,6 @@ class KindDescription:
         said, words = (said, words | {"why": own.format_map(words)}) if "{why}" in said else (own, words)
         said = _OPTIONAL.sub(lambda part: part[1] if all(words[name] for name in _NAME.findall(part[1])) else "", said)
         return capitalize(said.format_map(words))
-
-    def finding(  # noqa: PLR0913 - what a finding states, each by name
-        self,
-        severity: Severity,
-        confidence: Confidence,
-        devices: Iterable[str],
-        evidence: Iterable[Evidence],
-        *,
-        spans: Iterable[Interval] = (),
-        lost: float | None = None,
-        cause: str | None = None,
-        case: str | None = None,
-        samples: int = 0,
-        ruled_out: Iterable[str] = (),
-        **words: str,
-    ) -> Finding:
-        """Return a finding of this kind, with the sentence of a case, by default its cause."""
-        return Finding(
-            kind=self.name,
-            severity=severity,
-            confidence=confidence,
-            devices=tuple(devices),
-            intervals=tuple(spans),
-            evidence=tuple(evidence),
-            lost_gpu_seconds=lost,
-            cause=cause,
-            samples=samples,
-            ruled_out=tuple(ruled_out),
-            summary=self.say(case or cause, **words),
-        )
 
 
 def _by_case(said: Any) -> dict[str, Any]:

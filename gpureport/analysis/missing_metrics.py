@@ -17,19 +17,14 @@ MEMORY_RESERVED = "memory_reserved_at_once"
 NO_TIMES = "no_timestamps"
 
 
-def length_of(seconds: float) -> Amount:
-    """Return a length of time for a sentence."""
-    return seconds, phrases.duration(seconds)
-
-
-def share_of(ratio: float) -> Amount:
-    """Return a share for a sentence."""
-    return ratio, phrases.percent(ratio)
-
-
 def count_of(number: int, noun: str) -> Amount:
     """Return a count for a sentence; `noun` is a singular."""
     return number, phrases.count_of(number, noun)
+
+
+def denied(kind: str, code: str, reason: str, recording: str, device: str | None = None) -> NotJudged:
+    """Return that a kind cannot be judged without what only words can say to record."""
+    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code=code)
 
 
 def unjudged(
@@ -61,8 +56,7 @@ def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
     """Return that a kind cannot be judged by a metric whose readings cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
-    recording = "the same by another tool, such as DCGM"
-    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code="implausible_readings")
+    return denied(kind, "implausible_readings", reason, "the same by another tool, such as DCGM", device)
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:

@@ -20,12 +20,6 @@ NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kep
 """What is ruled out where memory shows a job's need; taking a little at once and keeping it is usual."""
 
 
-def size_of(amount: float, whole: float) -> str:
-    """Return a size and its whole, a shared unit once: `9.9 of 22.5 GiB`."""
-    part, unit = size(amount).split(maxsplit=1)
-    return f"{part if size(whole).endswith(unit) else size(amount)} of {size(whole)}"
-
-
 def gpu_name(device: str) -> str:
     """Return a GPU's name for a sentence: `GPU 0`, `GPU 0 of node_1`."""
     node, _, local = device.rpartition("/")

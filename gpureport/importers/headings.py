@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from gpureport.metrics import BY_NAME
-from gpureport.parsing import MOST, UNITS
+from gpureport.parsing import UNITS
 
 
 def _by_word(words: Mapping[str, str]) -> dict[str, str]:
@@ -212,8 +210,6 @@ def is_time_heading(heading: str) -> bool:
     return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS
 
 
-_ROUNDING = 1e-6
-"""By how much a mean of parts of a whole may exceed it."""
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
@@ -230,30 +226,7 @@ def parse_number(cell: object) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a cell, a number of a unit, in its metric's base unit; None for an impossible value."""
-    found = parse_number(cell)
-    return None if found is None else convert_to_base(found, unit, metric)
-
-
-def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
-    """Return a number of a unit in its metric's base unit; None for an impossible value."""
-    wanted, converted = BY_NAME[metric], UNITS[unit].to_base(found)
-    if abs(converted) >= MOST or (converted < 0 and wanted.unit != "Cel"):
-        return None
-    if wanted.unit == "1" and not wanted.may_exceed_one and converted > 1:
-        return 1.0 if converted <= 1 + _ROUNDING else None
-    if "int" not in wanted.dtype:
-        return converted
-    return round(converted) if round(converted) <= np.iinfo(wanted.dtype).max else None
-
-
 def absence_word(cell: object) -> str | None:
     """Return the word of a cell that stands for no value, else None."""
     text = "null" if cell is None else str(cell).strip()
     return (text or "empty") if text.lower() in _NONE else None
-
-
-def describe_absence(cell: object) -> str:
-    """Return why a cell holds no value of its metric."""
-    return absence_word(cell) or "no value it can have"

@@ -83,7 +83,9 @@ def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
 def _section(title: str, *texts: str, facts: Iterable[tuple[str, str]] = (), code: Sequence[str] = ()) -> list[Block]:
     """Return a section; a fact without text is left out."""
     named = [Fact(name=name, text=text) for name, text in facts if text]
-    return [Block(title=title, style="heading", texts=texts, facts=named, code=code)]
+    # a title alone is that of all that follow
+    level = 4 if texts or named or code else 3
+    return [Block(title=title, level=level, texts=texts, facts=named, code=code)]
 
 
 def _explain_recording() -> Iterator[Block]:

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gpureport.analysis import phrases
-from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
+from gpureport.analysis.job.phases import ACTIVE, WITHOUT_LASTING_WORK
+from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import clocks, low_use
@@ -21,7 +22,6 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import load
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
@@ -169,7 +169,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     if context.window is None or series.interval > FAR_SECONDS:
         low = intervals.difference(whole, still)
     else:
-        low = intervals.union(np.concatenate([low, collect(*load.LOW_USE_KINDS)]))
+        low = intervals.union(np.concatenate([low, collect(*low_use.KINDS_OF_LOW_USE)]))
     yield "low_use", UNKNOWN, low, _BY_USE
     # a log may hold a part of a job alone, and what lies at its ends is idle
     if context.window is not None and context.observed_job.started is not None:

@@ -5,15 +5,15 @@ from math import fsum
 
 import numpy as np
 
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Run
 
-UTILISATION, JOB = "gpu_utilization_ratio", "job_cpu_cores"
 POINT_SAMPLE_SECONDS = 2.0
 """Interval above which a utilisation value is a point sample."""
 UTILISATION_WINDOW = 1.0
@@ -41,8 +41,8 @@ _LIGHT_USE, _PROCESS_MEMORY = 0.005, 2.0**29  # By; a driver or a display holds 
 _NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
 _MOSTLY = 0.5  # share of the samples of the machine at a limit
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model before the work takes less
-_MACHINE = {"cpu_utilization_ratio": 0.75, "cpu_iowait_ratio": 0.15}
-_CORE = {"cpu_busiest_core_ratio": 0.96, "process_cpu_cores": 0.96}
+_MACHINE = {CPU: 0.75, IOWAIT: 0.15}
+_CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
 """From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""
 
 
@@ -60,9 +60,10 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     """
     if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
         within = None
-    return series.memoize(("activity", within), lambda: _find_activity(series, within))
+    return _find_activity(series, within)
 
 
+@memoized
 def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | None:
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
@@ -71,7 +72,7 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     active, share = used > ACTIVE.value, _SHARE
     if series.interval > POINT_SAMPLE_SECONDS:
         # a low sample at the power of work was taken in a short pause
-        power = series.values("gpu_power_watts")
+        power = series.values(POWER)
         active, share = active | (power > estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
     active = active[rows]
     reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
@@ -151,7 +152,7 @@ def _find_light_work(
         until: when its sustained activity begins, which light work must reach, if any.
     """
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
-    used, held = gpu.values(UTILISATION)[rows], gpu.values("gpu_memory_used_bytes")[rows]
+    used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < _PROCESS_MEMORY)
     last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
     backwards = is_light[:last][::-1]
@@ -166,7 +167,7 @@ def _find_light_work(
     for host in hosts:
         part = host.rows_between(start + host.shift, end + host.shift)
         at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
-        if host.device.node in {None, gpu.device.node} and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
+        if host.is_beside(gpu) and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
             return Interval(start, end if until is None else until)
     return None
 

@@ -19,10 +19,10 @@ from gpureport.analysis.rules.hollow import find_hollow_work
 from gpureport.analysis.rules.idle import find_idle_gaps
 from gpureport.analysis.rules.levels import find_slow_gpus
 from gpureport.analysis.rules.low_use import low_util_cause_unknown, underutilised, unused_gpu
-from gpureport.analysis.rules.memory import find_growing_memory, find_kept_memory, find_memory_use
+from gpureport.analysis.rules.memory import find_growing_memory, find_kept_memory, find_memory_use, host_memory
 from gpureport.analysis.rules.progress import find_rate_falls, find_unexplained_changes
 from gpureport.analysis.rules.sizing import find_full_precision, find_no_progress, find_oversized_gpus
-from gpureport.analysis.rules.waits import cpu_bound, cpu_bound_single, host_memory, io_bound, transfer_bound
+from gpureport.analysis.rules.waits import cpu_bound, cpu_bound_single, io_bound, transfer_bound
 
 RULES: tuple[Rule, ...] = (
     find_idle_gaps,

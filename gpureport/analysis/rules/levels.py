@@ -7,15 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_signals import CLOCKS, HEAT, are_events_recorded, gather_signals
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, NotJudged, Severity
 
 _PAUSE = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
 _MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
@@ -105,8 +104,6 @@ def find_fall(
     return Change(top, lowest, usual_spans, spans, readings)
 
 
-CLOCK, POWER = CLOCKS[0], "gpu_power_watts"
-UTILISATION, TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
@@ -125,16 +122,13 @@ class Peers(NamedTuple):
 def compare_peers(context: Context, limits: Limits) -> tuple[Peers, ...]:
     """Return the comparison of each model of which several GPUs worked for some blocks."""
     key = ("peers", limits.block, limits.readings)
-    return context.cached(key, lambda: tuple(_compare_peers(context, limits)))
+    return context.memoize(key, lambda: tuple(_compare_peers(context, limits)))
 
 
 def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
     """Yield the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
-    window, models = context.window or context.whole, dict[str | None, dict[str, DeviceSeries]]()
-    for name, series in context.gpus().items():
-        if name in context.active:
-            models.setdefault(series.device.model, {})[name] = series
-    for peers in models.values():
+    window = context.window or context.whole
+    for peers in context.peers():
         interval = max(one.interval for one in peers.values())
         count = int(window.seconds / max(limits.block, limits.readings * interval, window.seconds / _MOST_BLOCKS))
         if len(peers) < _PAIR or count < _FEWEST:
@@ -207,16 +201,17 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             spans = intervals.union(np.concatenate([slow[name].spans for name in names]))
             warm, cool = _compare_heat(peers, names)
             unit, is_sure = "Hz" if metric == CLOCK else "W", metric == CLOCK and cause not in {"warm", "board"}
-            yield KINDS["slow_gpu"].finding(
+            yield context.finding(
+                "slow_gpu",
                 Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,
                 Confidence.HIGH if is_sure and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
                 names,
                 [
-                    Evidence(metric=metric, statistic="median of its means", observed=change.level, unit=unit),
-                    Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=change.usual, unit=unit),
+                    measured(metric, "median of its means", change.level, unit),
+                    measured(metric, phrases.PEERS_MEAN, change.usual, unit),
                     limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
                 ],
-                spans=intervals.to_intervals(spans),
+                spans=spans,
                 cause="heat" if cause == "warm" else cause,
                 case=cause,
                 samples=change.readings,

@@ -1,9 +1,8 @@
-"""Whether a word on the command line names a file, a tracker, something in a bucket, or a run of the store."""
+"""What a word on the command line names: a file, a tracker, something in a bucket, or a run of the store."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,25 +11,18 @@ from gpureport.cli.messages import print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.errors import PlaceError, SourceError, StoreError
 from gpureport.importers import LOCATORS
+from gpureport.importers.sources import names_run
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.regular_files import path_exists
-
-if TYPE_CHECKING:
-    from gpureport.store.run_selection import RunLookup
-    from gpureport.store.store import Store
+from gpureport.store.run_selection import RunLookup
+from gpureport.store.store import Store
 
 BASELINE = "baseline:"
 """What stands before the name of a baseline where a stored run may have the same name."""
 
 
-def find_store(options: Options, *, must_exist: bool = False) -> "Store":
-    """Return the store that a command names, itself or before its second word, else the nearest one.
-
-    Raises:
-        StoreError: when it must exist, and what is named does not.
-    """
-    from gpureport.store.store import Store  # noqa: PLC0415 - loads pyarrow
-
+def find_store(options: Options, *, must_exist: bool = False) -> Store:
+    """Return the store that a command names, itself or before its second word, else the nearest one."""
     folder, context = options.store, click.get_current_context(silent=True)
     while folder is None and context is not None:
         folder, context = context.params.get("store"), context.parent
@@ -41,7 +33,7 @@ def find_store(options: Options, *, must_exist: bool = False) -> "Store":
     return Store(folder)
 
 
-def find_lookup(options: Options) -> "RunLookup":
+def find_lookup(options: Options) -> RunLookup:
     """Return what finds stored runs by name; a command reads the names once."""
     place = find_store(options)
     context = click.get_current_context(silent=True)
@@ -49,18 +41,11 @@ def find_lookup(options: Options) -> "RunLookup":
     return lookups.setdefault(str(place.folder), place.lookup())
 
 
-def is_source(source: str, options: Options | None = None) -> bool:
-    """Return whether a word names a file, folder or tracker; other words are for the store.
-
-    Args:
-        source: the word.
-        options: name the store. A run of it may have the name of a path that does not exist.
-    """
-    from gpureport.importers.sources import names_run  # noqa: PLC0415 - loads pyarrow
-
+def is_source(source: str, options: Options) -> bool:
+    """Return whether a word names a file, folder or tracker; a stored run may be called like a path that is none."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
-    return looks_like_path(source) and not (options and is_stored(source, options))
+    return _looks_like_path(source) and not is_stored(source, options)
 
 
 def is_stored(name: str, options: Options) -> bool:
@@ -70,14 +55,13 @@ def is_stored(name: str, options: Options) -> bool:
     return False
 
 
-def looks_like_path(source: str) -> bool:
-    """Return whether a source is written as a path, whether or not it exists."""
+def _looks_like_path(source: str) -> bool:
     return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
 
 
 def note_stored_namesake(source: str, options: Options) -> None:
     """Note that a file or folder is read although the store holds a run of its name."""
-    if source == "-" or looks_like_path(source) or not path_exists(source):
+    if source == "-" or _looks_like_path(source) or not path_exists(source):
         return
     with suppress(StoreError):
         run, kind = find_lookup(options).find(source).run, "folder" if Path(source).is_dir() else "file"
@@ -85,15 +69,7 @@ def note_stored_namesake(source: str, options: Options) -> None:
 
 
 def fetch_sources(sources: Sequence[str], *, tolerant: bool = False) -> list[str]:
-    """Return sources, with the path of a local copy for each URL of a bucket.
-
-    Args:
-        sources: as typed.
-        tolerant: whether the URL stays of one that cannot be fetched, which is then missing.
-
-    Raises:
-        SourceError: when one cannot be fetched.
-    """
+    """Return sources, each URL of a bucket as the path of a local copy; `tolerant` keeps that of a missing one."""
     found = list(sources)
     for number, source in enumerate(sources):
         try:
@@ -123,7 +99,6 @@ def _fetch(source: str) -> str:
 
 
 def _fetch_watched(place: RemotePath) -> Path:
-    """Fetch a place, and say so on a terminal when that takes long."""
     from gpureport.places.transfer import fetch  # noqa: PLC0415 - only from a bucket
 
     with show_stage(f"Fetching {place}"):

@@ -84,7 +84,6 @@ def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
 
 
 def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
-    """Apply the operations of a process's logs, in the order given; return its points."""
     points: Points = defaultdict(list)
     logs = sorted((int(match[1]), path) for path in folder.iterdir() if (match := _LOG.fullmatch(path.name)))
     newest = put = 0
@@ -119,7 +118,6 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
 
 
 def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
-    """Apply an operation; return its number."""
     operation, version, at = entry["obj"], int(entry["version"]), entry.get("at")
     kind, path, value = operation["type"], "/".join(operation.get("path", ())), operation.get("value")
     if not 0 <= version < _MOST_COUNT:
@@ -196,7 +194,6 @@ def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
 
 
 def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
-    """Return values by path, without other kinds such as files and histograms."""
     found: dict[str, Scalar] = {}
     for entry in map(read_message, entries):
         path, value = entry[1][-1].decode(errors="replace"), read_message(entry[2][-1])

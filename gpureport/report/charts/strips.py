@@ -24,7 +24,7 @@ from gpureport.report.charts.elements import (
 )
 from gpureport.report.charts.palette import BAR, BUSY, EVENT, GRID, INK, MUTED, PAPER, SEVERITY, TRACK
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
-from gpureport.report.model.time_charts import FindingMark, LogEventLine, Timeline, TimelineStrip
+from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip
 from gpureport.report.runs import log_events
 from gpureport.report.wording import display
 

@@ -9,9 +9,8 @@ from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT, MUTED
 from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
 from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_timeline
 from gpureport.report.model.head import Change
-from gpureport.report.model.pictures import TimeSpent
+from gpureport.report.model.pictures import Timeline, TimeSpent
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.time_charts import Timeline
 from gpureport.report.wording import display
 
 _ROW_END, _ROW_TEXT = 640.0, 655.0

@@ -7,7 +7,6 @@ from functools import cached_property
 from math import fsum
 from zoneinfo import ZoneInfo
 
-from gpureport import columns, sampling_rate
 from gpureport.analysis.job.phases import NO_JOB
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
@@ -90,16 +89,8 @@ class ReportRun:
         return display.join_words(names)
 
     def describe_sampling(self) -> str:
-        """Return how often a run with two samples or more was sampled: `every 1 s, in part every 10 s`."""
-        usual, others = display.duration(self.run.interval or 0.0), list[str]()
-        device = next(iter(self.run.gpus or self.run.hosts), None)
-        if device is not None:
-            times = columns.integers(self.recording.rows.rows_of(device.id).column("timestamp"))
-            pace = sampling_rate.measure_sampling_rate(times)
-            if pace is not None and (pace.slow or pace.denser):
-                rates = {pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)}
-                others = [text for text in dict.fromkeys(map(display.duration, sorted(rates))) if text != usual]
-        return f"every {usual}{', in part every ' if others else ''}{', '.join(others)}"
+        """Return how often a run with two samples or more was sampled: `every 1 s`."""
+        return f"every {display.duration(self.run.interval or 0.0)}"
 
 
 def device_name(device: Device) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
 from gpureport.report.charts.elements import find_fill, stack_classes
-from gpureport.report.model.time_charts import Timeline, TimelineStrip
+from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.samples.packing import DeviceSamples, collect_samples, encode_times, encode_values, fit_scale
 from gpureport.report.samples.plotted_metrics import PlottedMetric, describe_metric, select_metrics

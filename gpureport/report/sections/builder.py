@@ -13,7 +13,7 @@ from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
@@ -117,14 +117,14 @@ def _build_comparison_part(
     comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table, or of its groups."""
-    links, charts = pair_steps(comparison), tables.build_charts(comparison, study)
+    links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=tables.describe_marks(charts),
         study=tuple(groups.build_study_sections(study, comparison)) if study else (),
-        estimates=tables.build_summary_table(comparison),
-        links=tuple(pairs.build_step_pairs(comparison, links, inputs)),
+        estimates=estimates,
+        links=tuple(pairs.build_step_pairs(comparison, links)),
         remaining=tuple(gains.list_remaining(comparison, inputs, study, cards)),
         across=tuple(groups.list_across(comparison, study)),
         gains=None if study else gains.build_gain_table(comparison, links),

@@ -9,6 +9,7 @@ from gpureport.report.runs import log_events
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.numbered_labels import group_holders
 
 _LISTED = 12
 _NEARLY_ALL = 0.9995
@@ -38,7 +39,8 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     period = f"{length} in all" if data.synthetic_time else f"{format_period(info, info.started, info.ended)}, {length}"
     yield "GPUs", format_gpu_models(info.gpus) or "none recorded"
     yield "Hosts", str(len(info.hosts) or "not recorded")
-    yield "Recorded", f"{period}; {clock_note(info)}"
+    yield "Recorded", period
+    yield "Times", clock_note(info)
     for name, pairs in (("Params", info.params), ("Tags", info.tags)):
         said = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
         yield name, display.shorten(said, _LONGEST)
@@ -48,7 +50,7 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", _describe_lines(data, noun)
     yield "Rejected", _join_first([_describe_rejected(each, noun) for each in data.rejected], "reason")
-    yield "Absent values", _join_first(list(map(_describe_absent, data.absent_cells)), "column")
+    yield "Absent values", _join_first(list(_describe_absent(run, data.absent_cells)), "kind")
     yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
     restored = data.imputed_points
     yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
@@ -66,9 +68,14 @@ def _describe_rejected(entry: Rejected, noun: str) -> str:
     return f"{display.plural(entry.rows, noun)}: {display.clean(entry.reason)}{first}"
 
 
-def _describe_absent(entry: AbsentCells) -> str:
-    name = display.shorten_middle(terms.column_title(display.clean(entry.column)), LABEL_LENGTH)
-    return f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
+def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[str]:
+    """Yield how many values are absent and why, each with the columns that this holds for."""
+    every = run.samples * len(run.run.gpus)
+    columns = group_holders(((entry.cells, entry.reason), entry.column) for entry in absent)
+    for (cells, reason), held in columns.items():
+        named = [display.shorten_middle(terms.column_title(display.clean(each)), LABEL_LENGTH) for each in held]
+        count = "every value" if cells == every else display.plural(cells, "value")
+        yield f"{count} ({display.clean(reason)}) of {display.join_words(named)}"
 
 
 def _describe_clock_step(run: ReportRun, step: ClockStep) -> str:
@@ -94,7 +101,7 @@ def _describe_lines(data: Quality, noun: str) -> str:
     total = f"{display.integer(data.lines)} read = {shown}"
     if not data.accounted:
         return f"{total}; the parts do not add up, please report this log"
-    return total if rejected else f"Complete: {display.plural(data.rows_kept, 'sample')}, no {noun} lost. {total}"
+    return total if rejected else f"{total}: no {noun} lost"
 
 
 def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:

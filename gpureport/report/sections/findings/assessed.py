@@ -10,7 +10,7 @@ from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.findings import Answer, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORD
-from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist, Judgement, NotJudgedLine
 from gpureport.report.runs.drawn_gpus import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun

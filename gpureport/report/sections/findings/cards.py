@@ -10,8 +10,7 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
-from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, FindingCard, Occurrence
-from gpureport.report.model.finding_rows import FindingRow, RunMark
+from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings.found import Found, gather, rank
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
@@ -125,7 +124,7 @@ def _summarize(group: Found) -> str:
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     if len(group.findings) == 1:
         return largest
-    run, said = group.run, count_findings(group)
+    run, said = group.run, _count_findings(group)
     held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
     lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
     if lengths:
@@ -135,7 +134,7 @@ def _summarize(group: Found) -> str:
     return f"{said}. Largest: {largest}"
 
 
-def count_findings(group: Found) -> str:
+def _count_findings(group: Found) -> str:
     """Return how many there are, those that GPUs have at one time as one: `7 gaps`."""
     known = terms.DESCRIPTIONS.get(group.finding.kind)
     noun = (known.stretch if known else "") or ("period" if len(group.findings) > 1 else "")

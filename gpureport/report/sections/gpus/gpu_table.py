@@ -245,13 +245,9 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     cells = [_build_clock_cells(entry) for entry in ordered]
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
     columns = list(compress(_CLOCK_COLUMNS, known))
-    harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
-    seen = {entry.reason for entry in harmful if _measure_reason(entry)}
-    never = list(dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in seen))
     lacking = [missing for name, missing in _CLOCK_COLUMNS.items() if name not in columns]
     notes = [*(f"{name}: {words}." for name, words in _CLOCK_MEANINGS.items() if name in columns), _CLOCK_NOTE]
     notes += [f"Not recorded: {display.join_words(lacking)}."] if lacking else []
-    notes += [f"Recorded and never seen: {display.join_words(never)}."] if never else []
     notes += [f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else []
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
     return Table(

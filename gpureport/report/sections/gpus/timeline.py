@@ -8,8 +8,8 @@ from gpureport.analysis.series.device_series import DeviceSeries, build_device_s
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
+from gpureport.report.model.findings import FindingCard
+from gpureport.report.model.pictures import FindingMark, Timeline, TimelineStrip
 from gpureport.report.runs import log_events
 from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice, find_limits
 from gpureport.report.runs.over_time import SHORTEST, ClassHistory, accumulate

@@ -4,19 +4,16 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from gpureport.analysis import phrases
 from gpureport.analysis.account.gpu_time import OUTSIDE
-from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.low_use import BELOW
 from gpureport.comparison import gains
-from gpureport.comparison.figures import below_ratios, mean_over_time
 from gpureport.comparison.steps import Step
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording import display
 
 _UNKNOWN = "No {} was recorded, so nothing can be said about GPU time."
 _NAMED = 3
@@ -33,16 +30,6 @@ LOSSES = {
 }
 """What GPU time was lost to, by class; that of slowed clocks depends on what slowed them."""
 _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): "slowed by hardware"}
-_PAUSES, _MEAN = "short_pauses", (UTILISATION, "mean")
-_LOW = 0.25
-"""Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
-_OFTEN = 0.2
-"""Share of the time below it that is told: twice what the sound jobs among the samples show, start-up included."""
-_NEARLY_ALL = 0.9
-"""Share of the time of a run over which a mean is told as that of the whole (pragmatic): what the other tenth did
-moves it by a tenth of the difference at most."""
-_ALIKE = 0.05
-"""Difference of their shares up to which GPUs are named together (pragmatic): less is no difference to act on."""
 
 
 class Findings(NamedTuple):
@@ -191,55 +178,3 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
     said = f"{who} computed {display.percent(computing / seconds if seconds else 0.0)} of {of}"
     return f"Mid-job, {display.lower_first(said)}" if outside else said
-
-
-def often_low_sentence(analyses: Sequence[Analysis], where: str = "") -> str:
-    """Return how long GPUs were below 25%, the worst of several named; empty where that is not often.
-
-    `where` are words to begin with, as "in the last step".
-    """
-    known = [(each.device, each.metric(UTILISATION)) for analysis in analyses for each in analysis.statistics]
-    held = group_holders((gpu, summary) for gpu, summary in known if summary is not None and summary.seconds > 0)
-    low = {gpu: sum(dict(each.below).get(_LOW, 0.0) * each.seconds for each in own) for gpu, own in held.items()}
-    shares = {gpu: low[gpu] / sum(each.seconds for each in own) for gpu, own in held.items()}
-    worst = max(shares, key=lambda gpu: shares[gpu], default="")
-    if not worst or shares[worst] < _OFTEN:
-        return ""
-    others, share, rest = [shares[gpu] for gpu in shares if gpu != worst], shares[worst], ""
-    if share - min(others, default=share) <= _ALIKE:
-        who, share = "the GPUs were" if others else "the GPU was", sum(shares.values()) / len(shares)
-    else:
-        who, (least, most) = f"{phrases.gpu_name(worst)} was", (min(others), max(others))
-        span = display.percent(least) + (f" to {display.percent(most)}" if most - least > _ALIKE else "")
-        rest = f", {'the other GPU' if len(others) == 1 else 'the others'} for {span}"
-    said = f"below {display.percent(_LOW)} utilisation for {display.percent(share)} of the time"
-    return f"{display.raise_first(f'{where} {who}'.lstrip())} {said}{rest}."
-
-
-def describe_levels(analyses: Sequence[Analysis]) -> str:
-    """Return the mean utilisation, how long it was below some levels, and how much pauses took; empty unless low.
-
-    The lowest level is left out where a sentence of its own tells it, and the mean where a finding does.
-    """
-    mean = mean_over_time(analyses, UTILISATION)
-    if mean is None or mean >= BELOW.value:
-        return ""
-    left_out = _LOW if often_low_sentence(analyses) else None
-    parts = {limit: part for limit, part in below_ratios(analyses).items() if limit != left_out}
-    below = [f"below {display.percent(limit)} for {display.percent(part)}" for limit, part in parts.items()]
-    below[:1] = [f"{text} of the time" for text in below[:1]]
-    held = gpu_time.job_gpu_seconds(analyses)
-    seconds = gpu_time.seconds_by_class(time for each in analyses for time in each.gpu_time)
-    pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
-    took = f"; {display.lower_first(terms.CLASSES[_PAUSES])} took {display.percent(pauses)}"
-    said = f"{display.join_words(below)}{took if pauses >= gains.NEGLIGIBLE_RATIO else ''}."
-    # a finding tells the mean of a single run already, all GPUs over nearly all of its time; its figure ends with the
-    # first and the last sample, and the other half an interval beyond them: two of one thing
-    alone = analyses[0] if len(analyses) == 1 and below else None
-    for found in alone.findings if alone else ():
-        is_whole = fsum(span.seconds for span in found.intervals) >= _NEARLY_ALL * analyses[0].seconds
-        is_of_all = set(found.devices) in (set(), {gpu.id for gpu in analyses[0].run.gpus})
-        if is_whole and is_of_all and any((each.metric, each.statistic) == _MEAN for each in found.evidence):
-            return f"Utilisation was {said}"
-    runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
-    return f"Mean utilisation{runs} {display.percent(mean)}: {said}"

@@ -10,7 +10,6 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.wording import display
 
-_STATE_WORK = "--work 9600:images, for each source where they differ"
 _NOTABLE = 0.05
 """Share of a run outside training from which its cost is told without it too (pragmatic)."""
 
@@ -47,44 +46,21 @@ def describe_saving(comparison: Comparison) -> str:
 
 
 def explain_missing_cost(comparison: Comparison) -> str:
-    """Return why a price that was stated gives no cost per unit of work; empty where it does, and without a price.
-
-    What a run cost is told beside, for that is known.
-    """
+    """Return why a price that was stated gives no cost per unit of work; empty where it does, and without a price."""
     priced = [run.gpu_hour_price is not None for step in comparison.steps for run in step.runs]
-    ends, count = (comparison.steps[0], comparison.steps[-1]), len(comparison.steps)
-    if count == 1 or not any(priced) or None not in {end.value(COST_PER_WORK) for end in ends}:
+    ends = (comparison.steps[0], comparison.steps[-1])
+    if len(comparison.steps) == 1 or not any(priced) or None not in {end.value(COST_PER_WORK) for end in ends}:
         return ""
     if not all(priced):
         return "No cost per unit of work: not every GPU has a price."
     if all(step.work_unit is not None for step in comparison.steps):
         return ""
-    costs = [_format_mean_cost(step) for step in ends]
-    if all(costs) and costs[0] == costs[1]:
-        which = "Both" if count == 2 else "First and last step"  # noqa: PLR2004 - a pair
-        return f"{which} cost {costs[0]} a run; state the work ({_STATE_WORK}) to compare the cost per unit."
-    known = f"A run cost {costs[0]}, then {costs[1]}; no" if all(costs) else "No"
-    return f"{known} cost per unit without the work done ({_STATE_WORK})."
-
-
-def _format_mean_cost(step: Step) -> str:
-    """Return what a run of a step cost in all, a mean over them; empty where not known."""
-    totals = [each.cost.total for each in step.analyses if each.cost is not None and each.cost.total is not None]
-    if len(totals) < len(step.analyses):
-        return ""
-    return display.money(sum(totals) / len(totals), spending.currency(step.analyses))
-
-
-def describe_start_up_cost(comparison: Comparison) -> str:
-    """Return what part of the cost of the last step is start-up and end, and what it is without; empty where little."""
-    last, cost = comparison.steps[-1], format_training_cost(comparison)
-    if not cost:
-        return ""
-    share, per = _measure_outside_training(last) or 0.0, Figures(comparison).cost.per
-    return (
-        f"The cost includes start-up and end, {display.percent(share)} of a run in {display.clean(last.label)}: at the "
-        f"training rate alone it is {cost} {per}, and longer runs come closer to that."
-    )
+    said = []
+    for end in ends:
+        totals = [each.cost.total for each in end.analyses if each.cost and each.cost.total is not None]
+        said += [display.money(sum(totals) / len(totals), spending.currency(end.analyses))] if totals else []
+    known = f"A run cost {said[0]}, then {said[1]}; no" if len(said) > 1 else "No"
+    return f"{known} cost per unit without the work done (--work 9600:images, for each source where they differ)."
 
 
 def format_training_cost(comparison: Comparison) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.certainty import SURE_READINGS
-from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.load import NOTABLE
+from gpureport.analysis.results import NOTABLE, Analysis
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison
@@ -22,13 +21,11 @@ from gpureport.report.sections.head import money_sentences, recording_doubts
 from gpureport.report.sections.head.loss_sentence import (
     Findings,
     describe_computing,
-    describe_levels,
     describe_loss,
     explain_unknown_loss,
     is_low_mid_job,
     is_partly_unseen,
     name_loss,
-    often_low_sentence,
 )
 from gpureport.report.sections.steps import headline, tables
 from gpureport.report.sections.steps.quality import warn_of_falls
@@ -290,21 +287,15 @@ def _write_notes(  # noqa: PLR0913 - what notes depend on, each by name
     """Yield what else is worth knowing, nothing that the lead says already; empty texts among it."""
     last, several = comparison.steps[-1], len(comparison.steps) > 1
     final, runs = last.analyses, [analysis.run for step in comparison.steps for analysis in step.analyses]
-    if several and not study:
-        yield from headline.list_other_changes(comparison)
     yield tables.describe_left_out_runs(comparison)
     yield tables.describe_allowance(comparison)
     if several:
-        yield money_sentences.describe_start_up_cost(comparison)
         yield recording_doubts.describe_recording_order(comparison.steps)
     yield from recording_doubts.list_jobs(final)
     if not findings.too_short:
         place = f"{display.clean(last.label)}, the last group" if study else "the last step"
         lost, unseen, where = describe_loss(final), gpu_time.unobserved_ratio(final), f"in {place}" if several else ""
         yield f"{display.raise_first(where)}: {display.lower_first(lost)}" if where and lost else ""
-        yield often_low_sentence(final, where)
-        yield describe_levels(final)
-        yield from recording_doubts.list_idle_without_finding(final)
         # a loss within all the time says it already
         is_said = lost and unseen <= gains.MOST_UNSEEN_RATIO
         if gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:

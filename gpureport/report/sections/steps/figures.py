@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.evidence import Reason
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -64,6 +66,20 @@ def build_table(
         rows=tuple(Row(head=head, cells=tuple(others)) for head, *others in cells),
         notes=tuple(filter(None, notes)),
     )
+
+
+class Line(NamedTuple):
+    """A figure of two steps in words; `why` is what its verdict rests on, `reason` what more of them may share."""
+
+    metric: str
+    title: str
+    before: str
+    after: str
+    change: Cell
+    verdict: Cell
+    why: str = ""
+    reason: Reason | None = None
+    noun: str = ""
 
 
 @dataclass(frozen=True)

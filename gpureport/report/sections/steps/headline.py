@@ -1,21 +1,18 @@
 """The headline of steps, how sure it is, and what else changed from the first to the last."""
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 from gpureport.comparison.across import scaling
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.evidence import ReasonKind
-from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK
+from gpureport.comparison.figures import PER_WORK
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.reasons import count_family, describe_interval
@@ -152,36 +149,3 @@ def describe_certainty(comparison: Comparison) -> str:
     # an interval that prints as the figure does says nothing more
     least = least.removesuffix("%") if least != most else ""
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
-
-
-def list_other_changes(comparison: Comparison) -> Iterator[str]:
-    """Yield the other figures that are worse or better, then those moved without a verdict."""
-    first, last, judged = comparison.steps[0], comparison.steps[-1], judge_ends(comparison)
-    if judged is None or judged.difference is None:
-        return
-    shown, moves = Figures(comparison), []
-    for delta in comparison.between(first.label, last.label):
-        if not _says_the_same(delta, judged):
-            # the tile and the table beside it are of whole recordings
-            settled = " in steady state" if delta.window == "steady" else ""
-            figure = shown.format(delta.metric, [last])
-            before, after = figure.format_pair(delta.before, delta.after)
-            moved = f"still {after}" if before == after else f"{before} to {after}"
-            moves.append((delta, f"{figure.noun}{settled} {moved}", (before, after)))
-    for verdict in (Verdict.WORSE, Verdict.BETTER):
-        if texts := [text for delta, text, _ in moves if delta.verdict is verdict]:
-            yield f"Also {verdict.value}: {'; '.join(texts)}."
-    moves = [move for move in moves if move[0].verdict is Verdict.DIFFERS and move[2][0] != move[2][1]]
-    sm_clock = [values for delta, _, values in moves if delta.metric == SM_CLOCK]
-    # the graphics clock moves as the SM clock beside it
-    rest = [text for delta, text, values in moves if delta.metric != GRAPHICS_CLOCK or values not in sm_clock]
-    if rest:
-        yield f"Also changed: {'; '.join(rest)}."
-
-
-def _says_the_same(other: Delta, judged: Delta) -> bool:
-    """Return whether a figure is the one judged or equivalent; cost where prices are equal."""
-    covered = {WORK_RATE, TRAINING_RATE, GPU_SECONDS, ENERGY} if judged.metric == PER_WORK else set()
-    if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
-        return judged.metric == PER_WORK
-    return other.metric in {judged.metric, *covered}
