@@ -4,7 +4,7 @@ It is read from `[[policy]]` and `[[acknowledge]]` of the settings, with the lin
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from typing import Any
 
 from gpureport.checks.finding_counts import FAMILIES, list_kinds
 from gpureport.checks.grammar import LimitError, parse_limit
-from gpureport.checks.limit import Limit
+from gpureport.checks.limit import Limit, Subject
 from gpureport.errors import SettingsError
 from gpureport.findings import Confidence
 from gpureport.settings import Section, Settings
@@ -212,3 +212,13 @@ def _read_day(section: Section) -> date:
     except ValueError as error:
         what = f"until must be a day, not {value!r}"
         raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
+
+
+def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
+    """Yield a note per limit on a change that a run equal to the baseline breaks."""
+    for limit in limits:
+        if limit.subject is Subject.CHANGE and limit.demands_change:
+            demanded, allowed, sign = ("rise", "fall", "-") if limit.threshold.value > 0 else ("fall", "rise", "")
+            size = limit.size
+            other = limit.words.replace(f"{limit.relation} {limit.threshold.text}", f"{limit.relation} {sign}{size}")
+            yield f"{limit.words} fails without a {demanded} of {size}; to allow a {allowed} of {size}: {other}"

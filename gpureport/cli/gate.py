@@ -120,13 +120,13 @@ def read_rules(options: Options) -> GateRules:
     Raises:
         SettingsError: with the line of the first mistake.
     """
-    from gpureport.checks import wording  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import policy as policies  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy import read_baseline_name, read_policy  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     stated = options.policy or options.config
     policy = read_policy(read_settings(stated)).with_limits(options.fail_on)
-    for hint in wording.list_demanding_rules(entry.limit for entry in policy.entries):
+    for hint in policies.list_demanding_rules(entry.limit for entry in policy.entries):
         print_note(hint)
     named = (read_baseline_name(read_settings(file)) for file in (stated, options.config))
     baseline = options.baseline or next(filter(None, named), None)
@@ -243,13 +243,13 @@ def check_limits(
 
 def report_failed_limits(found: Collection[Check]) -> int:
     """Say which rules of the command line are broken or not assessed; return 1 for a broken one."""
-    from gpureport.checks import formats, wording  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import verdict  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy import OPTION  # noqa: PLC0415 - as above
 
     typed = [check for check in found if check.origin == OPTION]
     for outcome in (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE):
-        for clause in wording.describe_checks(typed, outcome):
-            print_error(f"{formats.OUTCOMES[outcome]}: {clause}")
+        for clause in verdict.describe_checks(typed, outcome):
+            print_error(f"{verdict.OUTCOMES[outcome]}: {clause}")
     return int(any(check.outcome is CheckOutcome.BROKEN for check in typed))
 
 
@@ -277,9 +277,9 @@ def write_results(
         command: the command, as JUnit names its suite.
         lines: what the summary says above its table, a paragraph each.
     """
-    from gpureport.checks import formats  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import verdict  # noqa: PLC0415 - loads numpy
 
     if options.junit is not None:
-        write_file(options.junit, formats.render_junit(checks, command, rules.policy.entries))
+        write_file(options.junit, verdict.render_junit(checks, command, rules.policy.entries))
     if options.summary is not None:
-        write_file(options.summary, formats.render_markdown(checks, lines[0], lines[1:]))
+        write_file(options.summary, verdict.render_markdown(checks, lines[0], lines[1:]))

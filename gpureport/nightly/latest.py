@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.checks.limit import NO_REASON, Why
-from gpureport.checks.wording import name_failure, select_checks
+from gpureport.checks.verdict import name_failure, select_checks
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.records import NightlyRecord, NightlyRun, name_models
 from gpureport.nightly.shifts import FEWEST

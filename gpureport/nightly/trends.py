@@ -10,9 +10,8 @@ import numpy as np
 
 from gpureport.comparison.figures import FINEST_RATIO
 from gpureport.nightly.figures import FIGURES, SAMPLING, WORK_FIGURES, FigureKind
-from gpureport.nightly.noise import SHORTEST
 from gpureport.nightly.records import NightlyRecord, NightlyRun
-from gpureport.nightly.shifts import FEWEST, LevelShift, detect_changes, select_new_shifts
+from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, select_new_shifts
 
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
 """The figures of a job whose work is not known, the first that changed before the others."""

@@ -85,14 +85,14 @@ def _find_entries(place: "Store", source: tuple[str, ...], options: Options) -> 
 
 def _describe_precision(place: "Store", name: str, options: Options) -> list[str]:
     """Return the smallest changes that a rule can hold against a baseline."""
-    from gpureport.checks import precision  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import changes  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
     try:
         with internal_errors(f"the baseline {name}"):
             runs = analyze_runs(read_baseline(place, name), Options(), fewest_runs=0).runs
             sampled = sample_runs(runs, options.throughput)
-            return [*precision.list_statements(sampled)] if sampled else []
+            return [*changes.describe_precision(sampled)] if sampled else []
     except InternalError as error:
         report_internal_error(error)
         return []

@@ -98,11 +98,11 @@ def _export(options: Options, analysed: AnalysedRuns, verdict: "Verdict") -> Non
 
 
 def _show(verdict: "Verdict", form: str) -> None:
-    from gpureport.checks import formats  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import verdict as verdicts  # noqa: PLC0415 - loads numpy
 
     if form == "json":
-        click.echo(formats.render_json(verdict), nl=False)
+        click.echo(verdicts.render_json(verdict), nl=False)
     elif form == "line":
         click.echo(f"gpureport check {verdict.line}")
     else:
-        click.echo(formats.render_text(verdict.checks), nl=False)
+        click.echo(verdicts.render_text(verdict.checks), nl=False)

@@ -171,13 +171,13 @@ def _write_pages(
 
 def _print_night(headline: str, state: "Sequence[str]", verdict: "Verdict | None") -> None:
     """Print the headline of the night, what to know with it, and what became of the rules."""
-    from gpureport.checks import formats  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.verdict import render_text  # noqa: PLC0415 - loads numpy
 
     click.echo(make_printable(headline))
     for line in state:
         click.echo(make_printable(f"  {line}"))
     if verdict is not None and verdict.checks:
-        click.echo(formats.render_text(verdict.checks), nl=False)
+        click.echo(render_text(verdict.checks), nl=False)
 
 
 def _with_checks(night: "NightlyRecord", verdict: "Verdict") -> "NightlyRecord":
