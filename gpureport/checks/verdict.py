@@ -208,7 +208,7 @@ def name_findings(text: str) -> str:
     return _KIND.sub(lambda match: terms.kind_title(match.group()), text)
 
 
-_NO_RUN = build_missing_check("", "there is no run to assess")
+_NO_RUN = build_missing_check("", "there is no run to assess", "no_data")
 
 
 def render_json(verdict: Verdict) -> str:

@@ -363,15 +363,9 @@ def _find_range(values: Sequence[float], most: float) -> tuple[float, float]:
 
 def _list_stretches(points: Sequence[Point], scale: _Scale) -> Iterator[list[tuple[str, str]]]:
     """Yield the values of nights that follow each other without one that has none, as x and y."""
-    held: list[tuple[str, str]] = []
-    for point in points:
-        if point.value is not None:
-            held.append((scale.x(point.date), scale.y(point.value)))
-        elif held:
-            yield held
-            held = []
-    if held:
-        yield held
+    for is_recorded, held in groupby(points, key=lambda point: point.value is not None):
+        if is_recorded:
+            yield [(scale.x(point.date), scale.y(point.value or 0.0)) for point in held]
 
 
 def _list_levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:

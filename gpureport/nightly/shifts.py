@@ -86,7 +86,9 @@ class NightNoise:
         Generalised least squares: where a night resembles the one before, the first night of a level tells more than
         any later one. Values far from the median of their level are pulled in.
         """
-        values = np.concatenate([self._clip_to_median(before), self._clip_to_median(after)])
+        reach = _CENTRE_CLIP * self.deviation
+        centred = [np.clip(part, np.median(part) - reach, np.median(part) + reach) for part in (before, after)]
+        values = np.concatenate(centred)
         places = np.arange(len(values)) >= len(before)
         design = self._prewhiten(np.column_stack([~places, places]).astype(np.float64))
         spread = np.linalg.inv(design.T @ design)
@@ -94,10 +96,6 @@ class NightNoise:
         # what a night adds to what it takes from the one before
         shock = self.deviation * sqrt(1 - self.correlation**2)
         return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
-
-    def _clip_to_median(self, values: "FloatArray") -> "FloatArray":
-        median, reach = float(np.median(values)), _CENTRE_CLIP * self.deviation
-        return np.clip(values, median - reach, median + reach)
 
     def _prewhiten(self, rows: "FloatArray") -> "FloatArray":
         """Return rows less what they take from the one before, all equally uncertain."""
