@@ -2,6 +2,6 @@
 
 Text becomes a limit (`grammar`, with amounts from `quantities`), limits become a policy (`policy`), and a policy held
 against runs (`evaluation`) becomes checks: figures of a run (`figures`), findings (`finding_counts`), and changes since
-a baseline (`changes`; `precision` says what a baseline can hold). A `verdict` sums checks up, `wording` and `formats`
-tell them. A new thing that may be limited is a line in the table of `grammar`.
+a baseline (`changes`). A `verdict` sums checks up and says them in every format. A new thing that may be limited is a
+line in the table of `grammar`.
 """

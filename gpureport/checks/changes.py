@@ -1,26 +1,34 @@
-"""The change of a figure since a baseline, its interval, and what is sure of it."""
+"""The change of a figure since a baseline, its interval, and how small a change a baseline can hold."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import ceil, exp, isfinite, log
+from statistics import stdev
 
-from gpureport.checks import precision
 from gpureport.checks.figures import NO_TARGET, observe_divergence
 from gpureport.checks.limit import BEST, NO_REASON, Limit, Observed, Why, join_reasons, not_observed
-from gpureport.checks.quantities import POINTS, SHARE
-from gpureport.checks.wording import describe_change
+from gpureport.checks.quantities import POINTS, SHARE, format_against_limit, format_quantity
 from gpureport.comparison.chain import compare
 from gpureport.comparison.changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.estimate import Basis
-from gpureport.comparison.evidence import ReasonKind
-from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole
+from gpureport.comparison.evidence import ReasonKind, gather_evidence
+from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole, Resolution, observed_seconds
 from gpureport.comparison.quality import QualityChange, compare_quality
-from gpureport.comparison.run import SampledRun
+from gpureport.comparison.run import UTILISATION, SampledRun
 from gpureport.comparison.setup import compare_setups, list_changes_of_job
-from gpureport.comparison.steps import Step
+from gpureport.comparison.steps import Step, find_resolution
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
-from gpureport.comparison.verdict import Delta, Verdict, measure_run_interval
-from gpureport.report.wording import differences, display
+from gpureport.comparison.verdict import (
+    Delta,
+    RunInterval,
+    Verdict,
+    estimate_interval_of_next_run,
+    estimate_runs_for_interval,
+    find_smallest_ratio,
+    measure_run_interval,
+)
+from gpureport.number_format import MINUS
+from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.reasons import (
     SINGLE_RUN_SCATTER,
     describe_no_work,
@@ -31,6 +39,12 @@ from gpureport.report.wording.reasons import (
 _NEAR = 0.1
 """Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
 
+_ROOM = 0.9
+"""Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
+_LARGEST = 1.0
+"""Size from which a rule holds nothing worth a rule."""
+
+_OLD, _NEXT = "baseline", "another run"
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
@@ -106,7 +120,7 @@ def _hold_change(
         least = "at least" if limit.demands_change == limit.relation.endswith("=") else "more than"
         text = f"whether it {verb} by {least} {limit.size} is not known {advise()}"
         doubt = Why("unknown_change", text)
-    text = f"{describe_change(limit, value, ends, has_level=has_level)} against the baseline"
+    text = f"{_describe_change(limit, value, ends, has_level=has_level)} against the baseline"
     return Observed(value=value, text=text, ends=ends, doubt=doubt)
 
 
@@ -178,7 +192,7 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
         aim, distance = _find_aim(limit, value, ends), abs(limit.threshold.value - value)
         is_near = not limit.holds(value) and aim < _NEAR and distance < _NEAR * abs(limit.threshold.value)
         now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
-        return precision.advise_more_data(now, aim=aim, is_near_limit=is_near)
+        return _advise_more_data(now, aim=aim, is_near_limit=is_near)
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {_THREE_RUNS}"
@@ -246,3 +260,87 @@ def map_possibly_new(found: BaselineComparison) -> dict[str, Why]:
         )
         for each in unknown
     }
+
+
+def _describe_change(limit: Limit, value: float, ends: tuple[float, float], *, has_level: bool) -> str:
+    """Return a change in words, such as `fell by 45.2 points (95%: -46.7 to -43.8)`.
+
+    The interval has a level where it holds the change in 95% of cases.
+    """
+    size = format_size(limit, value)
+    verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
+    if not all(map(isfinite, ends)):
+        return f"{verb} by {size}"
+    unit = f"{display.GAP}points"
+    low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
+    return f"{verb} by {size} ({'95%: ' if has_level else ''}{low} to {high})"
+
+
+def format_size(limit: Limit, value: float) -> str:
+    """Return the size of a change, without a sign."""
+    unit, bound = limit.threshold.unit, replace(limit.threshold, value=abs(limit.threshold.value))
+
+    def words(size: float) -> str:
+        if unit == SHARE:
+            return display.percent(size)
+        return format_quantity(size, unit, bound.currency).removeprefix("+")
+
+    return format_against_limit(abs(value), bound, words)
+
+
+def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
+    """Yield what a baseline can hold, by the interval of one more run against it."""
+    if len(runs) == 1:
+        yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
+        return
+    longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
+    another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_NEXT)))
+    comparison = compare([*(run.in_step(_OLD) for run in runs), another.in_step(_NEXT)])
+    delta, base = comparison.judged(_OLD, _NEXT), comparison.steps[0]
+    size = _describe_size(base, comparison.primary)
+    if not size or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:
+        why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
+        yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
+        return
+    yield size
+    use = next((each for each in comparison.between(_OLD, _NEXT) if each.metric == UTILISATION), None)
+    if use is not None and not use.primary and use.verdict is Verdict.NOT_ENOUGH_DATA:
+        # runs that train for too short a time
+        why = display.clean_sentence(describe_reason(use.reason))
+        yield f"No rule on a change of utilisation or idle share can be assessed against them: {why}"
+
+
+def _describe_size(base: Step, metric: str) -> str:
+    """Return by how much runs differ, and the size that a rule can hold; empty without two runs that count."""
+    figure = BY_METRIC[metric]
+    is_ratio = figure.role is FigureRole.WORK
+    values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
+    if len(values) < 2:  # noqa: PLR2004 - one run has no scatter
+        return ""
+    known = find_resolution(base, base, metric) if is_ratio else Resolution(finest=figure.finest)
+    half, spread = estimate_interval_of_next_run(values, known.finest, known.least), stdev(values)
+    size = ceil(min(find_smallest_ratio(half) if is_ratio else half, _LARGEST) * 100 - 1e-9) / 100
+    if is_ratio:
+        held, spread_words, other = f"{size:.0%} or more", display.percent(exp(spread) - 1), ""
+    else:
+        other = "; for one on GPU time per unit of work, give --work N:UNIT"
+        held = f"{display.percentage_points(size).lstrip('+').replace('.0', '')} or more"
+        spread_words = display.percentage_points(spread).lstrip("+")
+    noun, spreads = terms.name_for_one(terms.column_title(metric)), f"{len(values)} runs spread by {spread_words}"
+    if size >= _LARGEST:
+        return f"{spreads}: too much for a rule on {noun}{other}."
+    return f"{spreads}: a rule on {noun} can hold a size of {held}{other}."
+
+
+def _advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
+    """Return what leaves the size of a change against several runs open, and what would settle it.
+
+    An interval of the part `aim` of its half-width, with the runs of the baseline first, would. So would another size,
+    where a change breaks the limit by very little and not for certain.
+    """
+    wanted = now.half_width * aim * _ROOM
+    runs = estimate_runs_for_interval(now, wanted)
+    if runs is None and is_near_limit:
+        return "so close to the limit: state another size"
+    cause = "this short" if now.least > wanted else "that differ this much"
+    return f"from runs {cause}: {f'take {runs} baseline runs' if runs else 'take longer ones, or state a larger size'}"

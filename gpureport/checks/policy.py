@@ -4,7 +4,7 @@ It is read from `[[policy]]` and `[[acknowledge]]` of the settings, with the lin
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from typing import Any
 
 from gpureport.checks.finding_counts import FAMILIES, list_kinds
 from gpureport.checks.grammar import LimitError, parse_limit
-from gpureport.checks.limit import Limit
+from gpureport.checks.limit import Limit, Subject
 from gpureport.errors import SettingsError
 from gpureport.findings import Confidence
 from gpureport.settings import Section, Settings
@@ -120,7 +120,8 @@ def _read_entry(section: Section) -> PolicyEntry:
     section.only({"limit", "for", "unless", "confidence"})
     text, confidence = section.text("limit"), section.text("confidence") or Confidence.MEDIUM.value
     if not text:
-        raise _lack(section, "limit", "a policy without limit", "write limit = 'idle_ratio <= 5%'")
+        first, hint = next(iter(section.values), "limit"), "write limit = 'idle_ratio <= 5%'"
+        raise section.wrong(first, "a policy without limit", hint, code="missing_key")
     limit = _read_limit(section, "limit", text)
     scope, unless = _read_scope(section), _read_exemption(section)
     if confidence not in tuple(Confidence):
@@ -129,11 +130,6 @@ def _read_entry(section: Section) -> PolicyEntry:
     return PolicyEntry(
         limit=limit, scope=scope, unless=unless, confidence=Confidence(confidence), origin=section.at("limit")
     )
-
-
-def _lack(section: Section, key: str, what: str, hint: str) -> SettingsError:
-    """Return the error of a key that is missing, at the first line of its section."""
-    return section.wrong(next(iter(section.values), key), what, hint, code="missing_key")
 
 
 def _read_limit(section: Section, key: str, text: str) -> Limit:
@@ -182,10 +178,12 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
     for key in ("reason", "until"):
         if key not in section.values:
             hint = "say why it is known and until which day, such as until = 2026-12-31"
-            raise _lack(section, key, f"an acknowledgement without {key}", hint)
+            first = next(iter(section.values), key)
+            raise section.wrong(first, f"an acknowledgement without {key}", hint, code="missing_key")
     finding, limit = section.text("finding"), section.text("limit")
     if bool(finding) == bool(limit):
-        raise _lack(section, "finding", "an acknowledgement is of a finding or of a limit", "write one of the two")
+        first, what = next(iter(section.values)), "an acknowledgement is of a finding or of a limit"
+        raise section.wrong(first, what, "write one of the two", code="missing_key")
     is_fingerprint = _FINGERPRINT.fullmatch(finding)
     return Acknowledgement(
         kinds=_read_kinds(section, finding) if finding and not is_fingerprint else frozenset(),
@@ -212,3 +210,13 @@ def _read_day(section: Section) -> date:
     except ValueError as error:
         what = f"until must be a day, not {value!r}"
         raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
+
+
+def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
+    """Yield a note per limit on a change that a run equal to the baseline breaks."""
+    for limit in limits:
+        if limit.subject is Subject.CHANGE and limit.demands_change:
+            demanded, allowed, sign = ("rise", "fall", "-") if limit.threshold.value > 0 else ("fall", "rise", "")
+            size = limit.size
+            other = limit.words.replace(f"{limit.relation} {limit.threshold.text}", f"{limit.relation} {sign}{size}")
+            yield f"{limit.words} fails without a {demanded} of {size}; to allow a {allowed} of {size}: {other}"

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from gpureport.checks import changes, formats, wording
+from gpureport.checks import changes, verdict
+from gpureport.checks import policy as policies
 from gpureport.checks.evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy, step_name
 from gpureport.checks.figures import read_training
 from gpureport.checks.limit import Why
@@ -88,7 +89,7 @@ def read_rules(options: Options) -> GateRules:
     """Return the rules and the baseline that the command line and the settings name."""
     stated = options.policy or options.config
     policy = read_policy(read_settings(stated)).with_limits(options.fail_on)
-    for hint in wording.list_demanding_rules(entry.limit for entry in policy.entries):
+    for hint in policies.list_demanding_rules(entry.limit for entry in policy.entries):
         print_note(hint)
     named = (read_baseline_name(read_settings(file)) for file in (stated, options.config))
     baseline = options.baseline or next(filter(None, named), None)
@@ -171,8 +172,8 @@ def report_failed_limits(found: Collection[Check]) -> int:
     """Say which rules of the command line are broken or not assessed; return 1 for a broken one."""
     typed = [check for check in found if check.origin == OPTION]
     for outcome in (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE):
-        for clause in wording.describe_checks(typed, outcome):
-            print_error(f"{formats.OUTCOMES[outcome]}: {clause}")
+        for clause in verdict.describe_checks(typed, outcome):
+            print_error(f"{verdict.OUTCOMES[outcome]}: {clause}")
     return int(any(check.outcome is CheckOutcome.BROKEN for check in typed))
 
 
@@ -191,6 +192,6 @@ def write_results(
 ) -> None:
     """Write the files of `--junit`, whose suite is the command, and `--summary`, with lines above its table."""
     if options.junit is not None:
-        write_file(options.junit, formats.render_junit(checks, command, rules.policy.entries))
+        write_file(options.junit, verdict.render_junit(checks, command, rules.policy.entries))
     if options.summary is not None:
-        write_file(options.summary, formats.render_markdown(checks, lines[0], lines[1:]))
+        write_file(options.summary, verdict.render_markdown(checks, lines[0], lines[1:]))

@@ -96,12 +96,12 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     except DamagedRunError:
         found = []
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
+    if not entries and not runs.is_dir():
+        hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
+        raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
     if not entries:
-        what, hint = "damaged", f"restore it, or gpureport baseline set {name} SOURCE"
-        if not runs.is_dir():
-            what = f"damaged: {runs} is missing"
-            hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
-        raise StoreError(f"baseline {name}", what, hint, code="damaged_baseline")
+        hint = f"restore it, or gpureport baseline set {name} SOURCE"
+        raise StoreError(f"baseline {name}", "damaged", hint, code="damaged_baseline")
     return [small.read(entry) for entry in entries]
 
 

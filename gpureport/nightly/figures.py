@@ -1,7 +1,7 @@
 """The figures of a night: what each is called, which way is better, and how large a change matters."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,6 @@ from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,
-    TIMED_FIGURES,
     WORK_RATE,
     find_sampling_step,
     read_run,
@@ -17,7 +16,7 @@ from gpureport.comparison.figures import (
 from gpureport.comparison.gains import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
-from gpureport.report.wording.terms import name_figure, per_batch
+from gpureport.report.wording.terms import name_figure
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
@@ -50,19 +49,10 @@ class FigureKind:
         """The least deviation from night to night that is assumed; counts are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
-    def per_unit(self, unit: str) -> "FigureKind":
-        """Return the figure with the unit of work in its title; as it is where none is known."""
-        return replace(self, title=name_figure(self.name, per_batch(unit))) if unit and self.is_of_work else self
-
     @property
     def is_of_work(self) -> bool:
         """Whether it needs the work of a run."""
         return self.name in WORK_FIGURES
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether it goes by the job's time for its work, known no finer than it is sampled."""
-        return self.name in TIMED_FIGURES
 
 
 def _kind(name: str, unit: str, better: str, title: str = "") -> FigureKind:

@@ -171,15 +171,12 @@ class History:
         with atomic_writes.raise_store_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             atomic_writes.remove_stale_files(self.folder)
-            if not path.exists() or self._is_overtaken(night):
+            ids, is_there = {run.run_id for run in night.measured_runs}, path.exists()
+            latest = keep_latest_records(self.read_all()) if is_there else []
+            others = [each for each in latest if each.date == night.date and each.file != path.stem]
+            if not is_there or any(run.run_id in ids for each in others for run in each.measured_runs):
                 atomic_writes.write_bytes(path, dump_record(night), self.folder)
         return path
-
-    def _is_overtaken(self, night: NightlyRecord) -> bool:
-        """Return whether a run of a record was recorded again later, otherwise."""
-        ids = {run.run_id for run in night.measured_runs}
-        latest = [other for other in keep_latest_records(self.read_all()) if other.date == night.date]
-        return any(other.file != night.id and ids & {run.run_id for run in other.measured_runs} for other in latest)
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
         """Return every record, by date; the files of those that are known are not read again."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.checks.limit import NO_REASON, Why
-from gpureport.checks.wording import name_failure, select_checks
+from gpureport.checks.verdict import name_failure, select_checks
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.records import NightlyRecord, NightlyRun, name_models
 from gpureport.nightly.shifts import FEWEST
@@ -153,7 +153,9 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     for event in night.new_events:
         lines += _describe_new_event(night, event)
     for event in night.standing_events:
-        lines += [*_describe_new_event(night, event), _name_last_good_night(event)]
+        good, bad = name_night(event.last_night_before), name_night(event)
+        accept = "To accept it: gpureport baseline set NAME on newer nights."
+        lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad one: {bad}. {accept}"]
     if len(night.groups) > 1:
         for group, needed in night.nights_needed.items():
             lines.append(
@@ -173,12 +175,6 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
     yield f"Since {name_night(event)}: {trend.kind.title}{of} {before} → {after}{between}{verdict}."
     if event.changed_params:
         yield f"Changed that night: {format_param_changes(event.changed_params)}."
-
-
-def _name_last_good_night(event: ChangeEvent) -> str:
-    """Return between which nights a change for the worse came, and how to accept it."""
-    good, bad = name_night(event.last_night_before), name_night(event)
-    return f"Last good night: {good}; first bad one: {bad}. To accept it: gpureport baseline set NAME on newer nights."
 
 
 def check_for_worse_change(

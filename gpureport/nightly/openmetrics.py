@@ -25,7 +25,9 @@ def render_openmetrics(runs: Sequence[SampledRun], checks: Sequence[Check]) -> s
         if held:
             family = f"gpureport_check_{figure.metric}"
             lines += [f"# TYPE {family} gauge"]
-            lines += [f'{family}{{run="{_escape_label(name)}"}} {value!r}' for name, value in held]
+            # cleaned names hold no line breaks
+            safe = [(name.replace("\\", "\\\\").replace('"', '\\"'), value) for name, value in held]
+            lines += [f'{family}{{run="{name}"}} {value!r}' for name, value in safe]
     family = "gpureport_check_limits"
     lines += [f"# TYPE {family} gauge", f"# HELP {family} Limits by how they ended."]
     for outcome in CheckOutcome:
@@ -45,7 +47,3 @@ def _measure_run(run: SampledRun) -> dict[Figure, float]:
         elif (value := plain.get(figure.metric)) is not None:
             values[figure] = value
     return values
-
-
-def _escape_label(text: str) -> str:
-    return display.clean(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -96,30 +96,19 @@ def write_site(
     try:
         with stage_folder(site, INDEX) as folder:
             # which is the site, or whose files are sent there
-            claim_site(site, folder, [INDEX, *(_name_report(night) for night in nights), *figures])
-            present = {path.name for path in (site / REPORTS).iterdir()}
-            reports = set[str]()
+            claim_site(site, folder, [INDEX, *(f"{REPORTS}/{night.page}.html" for night in nights), *figures])
+            reports = {path.stem for path in (site / REPORTS).iterdir()} & {
+                night.page for night in nights if night.measured_runs
+            }
             for night in nights:
-                is_there = f"{night.page}.html" in present
-                if night.measured_runs and (is_there or _write_report(folder, night, report)):
+                if night.measured_runs and night.page not in reports and (content := report(night)) is not None:
+                    _write_page(folder, f"{REPORTS}/{night.page}.html", content)
                     reports.add(night.page)
-            for name, content in _render_pages(nights, trends, reports, accepted):
-                _write_page(folder, name, content.encode())
+            for name, page in _render_pages(nights, trends, reports, accepted):
+                _write_page(folder, name, page.encode())
     except OSError as error:
         hint = "choose a folder that can be written with --site"
         raise RenderError(str(site), f"cannot be written ({error.strerror})", hint, code="unwritable") from error
-
-
-def _name_report(night: NightlyRecord) -> str:
-    return f"{REPORTS}/{night.page}.html"
-
-
-def _write_report(site: Path, night: NightlyRecord, report: ReportRenderer) -> bool:
-    """Write the report of a night where it can be made; return whether it is there."""
-    content = report(night)
-    if content is not None:
-        _write_page(site, _name_report(night), content)
-    return content is not None
 
 
 def _write_page(site: Path, name: str, content: bytes) -> None:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpureport.comparison.figures import FINEST_RATIO
+from gpureport.comparison.figures import FINEST_RATIO, TIMED_FIGURES
 from gpureport.nightly.figures import FIGURES, SAMPLING, WORK_FIGURES, FigureKind
-from gpureport.nightly.noise import SHORTEST
 from gpureport.nightly.records import NightlyRecord, NightlyRun
-from gpureport.nightly.shifts import FEWEST, LevelShift, detect_changes, select_new_shifts
+from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, select_new_shifts
+from gpureport.report.wording.terms import name_figure, per_batch
 
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
 """The figures of a job whose work is not known, the first that changed before the others."""
@@ -119,11 +119,12 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
     )
     # a change seen the night before is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
-    shifts = _widen_intervals(found, known) if kind.is_timed else found
-    units = [run.work_unit for point in known for run in point.runs]
+    shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
+    unit = next((run.work_unit for point in reversed(known) for run in reversed(point.runs)), "")
+    title = name_figure(kind.name, per_batch(unit)) if unit and kind.is_of_work else kind.title
     return Trend(
         group=group,
-        kind=kind.per_unit(units[-1]) if units else kind,
+        kind=replace(kind, title=title),
         points=points,
         changes=tuple(_build_change(known, each, kind, is_new=each.place in newest) for each in shifts),
     )

@@ -66,11 +66,11 @@ def format_change(kind: FigureKind, step: LevelShift) -> str:
 
 def format_param_changes(entries: Sequence[ParamChange]) -> str:
     """Return which params changed, as `batch_size 32 → 64`."""
-    return "; ".join(f"{display.clean(each.key)} {_param(each.before)} → {_param(each.after)}" for each in entries)
-
-
-def _param(text: str | None) -> str:
-    return "not recorded" if text is None else format_label(text)
+    told = [
+        [display.NOT_RECORDED if value is None else format_label(value) for value in (each.before, each.after)]
+        for each in entries
+    ]
+    return "; ".join(f"{display.clean(each.key)} {' → '.join(pair)}" for each, pair in zip(entries, told, strict=True))
 
 
 def format_label(text: str) -> str:

@@ -11,9 +11,8 @@ from gpureport.columns import FloatArray
 from gpureport.comparison.run import SampledRun
 from gpureport.nightly.figures import BY_NAME, SAMPLING, Figure, measure_figures
 from gpureport.nightly.latest import LatestNight, summarize_latest_night
-from gpureport.nightly.noise import SHORTEST, estimate_noise, fit_levels
 from gpureport.nightly.records import NightlyRecord, capture_missing
-from gpureport.nightly.shifts import FEWEST, detect_changes, select_new_shifts
+from gpureport.nightly.shifts import FEWEST, SHORTEST, detect_changes, estimate_noise, fit_levels, select_new_shifts
 from gpureport.nightly.trends import build_trends, group_changes
 from gpureport.testing import analyze, finding, recording
 from tests.rules.made_nights import USUAL, course, night, nights, part

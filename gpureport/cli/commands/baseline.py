@@ -35,7 +35,7 @@ baseline = baseline_list
 
 def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     """Copy runs as a baseline, and say which changes it can show."""
-    from gpureport.checks import precision  # noqa: PLC0415 - loads the analysis, which no list needs
+    from gpureport.checks import changes  # noqa: PLC0415 - loads the analysis, which no list needs
     from gpureport.cli.reading.analyses import analyze_runs, sample_runs  # noqa: PLC0415 - as above
 
     if options.anonymise:
@@ -53,7 +53,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
         with internal_errors(f"the baseline {made.name}"):
             runs = analyze_runs(baselines.read_baseline(place, made.name), Options(), fewest_runs=0).runs
             sampled = sample_runs(runs, options.throughput)
-            for line in precision.list_statements(sampled) if sampled else ():
+            for line in changes.describe_precision(sampled) if sampled else ():
                 click.echo(make_printable(line))
     except InternalError as error:
         report_internal_error(error)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from gpureport.checks import formats
+from gpureport.checks import verdict as verdicts
 from gpureport.checks.verdict import build_missing_check
 from gpureport.cli import gate
 from gpureport.cli.messages import report_internal_error
@@ -44,7 +44,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
         click.echo(line)
     else:
         is_json = options.gate_form == "json"
-        click.echo(formats.render_json(verdict) if is_json else formats.render_text(verdict.checks), nl=False)
+        click.echo(verdicts.render_json(verdict) if is_json else verdicts.render_text(verdict.checks), nl=False)
     return verdict.exit_code
 
 

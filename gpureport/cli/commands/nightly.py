@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from gpureport import __version__
-from gpureport.checks import formats
-from gpureport.checks.verdict import HAS_DATA, Verdict
+from gpureport.checks.verdict import HAS_DATA, Verdict, render_text
 from gpureport.cli import clock, gate
 from gpureport.cli.messages import make_printable, print_note, show_stage
 from gpureport.cli.nights import NightReports, read_night
@@ -84,7 +83,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     for line in state:
         click.echo(make_printable(f"  {line}"))
     if verdict is not None and verdict.checks:
-        click.echo(formats.render_text(verdict.checks), nl=False)
+        click.echo(render_text(verdict.checks), nl=False)
     print_note(f"wrote {options.site / 'index.html'}")
     if count := len(reports.postponed):
         what = f"{count} {'report' if count == 1 else 'reports'} of earlier nights"
