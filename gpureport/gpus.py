@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _TABLE = Path(__file__).with_name("gpus.toml")
-_GA100 = (8, 0)
-"""The one Ampere chip whose readings do not average; those older than it do not either."""
+_GA100 = (8, 0)  # the one Ampere chip whose readings do not average; those older than it do not either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-HOST = "host"
-"""Device id of the machine the GPUs sit in."""
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}
-"""Kinds of sources that are runs of a tracker."""
+HOST = "host"  # device id of the machine the GPUs sit in
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs of a tracker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,7 @@ from gpureport.report.formats.output import render, write
 from gpureport.series_table import hold_rows
 from gpureport.settings.secret_settings import SECTION, read_own_secrets
 
-Run = Recording | Analysis
-"""A run, analysed or not."""
+Run = Recording | Analysis  # analysed or not
 
 
 def analyze(

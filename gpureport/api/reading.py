@@ -15,8 +15,7 @@ from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
 
-Paths = str | Path | Sequence[str | Path]
-"""A path, or several."""
+Paths = str | Path | Sequence[str | Path]  # one, or several
 
 
 def read(  # noqa: PLR0913 - each option is given by name

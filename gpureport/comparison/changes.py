@@ -12,8 +12,7 @@ from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
 
 _SEVERITIES = list(Severity)
-_Group = list[tuple[int, Finding]]
-"""Findings with the place of their run."""
+_Group = list[tuple[int, Finding]]  # findings with the place of their run
 
 
 class ChangeKind(StrEnum):

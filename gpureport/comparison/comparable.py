@@ -12,8 +12,7 @@ from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device, Run
 
-Value = str | float | None
-"""Text, a number in a base unit, or None when not recorded."""
+Value = str | float | None  # text, a number in a base unit, or None when not recorded
 
 COVERAGE = 0.9  # share of the time that must be sampled for a total to mean anything
 SAME_MEMORY = 1.05  # ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %

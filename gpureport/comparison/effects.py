@@ -18,8 +18,7 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Verdict
 
 _MOST_TRIED = 12  # settings left out one by one to find which changed together with another
-Levels = tuple[tuple[int, ...], ...]
-"""For every factor the level of each observation, from 0."""
+Levels = tuple[tuple[int, ...], ...]  # for every factor the level of each observation, from 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -275,10 +275,9 @@ def _compare_figures(
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     pair = base.runs[0], step.runs[0]
     first, second = map(_estimate_log_rate, pair)
-    widths = [run.throughput.width if run.throughput else 1.0 for run in pair]
-    logged = [run.throughput.rates if run.throughput and len(run.rates) else np.zeros(0) for run in pair]
-    recorded = [np.count_nonzero(~np.isnan(each)) * width for each, width in zip(logged, widths, strict=True)]
-    held = [run.rate_seconds for run in pair]
+    speeds = [speed for run in pair if (speed := run.logged_work)]
+    widths, held = [speed.width for speed in speeds], [run.rate_seconds for run in pair]
+    recorded = [np.count_nonzero(~np.isnan(speed.rates)) * speed.width for speed in speeds]
     seconds, short = _measure_lengths(pair, recorded, held, widths, ReasonKind.FEW_RATES)
     before, after = exp(first.mean), exp(second.mean)
     contrast, reason = None, short

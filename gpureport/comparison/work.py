@@ -12,6 +12,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.recording import Run
 from gpureport.redaction import HIDDEN
+from gpureport.training_names import recognise_metric
 from gpureport.work_counting import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ def measure_throughput(training: "pa.Table", key: str | None = None, began: int 
             break
         rows = known & (names == name) & (values > 0)
         stamps, first = np.unique(times[rows], return_index=True)
-        rates = (1 / values[rows] if is_time else values[rows])[first]
+        each = recognise_metric(name)
+        rates = (1 / (values[rows] * (each.seconds if each else 1.0)) if is_time else values[rows])[first]
         work = count_by_rates(stamps, rates, steps[rows][first]) if len(stamps) >= FEWEST_POINTS else None
         if work is not None:
             return _spread(name, unit, work, np.ones(len(work.amounts) - 1, dtype=np.bool_))

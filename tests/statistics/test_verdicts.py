@@ -293,6 +293,15 @@ def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
     assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
 
 
+def test_one_figure_a_run_is_a_mean_over_runs_and_a_total_is_of_one_unit() -> None:
+    full = 90.0 + np.zeros(120)
+    runs = [made(f"{held}", step="a" if held < 43 else "b", util=full, memory=float(held)) for held in (40, 42, 44, 46)]
+    found = delta(compared(*runs), MEMORY)
+    assert (found.before, found.after) == (41 * 2**30, 45 * 2**30)
+    steps, samples = (made(unit, util=full, work=Work(amount=9.0, unit=unit)) for unit in ("steps", "samples"))
+    assert reason(delta(compared(steps, samples), "gpu_seconds")) == "unknown_work"
+
+
 def test_figures_of_a_step_are_weighted_with_time() -> None:
     """Shares are over all GPUs and repetitions by their time; GPU time is a mean over the runs."""
     half = np.concatenate([np.full(150, 90.0), np.zeros(150)])
