@@ -81,19 +81,19 @@ def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = memoize_latest(
+    own_jobs, no_job, series, active = memoize_latest(
         recording.rows,
         ("jobs", recording.run.devices, whole, recording.run.tracked),
         lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
     )
     context = Context(
         recording=recording,
-        series=found.series,
-        active=found.active,
-        window=find_work_window(whole, found.active.values()),
+        series=series,
+        active=active,
+        window=find_work_window(whole, active.values()),
         all_series=all_cells,
-        jobs=found.jobs,
-        time_without_job={**found.no_job, **_find_turns(all_cells, whole, found.no_job)},
+        jobs=own_jobs,
+        time_without_job={**no_job, **_find_turns(all_cells, whole, no_job)},
     )
     return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
 

@@ -19,6 +19,7 @@ from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import clocks, low_use
 from gpureport.analysis.rules.health import LOST_CAUSES
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import compute_loss
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -75,7 +76,8 @@ def divide_gpu_times(
         if devices is None or device in devices:
             series = context.full_series(device)
             claims = list(_list_claims(context, rules, series, episodes.get(device, NO_SPANS)))
-            lost = None if throttling is None else clocks.measure_throttled_loss(series, throttling, context.whole)
+            held = None if throttling is None else clocks.find_slowdowns(series, throttling, context.whole)[1]
+            lost = compute_loss(series, held, held.share) if held and held.share.any() else None
             slowed = None if lost is None else (list(_list_slowed(context, rules, device)), lost)
             yield device, _divide(series, context.whole, claims, slowed, edges)
 
