@@ -13,10 +13,7 @@ _RANK = list(Confidence)
 
 
 def confidence_by_readings(readings: int, interval: float = 0.0) -> Confidence:
-    """Return high from five readings of one device on, medium from two, low for one.
-
-    Low, too, for a finding with times and lengths from samples a minute or more apart.
-    """
+    """Return high from five readings of one device on, medium from two, low for one or from samples a minute apart."""
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW
     return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM

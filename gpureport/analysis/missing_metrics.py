@@ -30,10 +30,7 @@ def denied(kind: str, code: str, reason: str, recording: str, device: str | None
 def unjudged(
     kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
 ) -> NotJudged:
-    """Return that a kind cannot be judged on a device, or the whole run, without metrics.
-
-    The reason has `{}` for each amount.
-    """
+    """Return that a kind cannot be judged on a device, or the whole run; the reason has `{}` for each amount."""
     wanted = tuple(metrics)
     return NotJudged(
         kind=kind,

@@ -134,10 +134,7 @@ class Context:
         ruled_out: Iterable[str] = (),
         **words: str,
     ) -> Finding:
-        """Return a finding with the sentence of a case, by default its cause; evidence that is NaN is not known.
-
-        The sentence may name the devices (`gpus`) and the time of the spans (`length`).
-        """
+        """Return a finding with the sentence of a case, by default its cause; evidence that is NaN is unknown."""
         named, parts = tuple(devices), spans if isinstance(spans, tuple) else intervals.to_intervals(spans)
         gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
         length = phrases.duration(sum(part.seconds for part in parts))

@@ -1,7 +1,4 @@
-"""What a run cost, by stated prices and a stated carbon intensity: nothing is built in.
-
-Money, energy prices and carbon live only here.
-"""
+"""What a run cost, by stated prices and a stated carbon intensity: nothing is built in."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,6 @@
 """Which steps a finding gets: those of its kind and cause that nothing known of the run rules out.
 
-`steps.toml` words the steps. Their conditions are names of functions in CONDITIONS: None where the recording does
-not tell. Their limits are a matter of judgement.
+`steps.toml` words the steps. Their conditions are names of functions in CONDITIONS, by limits of judgement.
 """
 
 import tomllib
@@ -47,8 +46,7 @@ class RunFacts:
     """Facts for the conditions of advice, of the run or as one finding measured them.
 
     Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of host memory the p95; `gpu_memory`
-    is of the fullest GPU, `compute_capability` the lowest. `job_hardly_uses_cpu` is less than half a core;
-    `host_cleared`: neither CPU nor storage is the bottleneck; `whole_host`: a tracker logged every GPU of a host.
+    is of the fullest GPU, `compute_capability` the lowest; `whole_host`: a tracker logged every GPU of a host.
     """
 
     gpus: int

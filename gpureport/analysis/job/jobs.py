@@ -122,10 +122,7 @@ def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Inte
 
 
 def _serves(series: DeviceSeries) -> bool:
-    """Return whether a process holds as much memory last as first, and works in bursts now and then.
-
-    All bursts take less than half of the time.
-    """
+    """Return whether a process holds as much memory last as first, and works in bursts for less than half the time."""
     held = series.known_values(MEMORY)
     if not len(held) or np.ptp(held) > _DISPLAY_MEMORY:
         return False

@@ -53,10 +53,6 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     two at least with itself; the end is found likewise backwards. Later bursts belong to the job if they come at
     least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
     active. Where samples are far apart, power also shows activity, and half will do.
-
-    Args:
-        series: the GPU.
-        within: the time that is looked at; None is all.
     """
     if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
         within = None
@@ -145,11 +141,7 @@ def _find_light_work(
 ) -> Interval | None:
     """Return from first to last sample of light work: a little all the time beside a machine at a limit.
 
-    Args:
-        gpu: the GPU.
-        hosts: the machines of a run.
-        within: the time looked at.
-        until: when its sustained activity begins, which light work must reach, if any.
+    It must reach the beginning of sustained activity (`until`), if any.
     """
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
@@ -209,10 +201,7 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
 
 
 def measure_coverage(context: Context) -> float | None:
-    """Return the share of the run's time that samples own, over all GPUs, else hosts.
-
-    None where the run has no length, its log no time stamps, or no device two samples.
-    """
+    """Return the share of the run's time that samples own, over all GPUs, else hosts; None without time."""
     run = context.recording.run
     whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
     if whole <= 0 or run.quality.synthetic_time:

@@ -70,9 +70,9 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return in which bins (columns) each GPU (row) is far from the median of the others, which agree.
+    """Return in which bins (columns) a GPU (row) is far from the median of the others, which agree; of two the lower.
 
-    Of two GPUs the lower is. Others are read from the ordered column: from its own value on, one place further.
+    Others are read from the ordered column: from its own value on, one place further.
     """
     differs, agree = _list_limits(signal, limits)
     lowest = np.fmin.reduce(means)

@@ -99,10 +99,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means with twice their error added.
-
-    A sensor that sees a moment of each step gives two levels of power: a few samples make no mean.
-    """
+    """Return rolling means with twice their error added: a sensor may see a moment of each step alone."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length

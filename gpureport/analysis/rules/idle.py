@@ -167,10 +167,7 @@ def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, all of requests if no cause is known and little work lies between.
-
-    Gaps of one period must take most of the job, since requests have no period.
-    """
+    """Return the gaps, all of requests if no cause is known and little work lies between; requests have no period."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps

@@ -222,10 +222,7 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level in one job at equal use.
-
-    Another power after a pause is another phase.
-    """
+    """Yield the signals of a GPU that stay at another level in one job at equal use; a pause may part phases."""
     signals = gather_signals(series)
     work = [job.active[device] for job in context.jobs if device in job.active]
     gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})

@@ -56,11 +56,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Readings:
-    """The utilisation of a GPU, one reading a row of `rows`.
-
-    `power` above `working` is that of work, `inside` the readings between the first and the last work, `breaks` those
-    that begin a new stretch.
-    """
+    """Readings of a GPU's utilisation; `power` above `working` is of work, `inside` the job, `breaks` part runs."""
 
     series: DeviceSeries
     rows: IntArray
@@ -223,12 +219,9 @@ class Period:
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the longest of the best periods of events, if any: most distances are multiples of it.
+    """Return the longest of the best periods of events, if any: of their distances a share `agree` are multiples.
 
-    Args:
-        starts: when each began, in microseconds, rising.
-        agree: which share of the distances must.
-        agree_few: the same with fewer than ten events.
+    Of fewer than ten events the share `agree_few` must.
     """
     if len(starts) < _STARTS:
         return None
