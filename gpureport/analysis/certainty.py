@@ -2,12 +2,9 @@
 
 from gpureport.findings import Confidence
 
-SURE_READINGS = 5
-"""Readings from which a direct column is believed."""
-FEW_READINGS = 2
-"""Readings below which anything may be an accident."""
-COARSE_SECONDS = 60.0
-"""Distance between samples from which edges and lengths are guesses."""
+SURE_READINGS = 5  # readings from which a direct column is believed
+FEW_READINGS = 2  # readings below which anything may be an accident
+COARSE_SECONDS = 60.0  # distance between samples from which edges and lengths are guesses
 
 _RANK = list(Confidence)
 

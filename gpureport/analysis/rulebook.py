@@ -231,8 +231,7 @@ _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").rea
 _METRICS = _SAID.pop("@metrics")
 SHARED_LIMITS = {key: _read_limit(*said) for key, said in _SAID.pop("@limits").items()}
 """Limits that several rules share."""
-RULE_NAMES = tuple(_SAID)
-"""Every rule, in order."""
+RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 
 def rule(name: str) -> Callable[[Judge], Rule]:

@@ -25,16 +25,13 @@ from gpureport.metrics import Scope
 from gpureport.recording import TRACKER_KINDS, Run
 
 _WORKERS = "loader_workers"
-_MOST_NAMED = 3
-"""Steps that a recommendation names; the others stand below the finding."""
+_MOST_NAMED = 3  # steps that a recommendation names; the others stand below the finding
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Samples in a batch below which matrix work leaves tensor cores unused: tiles are multiples of 8 (NVIDIA)."""
-_PREFETCHED = 4
-"""Batches each worker loads ahead, twice what PyTorch does of itself."""
-_DERIVED = 1.05
-"""Ratio up to which totals and limits derived from an amount and its share differ."""
+_PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
+_DERIVED = 1.05  # ratio up to which totals and limits derived from an amount and its share differ
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Settings that no param names: None where that is unknown, off for any other."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
@@ -59,7 +56,7 @@ class RunFacts:
     busiest_core: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
-    setup: JobParams = params.NO_PARAMS
+    setup: JobParams = JobParams()
     framework: Framework | None = None
     link_reduced: bool | None = None
     job_hardly_uses_cpu: bool = False

@@ -93,10 +93,6 @@ class JobParams:
         return CoreCount(cores=self.cores.value, gpus=gpus) if gpus and self.cores and self.cores.value > 0 else None
 
 
-NO_PARAMS = JobParams()
-"""What a run without params says."""
-
-
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
     """Return what params and tags say of the set-up; contradictions count as not said.
 

@@ -107,8 +107,7 @@ def find_fall(
 _PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
-Table = npt.NDArray[np.float64]
-"""A figure of each GPU, a row, in each block, a column; NaN if unknown."""
+Table = npt.NDArray[np.float64]  # a figure of each GPU, a row, in each block, a column; NaN if unknown
 
 
 class Peers(NamedTuple):

@@ -361,5 +361,4 @@ def _build_unused(
 
 KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
 """Kinds of otherwise unexplained low use, with and without a CPU series."""
-BELOW = underutilised.limits["gpu"]
-"""Mean utilisation that calls for no change."""
+BELOW = underutilised.limits["gpu"]  # mean utilisation that calls for no change

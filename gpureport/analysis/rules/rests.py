@@ -31,10 +31,8 @@ _DENSE = 0.2  # share of low samples from which a run could have come up anywher
 _STARTS = 4  # of a period
 _LOOSE, _MANY = 0.10, 7  # of the period, with so many events
 _TRIED = 200  # distances tried as period at most; more gaps only repeat them
-FEW = 10
-"""Gaps of a period below which chance agrees in three of four distances too often."""
-STRICT = 0.04
-"""Of the period; steps vary, but few distances agree so closely only by a cause."""
+FEW = 10  # gaps of a period below which chance agrees in three of four distances too often
+STRICT = 0.04  # of the period; steps vary, but few distances agree so closely only by a cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

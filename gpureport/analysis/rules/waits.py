@@ -34,8 +34,7 @@ WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class =
 BESIDE_OTHERS = "not shown beside other programs"
 """Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
 _COPYING = "copying"
-ROWS = 30
-"""Point samples that make a mean."""
+ROWS = 30  # point samples that make a mean
 _OVER, _BINS = 30.0, 9  # seconds, and bins at least, that means of a machine's metric are taken over
 _FED, _RARELY = 0.90, 0.1  # mean use of GPUs that get their data in time; share of the bins in which others reach it
 _APART, _ERRORS = 0.05, 4.0  # by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
@@ -43,8 +42,7 @@ _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0  # a median; lost share of the job that
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
 
-Parts = dict[str, Any]
-"""What is said of low use by its cause, as `build_finding` takes it."""
+Parts = dict[str, Any]  # what is said of low use by its cause, as `build_finding` takes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

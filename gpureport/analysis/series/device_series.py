@@ -36,8 +36,7 @@ _MOST_KEPT_ROWS = 1_000_000
 """Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
 
 
-POWER_METRICS = (POWER, "gpu_power_instant_watts")
-"""Metrics that are checked."""
+POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
 HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
 """Mean power that no board draws: in milliwatts, or a sum over boards."""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
