@@ -6,7 +6,7 @@
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class RunFacts:
     busiest_core: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
-    setup: JobParams = JobParams()
+    setup: JobParams = field(default_factory=JobParams)
     framework: Framework | None = None
     link_reduced: bool | None = None
     job_hardly_uses_cpu: bool = False
