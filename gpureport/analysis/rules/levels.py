@@ -12,6 +12,7 @@ from gpureport.analysis.rulebook import Context, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
+from gpureport.analysis.series.device_series import memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, NotJudged, Severity
@@ -118,18 +119,13 @@ class Peers(NamedTuple):
     tables: Mapping[str, Table]
 
 
-def compare_peers(context: Context, limits: Limits) -> tuple[Peers, ...]:
-    """Return the comparison of each model of which several GPUs worked for some blocks."""
-    key = ("peers", limits.block, limits.readings)
-    return context.memoize(key, lambda: tuple(_compare_peers(context, limits)))
-
-
-def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
-    """Yield the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
-    window = context.window or context.whole
+@memoized
+def compare_peers(context: Context, block: float, readings: float) -> tuple[Peers, ...]:
+    """Return the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
+    window, made = context.window or context.whole, list[Peers]()
     for peers in context.peers():
         interval = max(one.interval for one in peers.values())
-        count = int(window.seconds / max(limits.block, limits.readings * interval, window.seconds / _MOST_BLOCKS))
+        count = int(window.seconds / max(block, readings * interval, window.seconds / _MOST_BLOCKS))
         if len(peers) < _PAIR or count < _FEWEST:
             continue
         edges = np.linspace(window.start, window.end, count + 1).astype(np.int64)
@@ -144,9 +140,10 @@ def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
                     np.where(np.diff(first) > 0, np.add.reduceat(np.append(each, 0), first)[:-1], 0)
                     for each in (known.astype(np.int64), np.where(known, values, 0.0))
                 )
-                rows.append(np.where(numbers * 2 >= limits.readings, sums / np.maximum(numbers, 1), np.nan))
-        made = {metric: np.array(rows) for metric, rows in tables.items()}
-        yield Peers(list(peers), np.column_stack([edges[:-1], edges[1:]]), made)
+                rows.append(np.where(numbers * 2 >= readings, sums / np.maximum(numbers, 1), np.nan))
+        blocks = np.column_stack([edges[:-1], edges[1:]])
+        made.append(Peers(list(peers), blocks, {metric: np.array(rows) for metric, rows in tables.items()}))
+    return tuple(made)
 
 
 def _find_usual(table: Table) -> Table:
@@ -187,7 +184,7 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
         yield missing_metrics.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
         return
-    for peers in compare_peers(context, limits):
+    for peers in compare_peers(context, limits.block, limits.readings):
         metric, least = (POWER, "weaker") if np.isnan(peers.tables[CLOCK]).all() else (CLOCK, "slower")
         if np.isnan(peers.tables[metric]).all():
             yield from (missing_metrics.not_recorded("slow_gpu", device, CLOCK) for device in peers.names)

@@ -209,7 +209,7 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
     fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
     if rate and fall and not _is_explained(context, "", fall):
         yield "change", rate[0], rate[1], "", fall
-    for peers in levels.compare_peers(context, limits):
+    for peers in levels.compare_peers(context, limits.block, limits.readings):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
             for device, change in levels.find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):

@@ -20,7 +20,7 @@ from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
 from gpureport.analysis.rulebook import Context, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
@@ -98,12 +98,12 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
     def make(signs: Signs) -> Rule:
         def judge(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
             for host in context.hosts().values():
-                beside = {name: one for name, one in context.working().items() if host.is_beside(one)}
+                beside = [name for name, one in context.working().items() if host.is_beside(one)]
                 missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
                 if beside and missing:
                     yield missing_metrics.not_recorded(name, host.device.id, *missing)
                 elif beside:
-                    lane = _build_lane(context, host, beside)
+                    lane = _build_lane(context, host.device.id, *beside)
                     yield from _judge(name, context, limits, lane, signs(context, limits, lane))
 
         made = rule(name)(judge)
@@ -197,7 +197,7 @@ def transfer_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJu
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
             yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
             continue
-        lane = _build_lane(context, gpu, {name: gpu})
+        lane = _build_lane(context, name, name)
         signs = list(_full_link(limits, lane))
         yield from _judge("transfer_bound", context, limits, lane, signs)
         if not signs:
@@ -233,13 +233,12 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
 
 
-def _build_lane(context: Context, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
-    def build() -> Lane:
-        grid = build_grid(context.window or context.whole, [source, *beside.values()])
-        used = median_over_devices([grid.average_metric(one, UTILISATION) for one in beside.values()])
-        return Lane(source=source, gpus=beside, grid=grid, used=used)
-
-    return context.memoize((Lane, source.device.id, tuple(beside)), build)
+@memoized
+def _build_lane(context: Context, source: str, *beside: str) -> Lane:
+    own, gpus = context.series[source], {name: context.series[name] for name in beside}
+    grid = build_grid(context.window or context.whole, [own, *gpus.values()])
+    used = median_over_devices([grid.average_metric(one, UTILISATION) for one in gpus.values()])
+    return Lane(source=own, gpus=gpus, grid=grid, used=used)
 
 
 def _judge(
