@@ -44,6 +44,7 @@ _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
 """From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""
 
 
+@memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None if it never worked.
 
@@ -52,13 +53,6 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
     active. Where samples are far apart, power also shows activity, and half will do.
     """
-    if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
-        within = None
-    return _find_activity(series, within)
-
-
-@memoized
-def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | None:
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
         rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]

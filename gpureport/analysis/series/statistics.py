@@ -108,26 +108,22 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     )
 
 
-def memory_peak(series: DeviceSeries) -> int | None:
+def memory_peak(series: DeviceSeries, metric: str = MEMORY) -> int | None:
     """Return the highest memory in use in bytes, None if not recorded."""
-    return _find_highest_bytes(series, MEMORY)
-
-
-def _find_highest_bytes(series: DeviceSeries, metric: str) -> int | None:
     return int(series.known_values(metric).max()) if series.is_recorded(metric) else None
 
 
 def memory_total(series: DeviceSeries) -> int | None:
     """Return the memory installed in bytes, from the device or its series."""
     known = series.device.memory_total_bytes
-    return _find_highest_bytes(series, "gpu_memory_total_bytes") if known is None else known
+    return memory_peak(series, "gpu_memory_total_bytes") if known is None else known
 
 
 def memory_reserved(series: DeviceSeries) -> int:
     """Return the memory the driver keeps in bytes; 0 if unknown, or logged as all of it."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
-        kept = _find_highest_bytes(series, "gpu_memory_reserved_bytes") or 0
+        kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
     return kept if total is None or kept < total else 0
 
 
