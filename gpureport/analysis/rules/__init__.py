@@ -3,23 +3,12 @@
 A new detector: the function, its sections of `rules.toml` and `kinds.toml`, one sample folder, one row of a test table.
 """
 
-from gpureport.analysis.rulebook import RULE_NAMES, Rule
-from gpureport.analysis.rules import (
-    balance,
-    clocks,
-    edges,
-    health,
-    hollow,
-    idle,
-    levels,
-    low_use,
-    memory,
-    progress,
-    sizing,
-    waits,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-_FAMILIES = (balance, clocks, edges, health, hollow, idle, levels, low_use, memory, progress, sizing, waits)
+from gpureport.analysis.rulebook import RULE_NAMES, Rule
+
+_FAMILIES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 _FOUND = {one.name: one for family in _FAMILIES for one in vars(family).values() if isinstance(one, Rule)}
 RULES: tuple[Rule, ...] = tuple(_FOUND[name] for name in RULE_NAMES)
 """Every rule, as `rules.toml` orders them; `analyze` runs them in the order their needs ask for."""
