@@ -48,7 +48,10 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             continue
         gaps = _name_causes(context, limits, series, find_gaps(series, context.jobs, context.whole, limits), events)
         share = sum(gap.seconds for gap in gaps) / intervals.total_seconds(context.work)
-        between = _average_between(context, series, gaps)
+        held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
+        used, cells = series.values(UTILISATION), series.averaging_windows(context.whole)
+        seconds = intervals.overlap_seconds(*cells, held) * ~np.isnan(used)
+        between = float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
         if not trains:
             gaps = _mark_requests(gaps, limits, share, between)
         yield from _build_gap_findings(context, limits, series, gaps, share, between)
@@ -156,14 +159,6 @@ def _judge_hosts(
         if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
             return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
     return None
-
-
-def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]) -> float:
-    """Return the mean utilisation of a GPU in its jobs outside its gaps, 1 without such time."""
-    held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
-    used = series.values(UTILISATION)
-    seconds = intervals.overlap_seconds(*series.averaging_windows(context.whole), held) * ~np.isnan(used)
-    return float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
