@@ -241,8 +241,16 @@ class Analysis:
     group of devices. `coverage_ratio` is the share of the run's time that samples own, over all GPUs. `in_turn` says
     that several GPUs were recorded in turn, never two at a time.
 
-    Findings stand by severity, then lost time, then start; jobs, phases and stages in the order of time, none where no
-    GPU worked or the run has no stages. `statistics` of GPUs are over the time of jobs, `cost` is None without prices.
+    Attributes:
+        run: the run.
+        findings: by severity, then lost time, then start.
+        not_judged: kinds that could not be judged, and why.
+        statistics: one entry for each device, of GPUs over the time of the jobs.
+        gpu_time: one entry for each GPU.
+        cost: what the run cost; None where nothing is known of prices or carbon.
+        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
+        phases: start-up, steady and tail, in order.
+        stages: one entry for each stage, in the order they began; empty where a run has none.
     """
 
     run: Run
