@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan
@@ -182,8 +182,9 @@ def measured(metric: str, statistic: str, observed: float, unit: str = "1") -> E
     return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
 
 
-Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
-"""What finds the kinds of a rule, or says why it cannot."""
+Found = Iterator[Finding | NotJudged]
+"""Findings, and what could not be judged."""
+Judge = Callable[[Context, Limits], Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ class Rule:
         """Names of the kinds it makes."""
         return tuple(kind.name for kind in self.descriptions)
 
-    def find(self, context: Context) -> Iterable[Finding | NotJudged]:
+    def find(self, context: Context) -> Found:
         """Yield findings, and what could not be judged."""
         return self.judge(context, self.limits)
 

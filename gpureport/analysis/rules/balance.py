@@ -1,19 +1,19 @@
 """GPUs that work differently from their peers, which agree among themselves."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
 from gpureport.analysis.names import POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Confidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Severity
 
 _PAIR = 2
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")  # kinds that explain why a GPU draws less than most of its peers
@@ -22,7 +22,7 @@ _METRICS = {"utilisation": UTILISATION, "power": POWER}
 
 
 @rule("imbalance")
-def find_uneven_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_uneven_gpus(context: Context, limits: Limits) -> Found:
     """Yield at most one finding per GPU and signal, with all its episodes."""
     for peers in (each for each in context.peers() if len(each) >= _PAIR):
         grid = build_grid(context.window or context.whole, list(peers.values()))

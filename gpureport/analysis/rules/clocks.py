@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
@@ -17,7 +17,7 @@ from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, f
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
@@ -154,7 +154,7 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
 
 
 @rule("throttling")
-def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_throttling(context: Context, limits: Limits) -> Found:
     """Yield one finding for each GPU and kind with all its episodes."""
     metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     for kind in _DETECTORS:
@@ -233,7 +233,7 @@ def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: 
 
 
 @rule("power_limits")
-def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_power_limits(context: Context, limits: Limits) -> Found:
     """Yield at most one finding of each kind for each GPU."""
     for series in context.gpus().values():
         lowered = list(_judge_limit(context, series, limits))
@@ -241,7 +241,7 @@ def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | No
         yield from lowered
 
 
-def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
+def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Found:
     """Yield that the limit was lowered, and when if it changes, or that this is unknown."""
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
@@ -296,9 +296,7 @@ def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidenc
     return limits.compare(CLOCK, "median at the limit, of the highest", ratio, "<", "slow")
 
 
-def _judge_cap(
-    context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool
-) -> Iterator[Finding | NotJudged]:
+def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool) -> Found:
     """Yield that power set the clock: at the limit, or by a cap far below it."""
     s, device = gather_signals(series), series.device.id
     is_direct = signals.are_events_recorded(series, CAP)
@@ -361,7 +359,7 @@ def _judge_cap(
 
 
 @rule("clocks_locked")
-def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_locked_clocks(context: Context, limits: Limits) -> Found:
     """Yield at most one finding on all GPUs with set clocks: a bit says so, or the clock stands still."""
     found: list[tuple[float, float, float, DeviceSeries]] = []
     for device, series in context.gpus().items():

@@ -13,13 +13,13 @@ from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, 
 from gpureport.analysis.job.phases import ACTIVE
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import MEMORY, POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 _GAP, _STALL = "idle_gap", "periodic_stall"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
@@ -34,7 +34,7 @@ _MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; on
 
 
 @rule(_GAP)
-def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_idle_gaps(context: Context, limits: Limits) -> Found:
     """Yield a finding per GPU and cause, one per period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
         yield from (missing_metrics.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))

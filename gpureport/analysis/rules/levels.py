@@ -1,6 +1,6 @@
 """Levels that hold, in values that scatter: over the time of one series, and among equal GPUs of one job."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
 from gpureport.analysis.series.device_series import memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Severity
 
 _PAUSE = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
 _MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
@@ -179,7 +179,7 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
 
 
 @rule("slow_gpu")
-def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_slow_gpus(context: Context, limits: Limits) -> Found:
     """Yield a finding for the GPUs that are slower for one cause."""
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
         yield missing_metrics.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")

@@ -17,14 +17,14 @@ from gpureport.analysis.job.params import CoreCount, JobParams, read_params
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, Rule, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Provenance, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
 
 CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
@@ -96,7 +96,7 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
     """Make a rule of a function that finds signs of a host: one finding each at most, or what it lacks."""
 
     def make(signs: Signs) -> Rule:
-        def judge(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+        def judge(context: Context, limits: Limits) -> Found:
             for host in context.hosts().values():
                 beside = [name for name, one in context.working().items() if host.is_beside(one)]
                 missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
@@ -191,7 +191,7 @@ def _measure_copies(lane: Lane, spans: Spans) -> float:
 
 
 @rule("transfer_bound")
-def transfer_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def transfer_bound(context: Context, limits: Limits) -> Found:
     """Yield waits of each GPU for its own link."""
     for name, gpu in context.working().items():
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
@@ -241,9 +241,7 @@ def _build_lane(context: Context, source: str, *beside: str) -> Lane:
     return Lane(source=own, gpus=gpus, grid=grid, used=used)
 
 
-def _judge(
-    kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]
-) -> Iterator[Finding | NotJudged]:
+def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Found:
     """Yield the wait that the first sign shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
     earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)
