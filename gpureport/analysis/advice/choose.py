@@ -315,7 +315,7 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
                 source="; ".join(source for source, on in sources.items() if name in on),
                 needs=needs,
                 frameworks=tuple(Framework(each) if each else None for each in fits.get("frameworks", ())),
-                taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams, raises[0]) else ""),
+                taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams(), raises[0]) else ""),
                 changes=tuple(
                     SettingChange(setting=each, rises=each in raises) for each in [*raises, *fits.get("lowers", ())]
                 ),
