@@ -52,7 +52,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
     known_caveats = caveats.list_caveats(context, findings)
     kinds = {kind for rule in rules for kind in rule.kinds}
-    return Analysis(
+    analysis = Analysis(
         run=run,
         coverage_ratio=phases.measure_coverage(context),
         jobs=context.jobs,
@@ -72,9 +72,9 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
-        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, times),
         pauses=None if run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
     )
+    return replace(analysis, checklist=checklist.answer_checklist(recording, analysis, known, kinds))
 
 
 def build_context(recording: Recording) -> Context:
