@@ -52,7 +52,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
     known_caveats = caveats.list_caveats(context, findings)
     kinds = {kind for rule in rules for kind in rule.kinds}
-    return Analysis(
+    analysis = Analysis(
         run=run,
         coverage_ratio=phases.measure_coverage(context),
         jobs=context.jobs,
@@ -72,28 +72,28 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
-        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, times),
         pauses=None if run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
     )
+    return replace(analysis, checklist=checklist.answer_checklist(recording, analysis, known, kinds))
 
 
 def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = memoize_latest(
+    own_jobs, no_job, series, active = memoize_latest(
         recording.rows,
         ("jobs", recording.run.devices, whole, recording.run.tracked),
         lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
     )
     context = Context(
         recording=recording,
-        series=found.series,
-        active=found.active,
-        window=find_work_window(whole, found.active.values()),
+        series=series,
+        active=active,
+        window=find_work_window(whole, active.values()),
         all_series=all_cells,
-        jobs=found.jobs,
-        time_without_job={**found.no_job, **_find_turns(all_cells, whole, found.no_job)},
+        jobs=own_jobs,
+        time_without_job={**no_job, **_find_turns(all_cells, whole, no_job)},
     )
     return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
 

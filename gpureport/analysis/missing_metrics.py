@@ -7,8 +7,7 @@ from gpureport.analysis import phrases
 from gpureport.findings import Amount, NotJudged
 from gpureport.recording_advice import choose_recording
 
-GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
-"""What the least log of GPUs holds."""
+GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")  # what the least log of GPUs holds
 
 NOT_RECORDED = "not_recorded"
 TOO_SHORT = "too_short"
@@ -30,10 +29,7 @@ def denied(kind: str, code: str, reason: str, recording: str, device: str | None
 def unjudged(
     kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
 ) -> NotJudged:
-    """Return that a kind cannot be judged on a device, or the whole run, without metrics.
-
-    The reason has `{}` for each amount.
-    """
+    """Return that a kind cannot be judged on a device, or the whole run; the reason has `{}` for each amount."""
     wanted = tuple(metrics)
     return NotJudged(
         kind=kind,

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan
@@ -134,10 +134,7 @@ class Context:
         ruled_out: Iterable[str] = (),
         **words: str,
     ) -> Finding:
-        """Return a finding with the sentence of a case, by default its cause; evidence that is NaN is not known.
-
-        The sentence may name the devices (`gpus`) and the time of the spans (`length`).
-        """
+        """Return a finding with the sentence of a case, by default its cause; evidence that is NaN is unknown."""
         named, parts = tuple(devices), spans if isinstance(spans, tuple) else intervals.to_intervals(spans)
         gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
         length = phrases.duration(sum(part.seconds for part in parts))
@@ -185,8 +182,9 @@ def measured(metric: str, statistic: str, observed: float, unit: str = "1") -> E
     return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
 
 
-Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
-"""What finds the kinds of a rule, or says why it cannot."""
+Found = Iterator[Finding | NotJudged]
+"""Findings, and what could not be judged."""
+Judge = Callable[[Context, Limits], Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +213,7 @@ class Rule:
         """Names of the kinds it makes."""
         return tuple(kind.name for kind in self.descriptions)
 
-    def find(self, context: Context) -> Iterable[Finding | NotJudged]:
+    def find(self, context: Context) -> Found:
         """Yield findings, and what could not be judged."""
         return self.judge(context, self.limits)
 
@@ -234,6 +232,7 @@ _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").rea
 _METRICS = _SAID.pop("@metrics")
 SHARED_LIMITS = {key: _read_limit(*said) for key, said in _SAID.pop("@limits").items()}
 """Limits that several rules share."""
+RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 
 def rule(name: str) -> Callable[[Judge], Rule]:

@@ -36,6 +36,7 @@ _ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
     "BadParameter": (0,),
     "refuse": (0,),
     "unjudged": (2,),
+    "denied": (2,),
     "_report_unjudged": (1,),
 }
 """Which arguments of a call say what is wrong and what to do; click's errors have one text for both."""
@@ -117,9 +118,10 @@ class _Module:
             if isinstance(node, ast.Return) and node.value is not None and returns_problem:
                 yield from self._read_pairs(node.value)
             elif isinstance(node, ast.Call):
-                places = _ARGUMENTS.get(getattr(node.func, "attr", getattr(node.func, "id", "")), ())
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                places = _ARGUMENTS.get(name, ())
                 named = {each.arg: each.value for each in node.keywords}
-                code = named.get("code", named.get("reason_code"))
+                code = node.args[1] if name == "denied" else named.get("code", named.get("reason_code"))
                 if places and len(node.args) > places[-1]:
                     what, *hint = (node.args[place] for place in places)
                     yield from self._pair(what, hint[0] if hint else None, code)

@@ -16,16 +16,16 @@ _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
     """Return the findings without free memory of GPUs that leak, or share a board in MIG mode, and why not."""
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
-    reasons = {
-        "memory_keeps_growing": (leaking, _GROWS, "a run of the job once its memory no longer grows"),
-        "mig_mode": ({gpu.id for gpu in run.gpus if gpu.mig}, _SPLIT, "nvidia-smi -q -d MEMORY"),
-    }
-    kept, entries = list(findings), list[NotJudged]()
-    for found in (one for one in findings if one.kind == "mem_headroom"):
-        for code, (devices, reason, recording) in reasons.items():
-            if found in kept and devices.intersection(found.devices):
-                kept.remove(found)
-                entries.append(missing_metrics.denied(found.kind, code, reason, recording))
+    split, steady = {gpu.id for gpu in run.gpus if gpu.mig}, "a run of the job once its memory no longer grows"
+    kept, entries = list[Finding](), list[NotJudged]()
+    for found in findings:
+        devices = set(found.devices) if found.kind == "mem_headroom" else set()
+        if devices & leaking:
+            entries.append(missing_metrics.denied(found.kind, "memory_keeps_growing", _GROWS, steady))
+        elif devices & split:
+            entries.append(missing_metrics.denied(found.kind, "mig_mode", _SPLIT, "nvidia-smi -q -d MEMORY"))
+        else:
+            kept.append(found)
     return kept, entries
 
 

@@ -1,13 +1,12 @@
 """Which steps a finding gets: those of its kind and cause that nothing known of the run rules out.
 
-`steps.toml` words the steps. Their conditions are names of functions in CONDITIONS: None where the recording does
-not tell. Their limits are a matter of judgement.
+`steps.toml` words the steps. Their conditions are names of functions in CONDITIONS, by limits of judgement.
 """
 
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,13 @@ from gpureport.metrics import Scope
 from gpureport.recording import TRACKER_KINDS, Run
 
 _WORKERS = "loader_workers"
-_MOST_NAMED = 3
-"""Steps that a recommendation names; the others stand below the finding."""
+_MOST_NAMED = 3  # steps that a recommendation names; the others stand below the finding
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Samples in a batch below which matrix work leaves tensor cores unused: tiles are multiples of 8 (NVIDIA)."""
-_PREFETCHED = 4
-"""Batches each worker loads ahead, twice what PyTorch does of itself."""
-_DERIVED = 1.05
-"""Ratio up to which totals and limits derived from an amount and its share differ."""
+_PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
+_DERIVED = 1.05  # ratio up to which totals and limits derived from an amount and its share differ
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Settings that no param names: None where that is unknown, off for any other."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
@@ -47,8 +43,7 @@ class RunFacts:
     """Facts for the conditions of advice, of the run or as one finding measured them.
 
     Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of host memory the p95; `gpu_memory`
-    is of the fullest GPU, `compute_capability` the lowest. `job_hardly_uses_cpu` is less than half a core;
-    `host_cleared`: neither CPU nor storage is the bottleneck; `whole_host`: a tracker logged every GPU of a host.
+    is of the fullest GPU, `compute_capability` the lowest; `whole_host`: a tracker logged every GPU of a host.
     """
 
     gpus: int
@@ -61,7 +56,7 @@ class RunFacts:
     busiest_core: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
-    setup: JobParams = params.NO_PARAMS
+    setup: JobParams = field(default_factory=JobParams)
     framework: Framework | None = None
     link_reduced: bool | None = None
     job_hardly_uses_cpu: bool = False
@@ -320,7 +315,7 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
                 source="; ".join(source for source, on in sources.items() if name in on),
                 needs=needs,
                 frameworks=tuple(Framework(each) if each else None for each in fits.get("frameworks", ())),
-                taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams, raises[0]) else ""),
+                taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams(), raises[0]) else ""),
                 changes=tuple(
                     SettingChange(setting=each, rises=each in raises) for each in [*raises, *fits.get("lowers", ())]
                 ),

@@ -1,7 +1,6 @@
 """When a job holds each GPU, by memory in use; which jobs follow each other, and which is a restart."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 
@@ -49,21 +48,15 @@ _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
 _PROCESSES = "gpu_processes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occupancy:
-    """Jobs in order, and by device id: time without a job, samples without it, and sustained activity."""
-
-    jobs: tuple[Job, ...]
-    no_job: Mapping[str, Spans]
-    series: Mapping[str, DeviceSeries]
-    active: Mapping[str, Interval]
+Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], dict[str, Interval]]
+"""Jobs in order, and by device id: time without a job, samples without it, and sustained activity."""
 
 
 def find_jobs(recording: Recording) -> tuple[Job, ...]:
     """Return the jobs of a recording in order, none from rows that several GPUs share."""
     if any(device.mixed for device in recording.run.gpus):
         return ()
-    return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
+    return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended))[0]
 
 
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
@@ -99,12 +92,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
     held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
     working = {name: held[name] for name in at_work}
-    return Occupancy(
-        jobs=tuple(_split_jobs(working, all_free, whole)),
-        no_job=free,
-        series=held,
-        active=phases.find_activities(working),
-    )
+    return tuple(_split_jobs(working, all_free, whole)), free, held, phases.find_activities(working)
 
 
 def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
@@ -134,10 +122,7 @@ def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Inte
 
 
 def _serves(series: DeviceSeries) -> bool:
-    """Return whether a process holds as much memory last as first, and works in bursts now and then.
-
-    All bursts take less than half of the time.
-    """
+    """Return whether a process holds as much memory last as first, and works in bursts for less than half the time."""
     held = series.known_values(MEMORY)
     if not len(held) or np.ptp(held) > _DISPLAY_MEMORY:
         return False

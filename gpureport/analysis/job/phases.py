@@ -14,10 +14,8 @@ from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Run
 
-POINT_SAMPLE_SECONDS = 2.0
-"""Interval above which a utilisation value is a point sample."""
-UTILISATION_WINDOW = 1.0
-"""Longest time in seconds that one utilisation value is a mean over (NVML)."""
+POINT_SAMPLE_SECONDS = 2.0  # interval above which a utilisation value is a point sample
+UTILISATION_WINDOW = 1.0  # longest time in seconds that one utilisation value is a mean over (NVML)
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 """Utilisation above which a sample counts as active."""
 SHORTEST_GAP = Threshold(
@@ -46,6 +44,7 @@ _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
 """From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""
 
 
+@memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None if it never worked.
 
@@ -53,18 +52,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     two at least with itself; the end is found likewise backwards. Later bursts belong to the job if they come at
     least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
     active. Where samples are far apart, power also shows activity, and half will do.
-
-    Args:
-        series: the GPU.
-        within: the time that is looked at; None is all.
     """
-    if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
-        within = None
-    return _find_activity(series, within)
-
-
-@memoized
-def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | None:
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
         rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]
@@ -145,11 +133,7 @@ def _find_light_work(
 ) -> Interval | None:
     """Return from first to last sample of light work: a little all the time beside a machine at a limit.
 
-    Args:
-        gpu: the GPU.
-        hosts: the machines of a run.
-        within: the time looked at.
-        until: when its sustained activity begins, which light work must reach, if any.
+    It must reach the beginning of sustained activity (`until`), if any.
     """
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
@@ -209,10 +193,7 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
 
 
 def measure_coverage(context: Context) -> float | None:
-    """Return the share of the run's time that samples own, over all GPUs, else hosts.
-
-    None where the run has no length, its log no time stamps, or no device two samples.
-    """
+    """Return the share of the run's time that samples own, over all GPUs, else hosts; None without time."""
     run = context.recording.run
     whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
     if whole <= 0 or run.quality.synthetic_time:

@@ -9,15 +9,15 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
-from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+from gpureport.columns import BoolArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
@@ -108,7 +108,7 @@ _DETECTORS = {_HEAT: _find_heat, "hw_throttle": _find_braking}
 
 
 @memoized
-def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
+def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
     """Return what slowed a GPU by kind, with its episodes, None where unknown; and what did in all."""
     found: Slowdowns = {}
     slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
@@ -153,19 +153,13 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
     return intervals.union(np.concatenate([spans, intervals.intersection(steps, intervals.to_spans([whole]))]))
 
 
-def measure_throttled_loss(series: DeviceSeries, limits: Limits, whole: Interval) -> FloatArray | None:
-    """Return the share of each row's time that heat and hardware cost; None where none or unknown."""
-    _, slowed = _find_slowdowns(series, limits, whole)
-    return signals.compute_loss(series, slowed, slowed.share) if slowed.share.any() else None
-
-
 @rule("throttling")
-def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_throttling(context: Context, limits: Limits) -> Found:
     """Yield one finding for each GPU and kind with all its episodes."""
     metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     for kind in _DETECTORS:
         for device, series in context.gpus().items():
-            held, spans = _find_slowdowns(series, limits, context.whole)[0][kind]
+            held, spans = find_slowdowns(series, limits, context.whole)[0][kind]
             needed = max(limits.shortest, 1.5 * series.interval)
             if held is None:
                 reason = "neither the driver's reasons nor what shows a slowdown without them was recorded"
@@ -182,7 +176,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     s, is_heat, rows, is_counted = gather_signals(series), kind == _HEAT, held.share > 0, held.counted > 0
     alone = float(series.seconds[held.rows].sum())
     seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
-    slowed = _find_slowdowns(series, limits, context.whole)[1].share
+    slowed = find_slowdowns(series, limits, context.whole)[1].share
     loss = signals.compute_loss(series, held, slowed) if len(spans) else None
     start, end = series.averaging_windows(context.whole)
     lost = None if loss is None else float((loss * (end - start)).sum() / 1e6)
@@ -239,7 +233,7 @@ def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: 
 
 
 @rule("power_limits")
-def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_power_limits(context: Context, limits: Limits) -> Found:
     """Yield at most one finding of each kind for each GPU."""
     for series in context.gpus().values():
         lowered = list(_judge_limit(context, series, limits))
@@ -247,7 +241,7 @@ def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | No
         yield from lowered
 
 
-def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
+def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Found:
     """Yield that the limit was lowered, and when if it changes, or that this is unknown."""
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
@@ -302,9 +296,7 @@ def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidenc
     return limits.compare(CLOCK, "median at the limit, of the highest", ratio, "<", "slow")
 
 
-def _judge_cap(
-    context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool
-) -> Iterator[Finding | NotJudged]:
+def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool) -> Found:
     """Yield that power set the clock: at the limit, or by a cap far below it."""
     s, device = gather_signals(series), series.device.id
     is_direct = signals.are_events_recorded(series, CAP)
@@ -367,7 +359,7 @@ def _judge_cap(
 
 
 @rule("clocks_locked")
-def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_locked_clocks(context: Context, limits: Limits) -> Found:
     """Yield at most one finding on all GPUs with set clocks: a bit says so, or the clock stands still."""
     found: list[tuple[float, float, float, DeviceSeries]] = []
     for device, series in context.gpus().items():

@@ -1,6 +1,5 @@
 """Time before and after the sustained work of each job, restarts, and logs without such work."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +9,12 @@ from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS
 from gpureport.analysis.names import CPU, MEMORY, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 
 _START, _TAIL = "startup_idle", "tail_idle"
 _CLOSER = "a log with samples 5 s apart or less"
@@ -26,7 +25,7 @@ _ALONG = 0.25  # share of time at 5% and less: start-up and pauses of a job that
 
 
 @rule(_START)
-def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_edges(context: Context, limits: Limits) -> Found:
     """Yield start-up and tail of each job, as warnings if all jobs together lost enough."""
     kinds, whole = (_START, _TAIL), context.whole
     if whole.seconds < limits.shortest:
@@ -57,7 +56,7 @@ def _count_readings(context: Context, stretch: Interval) -> list[int]:
     return [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
 
 
-def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterator[Finding | NotJudged]:
+def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     """Yield a finding on the time before or after a job's work; after the last it is not lost."""
     is_start, window = kind == _START, job.window
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
@@ -142,7 +141,7 @@ def _show_steps(count: int) -> Evidence:
     return measured("steps of the training", "counted in that time", float(count) or np.nan, "")
 
 
-def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def _judge_log_without_work(context: Context, limits: Limits) -> Found:
     """Yield that no GPU did lasting work, or why that cannot be said."""
     whole, gpus = context.whole, context.gpus()
     counts, (seconds, used) = _count_readings(context, whole), _read_use(context, whole)

@@ -13,12 +13,12 @@ from gpureport import columns
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import phases
 from gpureport.analysis.names import CLOCK, MEMORY, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import gap_seconds
-from gpureport.findings import Confidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
 LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
@@ -41,7 +41,7 @@ class _Loss(NamedTuple):
 
 
 @rule("gpu_lost")
-def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_gpu_lost(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU that was lost, and for each with other driver errors."""
     losses, found = sorted(_list_losses(context), key=attrgetter("at")), False
     if not losses and not any(map(context.recorded, (*_MEASURED, MEMORY))):
@@ -182,7 +182,7 @@ _PENDING = ("gpu_remapped_rows_pending", "gpu_retired_pages_pending")
 
 
 @rule("ecc_error")
-def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_memory_errors(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU and class of errors whose counters rose."""
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
@@ -226,7 +226,7 @@ _LINK = {"pcie_link_generation": "gen {:.0f}", "pcie_link_width": "x{:.0f}"}
 
 
 @rule("pcie_degraded")
-def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_slow_links(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU whose link stays below its best while busy."""
     for device, series in context.gpus().items():
         known = [name for name in _LINK if series.is_recorded(name) and series.is_recorded(f"{name}_max")]
@@ -273,7 +273,7 @@ _WHY = (
 
 
 @rule("log_gap")
-def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_log_gaps(context: Context, limits: Limits) -> Found:
     """Yield one finding for the gaps all GPUs share, and one per GPU with others."""
     if context.recording.run.quality.synthetic_time:
         reason = "the log has no time stamps, so a gap cannot be seen"
@@ -313,7 +313,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJud
 
 
 @rule("monitoring_ended")
-def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_early_ends(context: Context, limits: Limits) -> Found:
     """Yield one finding for all GPUs if the samples of all end early, else one per GPU."""
     own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
     own = {name: times for name, times in own.items() if len(times)}

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
@@ -35,7 +35,7 @@ class _Episode(NamedTuple):
 
 
 @rule("hollow_util")
-def find_hollow_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_hollow_work(context: Context, limits: Limits) -> Found:
     """Yield a finding per group of GPUs that were hollow at once for one reason."""
     gpus = context.gpus()
     if context.window is None:
@@ -99,10 +99,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means with twice their error added.
-
-    A sensor that sees a moment of each step gives two levels of power: a few samples make no mean.
-    """
+    """Return rolling means with twice their error added: a sensor may see a moment of each step alone."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length

@@ -13,13 +13,13 @@ from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, 
 from gpureport.analysis.job.phases import ACTIVE
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import MEMORY, POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 _GAP, _STALL = "idle_gap", "periodic_stall"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
@@ -34,7 +34,7 @@ _MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; on
 
 
 @rule(_GAP)
-def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_idle_gaps(context: Context, limits: Limits) -> Found:
     """Yield a finding per GPU and cause, one per period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
         yield from (missing_metrics.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
@@ -48,7 +48,10 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             continue
         gaps = _name_causes(context, limits, series, find_gaps(series, context.jobs, context.whole, limits), events)
         share = sum(gap.seconds for gap in gaps) / intervals.total_seconds(context.work)
-        between = _average_between(context, series, gaps)
+        held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
+        used, cells = series.values(UTILISATION), series.averaging_windows(context.whole)
+        seconds = intervals.overlap_seconds(*cells, held) * ~np.isnan(used)
+        between = float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
         if not trains:
             gaps = _mark_requests(gaps, limits, share, between)
         yield from _build_gap_findings(context, limits, series, gaps, share, between)
@@ -158,19 +161,8 @@ def _judge_hosts(
     return None
 
 
-def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]) -> float:
-    """Return the mean utilisation of a GPU in its jobs outside its gaps, 1 without such time."""
-    held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
-    used = series.values(UTILISATION)
-    seconds = intervals.overlap_seconds(*series.averaging_windows(context.whole), held) * ~np.isnan(used)
-    return float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
-
-
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, all of requests if no cause is known and little work lies between.
-
-    Gaps of one period must take most of the job, since requests have no period.
-    """
+    """Return the gaps, all of requests if no cause is known and little work lies between; requests have no period."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps

@@ -1,6 +1,6 @@
 """Levels that hold, in values that scatter: over the time of one series, and among equal GPUs of one job."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,13 +8,14 @@ import numpy.typing as npt
 
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
+from gpureport.analysis.series.device_series import memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Severity
 
 _PAUSE = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
 _MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
@@ -107,8 +108,7 @@ def find_fall(
 _PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
-Table = npt.NDArray[np.float64]
-"""A figure of each GPU, a row, in each block, a column; NaN if unknown."""
+Table = npt.NDArray[np.float64]  # a figure of each GPU, a row, in each block, a column; NaN if unknown
 
 
 class Peers(NamedTuple):
@@ -119,18 +119,13 @@ class Peers(NamedTuple):
     tables: Mapping[str, Table]
 
 
-def compare_peers(context: Context, limits: Limits) -> tuple[Peers, ...]:
-    """Return the comparison of each model of which several GPUs worked for some blocks."""
-    key = ("peers", limits.block, limits.readings)
-    return context.memoize(key, lambda: tuple(_compare_peers(context, limits)))
-
-
-def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
-    """Yield the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
-    window = context.window or context.whole
+@memoized
+def compare_peers(context: Context, block: float, readings: float) -> tuple[Peers, ...]:
+    """Return the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
+    window, made = context.window or context.whole, list[Peers]()
     for peers in context.peers():
         interval = max(one.interval for one in peers.values())
-        count = int(window.seconds / max(limits.block, limits.readings * interval, window.seconds / _MOST_BLOCKS))
+        count = int(window.seconds / max(block, readings * interval, window.seconds / _MOST_BLOCKS))
         if len(peers) < _PAIR or count < _FEWEST:
             continue
         edges = np.linspace(window.start, window.end, count + 1).astype(np.int64)
@@ -145,9 +140,10 @@ def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
                     np.where(np.diff(first) > 0, np.add.reduceat(np.append(each, 0), first)[:-1], 0)
                     for each in (known.astype(np.int64), np.where(known, values, 0.0))
                 )
-                rows.append(np.where(numbers * 2 >= limits.readings, sums / np.maximum(numbers, 1), np.nan))
-        made = {metric: np.array(rows) for metric, rows in tables.items()}
-        yield Peers(list(peers), np.column_stack([edges[:-1], edges[1:]]), made)
+                rows.append(np.where(numbers * 2 >= readings, sums / np.maximum(numbers, 1), np.nan))
+        blocks = np.column_stack([edges[:-1], edges[1:]])
+        made.append(Peers(list(peers), blocks, {metric: np.array(rows) for metric, rows in tables.items()}))
+    return tuple(made)
 
 
 def _find_usual(table: Table) -> Table:
@@ -183,12 +179,12 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
 
 
 @rule("slow_gpu")
-def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_slow_gpus(context: Context, limits: Limits) -> Found:
     """Yield a finding for the GPUs that are slower for one cause."""
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
         yield missing_metrics.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
         return
-    for peers in compare_peers(context, limits):
+    for peers in compare_peers(context, limits.block, limits.readings):
         metric, least = (POWER, "weaker") if np.isnan(peers.tables[CLOCK]).all() else (CLOCK, "slower")
         if np.isnan(peers.tables[metric]).all():
             yield from (missing_metrics.not_recorded("slow_gpu", device, CLOCK) for device in peers.names)

@@ -9,7 +9,7 @@ from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import events
 from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, find_work_window
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.rules.rests import find_period
 from gpureport.analysis.rules.waits import ROWS, Parts
@@ -149,7 +149,7 @@ def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[
 
 
 @rule("underutilised")
-def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def underutilised(context: Context, limits: Limits) -> Found:
     """Yield low use beside a CPU that was watched and not full, without uneven GPUs."""
     low = find_low_use(context, limits)
     if not low.spans:
@@ -182,7 +182,7 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
 
 
 @rule("low_util_cause_unknown")
-def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
     """Yield low use beside a CPU that was not watched, and per node beside one full of other programs."""
     low = find_low_use(context, limits)
     if not low.spans:
@@ -251,7 +251,7 @@ def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence
 
 
 @rule("unused_gpu")
-def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def unused_gpu(context: Context, limits: Limits) -> Found:
     """Yield GPUs that never worked while others did: with free memory, with taken, with unknown use."""
     working = {}
     for name, series in context.gpus().items():
@@ -361,5 +361,4 @@ def _build_unused(
 
 KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
 """Kinds of otherwise unexplained low use, with and without a CPU series."""
-BELOW = underutilised.limits["gpu"]
-"""Mean utilisation that calls for no change."""
+BELOW = underutilised.limits["gpu"]  # mean utilisation that calls for no change

@@ -9,13 +9,13 @@ import numpy as np
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import jobs
 from gpureport.analysis.names import CORE, CPU, MEMORY
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, Severity
 
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _RESERVED = missing_metrics.MEMORY_RESERVED
@@ -39,7 +39,7 @@ class _Use(NamedTuple):
 
 
 @rule("memory")
-def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_memory_use(context: Context, limits: Limits) -> Found:
     """Yield at most one finding per kind; the fullest GPU decides, all that fit are named."""
     uses, gpus, kinds = [], context.gpus(), ("mem_headroom", "mem_pressure", "mem_prealloc")
     for device, series in gpus.items():
@@ -141,7 +141,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
 
 
 @rule("mem_leak")
-def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_growing_memory(context: Context, limits: Limits) -> Found:
     """Yield at most one finding a GPU whose memory keeps growing."""
     for device, series in context.gpus().items():
         if not series.is_recorded(MEMORY) or not memory_total(series):
@@ -226,7 +226,7 @@ def _judge_growth(
 
 
 @rule("zombie_memory")
-def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_kept_memory(context: Context, limits: Limits) -> Found:
     """Yield one finding per GPU whose memory stayed in use long after the work of all."""
     if context.window is None:
         return
@@ -272,7 +272,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
 
 
 @rule("host_memory")
-def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def host_memory(context: Context, limits: Limits) -> Found:
     """Yield the free memory of a host while its GPUs waited for CPU or storage."""
     for host, series in context.hosts().items():
         beside = [name for name, one in context.gpus().items() if series.is_beside(one)]

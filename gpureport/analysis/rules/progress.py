@@ -9,7 +9,7 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.events import WAITING, find_evaluations, find_steps, read_points, split_words
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import levels
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.rules.levels import Change, find_fall, show
@@ -19,7 +19,7 @@ from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import memory_total
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Evidence, Interval, Severity
 from gpureport.training_names import Role, choose_throughput, recognise_metric
 from gpureport.work_counting import count_gains
 
@@ -75,7 +75,7 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
 
 
 @rule("rate_falls")
-def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_rate_falls(context: Context, limits: Limits) -> Found:
     """Yield at most one finding, for the whole job."""
     rate = _read_rate(context)
     if rate is None or len(rate[3]) < 4 * limits.readings:
@@ -151,7 +151,7 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 
 
 @rule("unexplained_change")
-def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_unexplained_changes(context: Context, limits: Limits) -> Found:
     """Yield what changes level, or stays apart from equal GPUs, unexplained: one finding per signal."""
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
@@ -209,7 +209,7 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
     fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
     if rate and fall and not _is_explained(context, "", fall):
         yield "change", rate[0], rate[1], "", fall
-    for peers in levels.compare_peers(context, limits):
+    for peers in levels.compare_peers(context, limits.block, limits.readings):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
             for device, change in levels.find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):
@@ -222,10 +222,7 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level in one job at equal use.
-
-    Another power after a pause is another phase.
-    """
+    """Yield the signals of a GPU that stay at another level in one job at equal use; a pause may part phases."""
     signals = gather_signals(series)
     work = [job.active[device] for job in context.jobs if device in job.active]
     gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})

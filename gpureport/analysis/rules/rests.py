@@ -31,10 +31,8 @@ _DENSE = 0.2  # share of low samples from which a run could have come up anywher
 _STARTS = 4  # of a period
 _LOOSE, _MANY = 0.10, 7  # of the period, with so many events
 _TRIED = 200  # distances tried as period at most; more gaps only repeat them
-FEW = 10
-"""Gaps of a period below which chance agrees in three of four distances too often."""
-STRICT = 0.04
-"""Of the period; steps vary, but few distances agree so closely only by a cause."""
+FEW = 10  # gaps of a period below which chance agrees in three of four distances too often
+STRICT = 0.04  # of the period; steps vary, but few distances agree so closely only by a cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +54,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Readings:
-    """The utilisation of a GPU, one reading a row of `rows`.
-
-    `power` above `working` is that of work, `inside` the readings between the first and the last work, `breaks` those
-    that begin a new stretch.
-    """
+    """Readings of a GPU's utilisation; `power` above `working` is of work, `inside` the job, `breaks` part runs."""
 
     series: DeviceSeries
     rows: IntArray
@@ -223,12 +217,9 @@ class Period:
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the longest of the best periods of events, if any: most distances are multiples of it.
+    """Return the longest of the best periods of events, if any: of their distances a share `agree` are multiples.
 
-    Args:
-        starts: when each began, in microseconds, rising.
-        agree: which share of the distances must.
-        agree_few: the same with fewer than ten events.
+    Of fewer than ten events the share `agree_few` must.
     """
     if len(starts) < _STARTS:
         return None

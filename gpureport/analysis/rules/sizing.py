@@ -9,10 +9,10 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import find_evaluations
 from gpureport.analysis.names import MEMORY, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
-from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, Severity
 from gpureport.gpus import Gpu
 from gpureport.recording_advice import RECORD
 
@@ -25,7 +25,7 @@ DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 
 @rule("oversized_gpu")
-def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_oversized_gpus(context: Context, limits: Limits) -> Found:
     """Yield at most one finding per model of GPU, or why there is none."""
     window = context.window or Interval(0, 0)
     for peers in (list(each.values()) for each in context.peers()):
@@ -93,7 +93,7 @@ def _compare_sizes(
 
 
 @rule("full_precision")
-def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_full_precision(context: Context, limits: Limits) -> Found:
     """Yield at most one finding, for GPUs that could do better, and those of unknown precision."""
     param, is_full = params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
     tensor, uncounted = dict[str, float](), list[str]()
@@ -132,7 +132,7 @@ def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | 
 
 
 @rule("no_progress")
-def find_no_progress(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_no_progress(context: Context, limits: Limits) -> Found:
     """Yield at most one finding on the whole job, by the metric that improved last."""
     if not context.gpus():
         yield missing_metrics.not_recorded("no_progress", None, UTILISATION)

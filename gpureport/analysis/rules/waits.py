@@ -17,14 +17,14 @@ from gpureport.analysis.job.params import CoreCount, JobParams, read_params
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
-from gpureport.analysis.rulebook import Context, Limits, Rule, measured, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Provenance, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
 
 CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
@@ -34,8 +34,7 @@ WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class =
 BESIDE_OTHERS = "not shown beside other programs"
 """Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
 _COPYING = "copying"
-ROWS = 30
-"""Point samples that make a mean."""
+ROWS = 30  # point samples that make a mean
 _OVER, _BINS = 30.0, 9  # seconds, and bins at least, that means of a machine's metric are taken over
 _FED, _RARELY = 0.90, 0.1  # mean use of GPUs that get their data in time; share of the bins in which others reach it
 _APART, _ERRORS = 0.05, 4.0  # by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
@@ -43,8 +42,7 @@ _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0  # a median; lost share of the job that
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
 
-Parts = dict[str, Any]
-"""What is said of low use by its cause, as `build_finding` takes it."""
+Parts = dict[str, Any]  # what is said of low use by its cause, as `build_finding` takes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +96,14 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
     """Make a rule of a function that finds signs of a host: one finding each at most, or what it lacks."""
 
     def make(signs: Signs) -> Rule:
-        def judge(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+        def judge(context: Context, limits: Limits) -> Found:
             for host in context.hosts().values():
-                beside = {name: one for name, one in context.working().items() if host.is_beside(one)}
+                beside = [name for name, one in context.working().items() if host.is_beside(one)]
                 missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
                 if beside and missing:
                     yield missing_metrics.not_recorded(name, host.device.id, *missing)
                 elif beside:
-                    lane = _build_lane(context, host, beside)
+                    lane = _build_lane(context, host.device.id, *beside)
                     yield from _judge(name, context, limits, lane, signs(context, limits, lane))
 
         made = rule(name)(judge)
@@ -193,13 +191,13 @@ def _measure_copies(lane: Lane, spans: Spans) -> float:
 
 
 @rule("transfer_bound")
-def transfer_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def transfer_bound(context: Context, limits: Limits) -> Found:
     """Yield waits of each GPU for its own link."""
     for name, gpu in context.working().items():
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
             yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
             continue
-        lane = _build_lane(context, gpu, {name: gpu})
+        lane = _build_lane(context, name, name)
         signs = list(_full_link(limits, lane))
         yield from _judge("transfer_bound", context, limits, lane, signs)
         if not signs:
@@ -235,18 +233,15 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
 
 
-def _build_lane(context: Context, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
-    def build() -> Lane:
-        grid = build_grid(context.window or context.whole, [source, *beside.values()])
-        used = median_over_devices([grid.average_metric(one, UTILISATION) for one in beside.values()])
-        return Lane(source=source, gpus=beside, grid=grid, used=used)
+@memoized
+def _build_lane(context: Context, source: str, *beside: str) -> Lane:
+    own, gpus = context.series[source], {name: context.series[name] for name in beside}
+    grid = build_grid(context.window or context.whole, [own, *gpus.values()])
+    used = median_over_devices([grid.average_metric(one, UTILISATION) for one in gpus.values()])
+    return Lane(source=own, gpus=gpus, grid=grid, used=used)
 
-    return context.memoize((Lane, source.device.id, tuple(beside)), build)
 
-
-def _judge(
-    kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]
-) -> Iterator[Finding | NotJudged]:
+def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Found:
     """Yield the wait that the first sign shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
     earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)

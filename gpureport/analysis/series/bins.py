@@ -12,8 +12,7 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-_LONGEST_HOLE = 3600.0
-"""Seconds of an unsampled stretch that get bins: an hour at most per sample."""
+_LONGEST_HOLE = 3600.0  # seconds of an unsampled stretch that get bins: an hour at most per sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +52,7 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return a device's time-weighted mean of a metric per bin, NaN in empty bins; read-only.
-
-        A value is placed at the middle of the time it averages, not at its stamp.
-        """
+        """Return a device's time-weighted mean of a metric per bin, by the middle of the time a value averages."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:

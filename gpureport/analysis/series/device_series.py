@@ -36,8 +36,7 @@ _MOST_KEPT_ROWS = 1_000_000
 """Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
 
 
-POWER_METRICS = (POWER, "gpu_power_instant_watts")
-"""Metrics that are checked."""
+POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
 HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
 """Mean power that no board draws: in milliwatts, or a sum over boards."""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
@@ -133,11 +132,7 @@ class DeviceSeries:
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Time each sample owns within the run.
-
-        The first and the last sample own half an interval outside the run. That gives them the weight of the others
-        in a mean, but it is no time of the run.
-        """
+        """Time each sample owns within the run; the first and the last own half an interval outside it as well."""
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
         return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
@@ -190,10 +185,7 @@ class DeviceSeries:
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, as words after its name; empty if they can.
-
-        An implausible metric counts as not recorded.
-        """
+        """Return why the readings of a metric cannot be right, as words after its name; if so, it is not recorded."""
         if metric not in POWER_METRICS or metric not in self.column_names:
             return ""
         return self.memoize(
@@ -238,12 +230,7 @@ class DeviceSeries:
 
 
 def explain_implausible_power(series: DeviceSeries, power: FloatArray) -> str:
-    """Return what is wrong with a GPU's power, as words after `The power of GPU 0`; empty if nothing is.
-
-    Args:
-        series: the GPU.
-        power: its readings as recorded, with NaN for none.
-    """
+    """Return what is wrong with a GPU's power as recorded, as words after `The power of GPU 0`; empty if nothing is."""
     known = ~np.isnan(power)
     if not known.any():
         return ""

@@ -12,20 +12,16 @@ from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries,
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
-IDLE_RATIO = 0.05
-"""Utilisation at or below which a GPU counts as idle."""
+IDLE_RATIO = 0.05  # utilisation at or below which a GPU counts as idle
 
-BELOW = (0.25, 0.5, 0.7)
-"""Limits of utilisation below which the share of time is reported."""
+BELOW = (0.25, 0.5, 0.7)  # limits of utilisation below which the share of time is reported
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_OFF_GRID = 1e-6
-"""Share by which a value may differ from a logged step: float32 holds no more digits."""
+_OFF_GRID = 1e-6  # share by which a value may differ from a logged step: float32 holds no more digits
 
 
-_READ_DELAY_SECONDS = 1.0
-"""Seconds by which a counter, read later, may run ahead of its row's stamp."""
+_READ_DELAY_SECONDS = 1.0  # seconds by which a counter, read later, may run ahead of its row's stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,26 +108,22 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     )
 
 
-def memory_peak(series: DeviceSeries) -> int | None:
+def memory_peak(series: DeviceSeries, metric: str = MEMORY) -> int | None:
     """Return the highest memory in use in bytes, None if not recorded."""
-    return _find_highest_bytes(series, MEMORY)
-
-
-def _find_highest_bytes(series: DeviceSeries, metric: str) -> int | None:
     return int(series.known_values(metric).max()) if series.is_recorded(metric) else None
 
 
 def memory_total(series: DeviceSeries) -> int | None:
     """Return the memory installed in bytes, from the device or its series."""
     known = series.device.memory_total_bytes
-    return _find_highest_bytes(series, "gpu_memory_total_bytes") if known is None else known
+    return memory_peak(series, "gpu_memory_total_bytes") if known is None else known
 
 
 def memory_reserved(series: DeviceSeries) -> int:
     """Return the memory the driver keeps in bytes; 0 if unknown, or logged as all of it."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
-        kept = _find_highest_bytes(series, "gpu_memory_reserved_bytes") or 0
+        kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
     return kept if total is None or kept < total else 0
 
 
