@@ -90,7 +90,7 @@ _LATE, _NAMED = 1.5, 3
 
 
 def _holds(path: Path) -> bool:
-    return stores.is_file_store(path) if path.is_dir() else path.is_file() and stores.holds_tables(path)
+    return stores.is_file_store(path) if path.is_dir() else path.is_file() and stores.is_mlflow_database(path)
 
 
 def is_store_scheme(scheme: str) -> bool:

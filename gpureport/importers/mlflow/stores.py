@@ -6,8 +6,8 @@ MLflow's own client would migrate a database, and refuses folders since 3.13.
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
-from gpureport.importers.read_only_sqlite import is_database, open_read_only
+from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
 from gpureport.limits import (
     DEEPEST_FOLDER,
@@ -27,7 +27,7 @@ from gpureport.limits import (
     MOST_RECORD_BYTES,
     MOST_SETTINGS_BYTES,
 )
-from gpureport.regular_files import UnsafeFileError, lies_within, read_regular_file
+from gpureport.regular_files import lies_within, read_regular_file
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
@@ -103,12 +103,6 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
     return found
 
 
-def unreadable(error: OSError, path: Path) -> SourceError:
-    """Return an error that names the system's path, else this one."""
-    hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
-    return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code="cannot_read")
-
-
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
     """Return the folder of an artifact URI, there or not; None where it is not of this machine.
 
@@ -175,34 +169,12 @@ _POINTS = """
 """
 
 
-@contextmanager
-def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "MLflow") -> Iterator[sqlite3.Connection]:
-    """Give a read-only connection to a database that holds a tracker's tables.
-
-    SQLite columns hold values of any type, and a damaged schema any bytes: this refuses the unreadable.
-    """
-    hint, code = f"give one that {title} wrote; copy it again while nobody writes to it", "not_an_mlflow_database"
-    try:
-        with open_read_only(path) as connection:
-            held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-            if lacking := {*tables} - held:
-                what = f"not a database of {title} (no table {min(lacking)})"
-                raise SourceError(str(path), what, hint, code=code)
-            yield connection
-    except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
-        what = f"locked, damaged, or not a database of {title} ({error})"
-        raise SourceError(str(path), what, hint, code=code) from error
-    except OSError as error:
-        raise unreadable(error, path) from error
+_open = partial(open_database, tables=_TABLES, title="MLflow")
 
 
-def holds_tables(path: Path, tables: Collection[str] = _TABLES) -> bool:
-    """Return whether a file is a database with tables, those of MLflow unless others are given."""
-    with suppress(SourceError):
-        if is_database(path):
-            with open_database(path, tables):
-                return True
-    return False
+def is_mlflow_database(path: Path) -> bool:
+    """Return whether a file is a database of MLflow, by its tables."""
+    return holds_tables(path, _TABLES)
 
 
 class Database(LocalStore):
@@ -212,13 +184,13 @@ class Database(LocalStore):
 
     def __init__(self, path: Path, where: str) -> None:
         super().__init__(path, where)
-        with open_database(path) as connection, suppress(sqlite3.OperationalError):
+        with _open(path) as connection, suppress(sqlite3.OperationalError):
             for (revision,) in connection.execute("select version_num from alembic_version"):
                 self.version = f"schema {revision}"
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, or all for None, newest first; deleted ones too."""
-        with open_database(self.path) as connection:
+        with _open(self.path) as connection:
             rows = connection.execute("select experiment_id, name from experiments")
             ids = find_experiments(self.where, {str(key): str(name) for key, name in rows}, experiment)
         return [run for run in self._query_runs(None) if run.experiment_id in ids]
@@ -228,7 +200,7 @@ class Database(LocalStore):
         return next(iter(self._query_runs(run_id)), None)
 
     def _query_runs(self, run_id: str | None) -> list[RunInfo]:
-        with open_database(self.path) as connection:
+        with _open(self.path) as connection:
             rows = connection.execute(_RUNS, {"run": run_id})
             found = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
             return [read_info(said, str(said["names"] or "").split("\n")) for said in found]
@@ -239,7 +211,7 @@ class Database(LocalStore):
         One pass reads them, as older schemas have no index on both run and key.
         """
         keys: dict[Any, int] = {}
-        with open_database(self.path) as connection:
+        with _open(self.path) as connection:
             params, tags = (
                 {str(key): str(value or "") for key, value in connection.execute(query, (run.id,))} for query in _LABELS
             )

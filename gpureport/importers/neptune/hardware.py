@@ -20,6 +20,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import Rejected, gap_seconds
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
+from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.importers.tools.mapped import read_column
 from gpureport.importers.tracker_series import (
     Meaning,
@@ -78,12 +79,11 @@ class Stored:
         return self
 
 
-def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: str) -> Stored:
+def make_broken_run(run_id: str, path: Path, error: OSError | SourceError) -> Stored:
     """Return a run that cannot be read, with the reason."""
-    what = str(getattr(error, "strerror", None) or error)
-    hint, code = getattr(error, "hint", hint), getattr(error, "code", code)
-    fault = error if isinstance(error, SourceError) else SourceError(str(path), what, hint, code=code)
-    return Stored(key=f"broken {run_id}", id=run_id, fault=fault)
+    if isinstance(error, OSError):
+        error = unreadable(error, path, getattr(error, "code", "cannot_read"))
+    return Stored(key=f"broken {run_id}", id=run_id, fault=error)
 
 
 _GAUGE = re.compile(r"(?P<space>.*)/(?P<name>cpu|memory|gpu(?:_memory|_power)?(?:_(?P<gpu>\d{1,9}))?)")
