@@ -4,16 +4,17 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as list_fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpureport.importers.protocol.importer import Labels, ReadOptions
-from gpureport.importers.protocol.tracker import Selection, Tracker, split_readable
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
-from gpureport.importers.tools.mapped import read_column_map
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
+
+if TYPE_CHECKING:
+    from gpureport.importers.protocol.tracker import Tracker
 
 Paths = str | Path | Sequence[str | Path]
 """A path, or several."""
@@ -68,8 +69,14 @@ def read(  # noqa: PLR0913 - each option is given by name
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
+        from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - most sources are logs
+
         _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
-    mapping = read_column_map(Path(column_map)) if column_map else None
+    mapping = None
+    if column_map:
+        from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - most logs need none
+
+        mapping = read_column_map(Path(column_map))
     fields = columns.split(",") if isinstance(columns, str) else columns
     options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
@@ -105,10 +112,11 @@ def read(  # noqa: PLR0913 - each option is given by name
 
 
 def _tracked_runs(
-    store: Tracker, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
+    store: "Tracker", source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
-    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.protocol.tracker import Selection, split_readable  # noqa: PLC0415 - most sources are logs
+    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - as above
 
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
