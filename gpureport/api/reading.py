@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as list_fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.reading import Reading, find_runs
@@ -12,9 +12,6 @@ from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
-
-if TYPE_CHECKING:
-    from gpureport.importers.protocol.tracker import Tracker
 
 Paths = str | Path | Sequence[str | Path]
 """A path, or several."""
@@ -72,11 +69,9 @@ def read(  # noqa: PLR0913 - each option is given by name
         from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - most sources are logs
 
         _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
-    mapping = None
     if column_map:
         from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - most logs need none
-
-        mapping = read_column_map(Path(column_map))
+    mapping = read_column_map(Path(column_map)) if column_map else None
     fields = columns.split(",") if isinstance(columns, str) else columns
     options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
@@ -100,19 +95,18 @@ def read(  # noqa: PLR0913 - each option is given by name
         return [Reading(inputs, options, named, training=training_logs).recording()]
     runs = find_runs(source, hosts, kind, options)
     named = named.of_several() if len(runs) > 1 else named
+    beside = [training_logs] * len(runs)
     if Path(source).is_dir() and not training_logs:
         from gpureport.importers.runs import find_training_logs  # noqa: PLC0415 - as above
 
         beside = find_training_logs([source] * len(runs), runs)
-    else:
-        beside = [training_logs] * len(runs)
     return [
         Reading(inputs, options, named, training=found).recording() for inputs, found in zip(runs, beside, strict=True)
     ]
 
 
 def _tracked_runs(
-    store: "Tracker", source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
+    store: Any, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
     from gpureport.importers.protocol.tracker import Selection, split_readable  # noqa: PLC0415 - most sources are logs
@@ -124,8 +118,7 @@ def _tracked_runs(
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
     for run in readable:
-        reading = TrackedReading(store.kind, run, options, labels, strict=False)
-        yield reading.recording()
+        yield TrackedReading(store.kind, run, options, labels, strict=False).recording()
 
 
 def _labels(labels: Mapping[str, Any]) -> Labels:
@@ -148,8 +141,7 @@ def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:
     """Refuse keys that mean nothing."""
     for key in values:
         if key not in known:
-            msg = f"{name} has no key {key!r}; its keys are {', '.join(sorted(known))}"
-            raise TypeError(msg)
+            raise TypeError(f"{name} has no key {key!r}; its keys are {', '.join(sorted(known))}")
 
 
 def _fetch(path: str | Path) -> str | Path:
