@@ -195,10 +195,6 @@ class Gpus:
         """Yield notes on GPUs that only an index names, or that several names stand for."""
         if self._by_order:
             yield _BY_ORDER
-        drivers = list(dict.fromkeys(gpu.names["driver"] for gpu in self._found if "driver" in gpu.names))
-        if len(drivers) > 1:
-            named = ", ".join(drivers[:_NAMED])
-            yield f"GPUs of {len(drivers)} drivers are in the log ({named}), as of two machines: write one log each."
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
