@@ -14,7 +14,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 
-_MARGIN, _LINE, _SMALL, _GAP = 12.0, 14.0, 10.0, "   "
+_MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
 
@@ -51,13 +51,13 @@ def _list_parts(report: Report) -> Iterator[Part]:
     spent, use, worst, compared = report.spent, report.use, report.worst, report.comparison
     if spent:
         names = [
-            join(bar.label, bar.total, _say(bar.change), bar.note, bar.beside, _say(bar.beside_change), by=_GAP)
+            join(bar.label, bar.total, _say(bar.change), bar.note, bar.beside, _say(bar.beside_change), by=_DOT)
             for bar in spent.bars
         ]
         figures = [("", _draw_legend(spent)), *_name(draw_spent_bars(spent, "spent", _ROOM), names)]
         yield display.shorten(report.verdict.sentence, _HEADLINE), [spent.caption], figures
     if use:
-        names = [join(row.label, row.small, row.total, row.text, by=_GAP) for row in use.rows]
+        names = [join(row.label, row.small, row.total, row.text, by=_DOT) for row in use.rows]
         yield "GPU use over time", [use.caption], _name(draw_use_rows(use, "use", _ROOM), names)
     if worst:
         names = [join(panel.label, panel.note, by=": ") for panel in worst.panels]
