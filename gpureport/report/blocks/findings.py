@@ -10,7 +10,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
 _LOW = "Low."
@@ -67,7 +67,6 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
 
 
 def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
-    """Return the findings of each run: what each lost, and when."""
     rows = []
     for card in cards:
         said = ["" if card.repeats else card.title, card.run, "" if card.is_open else card.status]
@@ -80,7 +79,6 @@ def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
 
 
 def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
-    """Return each quantity with what was observed, of several findings in their order, and its limit."""
     lines = [line for card in cards for line in card.evidence]
     observed = group_holders(((line.quantity, line.limit, line.source), line.observed) for line in lines)
     rows = tuple(

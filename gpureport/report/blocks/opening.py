@@ -65,7 +65,6 @@ def _pictures(report: Report) -> Iterator[Block]:
 
 
 def _spent(spent: TimeSpent) -> Iterator[Block]:
-    """Yield the bars, then all that is said of each."""
     each, unit = shared_total(spent), spent.columns[0]
     if each:
         # the total of a GPU holds its unit, that of a step has it in the heading of its column

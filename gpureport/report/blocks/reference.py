@@ -11,8 +11,7 @@ from gpureport.report.model.report_content import Answers, GpuTable, Judgement, 
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
-from gpureport.report.wording.numbered_labels import group_holders, list_labels
-from gpureport.report.wording.words import WORDS
+from gpureport.report.wording.words import WORDS, group_holders, list_labels
 
 _MOST_VARIANTS = 3
 """Texts that runs have under one name, from which on they stand in a table."""

@@ -124,7 +124,6 @@ def render(
 
 
 def _list_folds(report: Report, folds: Mapping[str, str]) -> list[tuple[str, str, str, Sequence[str]]]:
-    """Return the folds for reference: id, title, the line that says what is in it, and its sections."""
     title = "Steps, runs and GPUs" if report.steps else "Runs and GPUs" if report.several else "GPUs and energy"
     runs = next((folds[name] for name in ("Every run", "The GPU", "Per GPU") if name in folds), "")
     unchecked = ("not-assessed", "checklist", "quality", "notes")
@@ -141,7 +140,6 @@ def _name_mark(card: str, marks: Mapping[str, tuple[int, int]]) -> str:
 
 
 def _group_sections(report: Report) -> dict[str, list[Block]]:
-    """Return the blocks for reference by the id of their section."""
     sections: dict[str, list[Block]] = {}
     name = ""
     for block in select_blocks(list_reference(report), Form.PAGE):

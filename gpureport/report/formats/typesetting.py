@@ -95,7 +95,6 @@ def _choose_date(ended: int) -> int:
 
 
 def _compile(folder: Path, name: str, date: int) -> bytes:
-    """Return the document; typst sees nothing outside its folder."""
     content: bytes = typst.compile(
         folder / name,
         root=folder,
@@ -111,7 +110,6 @@ def _compile(folder: Path, name: str, date: int) -> bytes:
 
 
 def _missing_note(missing: Sequence[int]) -> str:
-    """Return which characters are not shown, in words; empty when all are."""
     if not missing:
         return ""
     codes = ", ".join(f"U+{code:04X}" for code in missing[:20])

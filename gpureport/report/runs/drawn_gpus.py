@@ -50,7 +50,6 @@ def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
 
 
 def _list_troubled(run: ReportRun) -> list[str]:
-    """Return the GPUs with the gravest findings that few share and that call for action, the gravest first."""
     graver: dict[str, tuple[int, float]] = {}
     for finding in run.analysis.findings:
         weight = _SEVERITIES.index(finding.severity), -(finding.lost_gpu_seconds or 0.0) / max(len(finding.devices), 1)

@@ -16,8 +16,8 @@ from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_range
-from gpureport.report.wording.numbered_labels import group_holders
-from gpureport.report.wording.work_scale import name_work
+from gpureport.report.wording.scales import name_work
+from gpureport.report.wording.words import group_holders
 
 LABEL_LENGTH = 60
 """Most characters of a name from outside."""
@@ -164,7 +164,6 @@ def _format_clock(run: Run, at: datetime) -> str:
 
 
 def _convert_to_local_time(run: Run, microseconds: int) -> datetime:
-    """Return a time of a run to the nearest second, as its own clock shows it; in UTC where its zone is not known."""
     at = _EPOCH + timedelta(seconds=round(microseconds / 1e6))
     try:
         return at if run.timezone is None else at.astimezone(ZoneInfo(run.timezone))

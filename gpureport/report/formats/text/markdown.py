@@ -100,7 +100,6 @@ def _tiles(tiles: Sequence[Tile]) -> Iterator[str]:
 
 
 def _bars(spent: TimeSpent) -> Iterator[str]:
-    """Yield the bars as characters, each with its total, its change and the figure beside it."""
     longest = max(sum(part.value for part in bar.segments) for bar in spent.bars)
     rows = []
     for bar in spent.bars:
@@ -116,7 +115,6 @@ def _bars(spent: TimeSpent) -> Iterator[str]:
 
 
 def _action(action: Action) -> str:
-    """Return what to do, with its gain, why and how, and how sure it is."""
     gain, command = action.gain and f"{action.gain}.", action.command and _code(action.command)
     words = (f"**{_say(action.title)}.**", _say(gain), _say(action.text), command, _say(action.certainty))
     return join(*words, by=" ")

@@ -80,7 +80,6 @@ def build_report_command(command: str) -> list[str]:
 
 
 def _continue_lines(words: Sequence[str], page: Page) -> Iterator[Line]:
-    """Yield a command in lines that a shell reads as one."""
     text = " ".join(each.replace(" ", "\0") for each in words[1:])
     *lines, last = replace(page, width=page.width - 2).wrap(text, 2, f"{words[0]} ")
     for line in (*(f"{line.text} \\" for line in lines), last.text):
@@ -188,12 +187,10 @@ def _shorten_change(change: Change | None) -> tuple[str, str, str]:
 
 
 def _measure(rows: Iterable[Sequence[str]]) -> list[int]:
-    """Return how wide each column of some rows is."""
     return [max(map(display.terminal_width, column)) for column in zip(*rows, strict=True)]
 
 
 def _set_columns(texts: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -> str:
-    """Return texts in columns, each behind a gap; without those that have no width."""
     columns = zip(texts, widths, rights, strict=True)
     padded = (display.pad_to_width(text, width, right=right) for text, width, right in columns if width)
     return "".join(f"{'':{_GUTTER}}{text}" for text in padded)
@@ -283,7 +280,6 @@ def _series(block: Block, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _draw_heights(series: Series, length: int, page: Page) -> str:
-    """Return `length` characters whose heights are means of stretches of a series."""
     values, signs = series.values, _DIGITS if page.ascii else _HEIGHTS
     ends = np.arange(length + 1) * len(values) // max(length, 1)
     top, drawn = len(signs) - 1, ""

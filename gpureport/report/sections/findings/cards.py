@@ -17,7 +17,7 @@ from gpureport.report.sections.findings.words import LOST, advise, find_words, t
 from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
 _LISTED, _NAMED = 100, 3
@@ -108,7 +108,6 @@ def _clean_once(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
-    """Return that a finding is open, or what the last step says about one of an earlier step."""
     final = [run.analysis for run in runs if run.step == runs[-1].step]
     if group.run.step == runs[-1].step:
         return _OPEN
@@ -155,7 +154,6 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
 
 
 def _list_occurrences(group: Found) -> Iterator[Occurrence]:
-    """Yield every stretch in order of time, then of device."""
     run = group.run
     spans = [(span.start, span.end, run.devices(each.devices)) for each in group.findings for span in each.intervals]
     for begin, finish, device in sorted(spans):
@@ -176,7 +174,6 @@ def _describe_evidence(evidence: Evidence) -> EvidenceLine:
 
 
 def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
-    """Yield the steps of findings of one kind and cause, each once, with the fewest open preconditions."""
     chosen: dict[str, AdvisedStep] = {}
     for each in (each for finding in findings for each in finding.steps):
         if each.name not in chosen or len(each.unknown) < len(chosen[each.name].unknown):
@@ -255,7 +252,6 @@ def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _describe_cost(found: Found) -> str:
-    """Return the GPU time lost and what it cost; empty where it is not known or nothing."""
     amounts, costs = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
     currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
     parts = [format_gpu_time_range(amounts)] if amounts else []
@@ -275,7 +271,6 @@ def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
 
 
 def _list_caveats(found: Found) -> Iterator[str]:
-    """Yield what was ruled out, and what would settle doubts."""
     for reason in found.finding.ruled_out:
         yield f"Not {display.lower_first(display.clean_sentence(reason).rstrip('.'))}."
     if found.confidence is not Confidence.HIGH:

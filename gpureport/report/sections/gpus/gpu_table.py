@@ -148,7 +148,6 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
-    """Yield a figure of each GPU, with what the others show where it differs from them."""
     known = [value for value in values if value is not None]
     middle = median(known) if known else 0.0
     limit = inf
@@ -175,7 +174,6 @@ def _describe_outliers(columns: Sequence[_Column], rows: Sequence[Row]) -> Itera
 def _build_node_rows(
     run: ReportRun, rows: Sequence[Row], columns: Sequence[_Column], values: Sequence[Sequence[float | None]]
 ) -> Iterator[Row]:
-    """Yield a row for each node, each followed by the rows of its GPUs that differ."""
     places, listed = {gpu.id: place for place, gpu in enumerate(run.run.gpus)}, 0
     for node, gpus in group_by_node(run.run.gpus).items():
         own, cells = [places[gpu.id] for gpu in gpus], []

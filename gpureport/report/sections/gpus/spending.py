@@ -11,7 +11,7 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
 _NEARLY_ALL = 0.995
@@ -77,7 +77,6 @@ def _list_facts(run: ReportRun) -> Iterator[Fact]:
 
 
 def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Yield the energy of all GPUs by integral and by counter, each where some GPU has it, behind how it was found."""
     gpus = {gpu.id for gpu in analysis.run.gpus}
 
     def name_some(held: Sequence[object]) -> str:
@@ -119,7 +118,6 @@ def _describe_cost(run: ReportRun, stated: Cost) -> Iterator[tuple[str, str]]:
 
 
 def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
-    """Yield each price with where it is stated, and the GPUs it is for where they differ."""
     groups = group_holders(((gpu.amount, gpu.source), gpu.device) for gpu in stated.gpus)
     for (amount, source), gpus in groups.items():
         whose = f" for {run.devices(gpus)}" if len(groups) > 1 else ""

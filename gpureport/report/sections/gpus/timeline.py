@@ -63,7 +63,6 @@ def _caption(run: ReportRun) -> str:
 
 
 def _why_no_strips(run: ReportRun) -> str:
-    """Return why a run has no strips; empty where it has some."""
     if not run.run.gpus:
         return "No GPU was recorded in this run."
     if run.seconds > 0:
@@ -121,7 +120,6 @@ def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: fl
 
 
 def _unrecorded_stretches(mean: FloatArray, edges: FloatArray) -> Iterator[tuple[float, float]]:
-    """Yield where buckets hold no utilisation."""
     steps = np.flatnonzero(np.diff(np.concatenate([[0], np.isnan(mean), [0]])))
     for first, stop in steps.reshape(-1, 2):
         yield float(edges[first]), float(edges[stop])

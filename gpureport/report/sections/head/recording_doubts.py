@@ -24,9 +24,9 @@ from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
 from gpureport.report.wording import display
-from gpureport.report.wording.numbered_labels import clean_name, group_holders, list_labels
 from gpureport.report.wording.reasons import describe_state
-from gpureport.report.wording.work_scale import name_work
+from gpureport.report.wording.scales import name_work
+from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
 """Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
@@ -177,7 +177,6 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
 
 
 def _join_first(texts: Sequence[str], most: int) -> str:
-    """Return the first texts, and how many more there are."""
     return "; ".join([*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])])
 
 

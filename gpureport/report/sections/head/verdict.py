@@ -17,7 +17,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.found import Found, find_worst
 from gpureport.report.sections.findings.words import tell_headline
-from gpureport.report.sections.head import money_sentences, recording_doubts
+from gpureport.report.sections.head import loss_sentence, recording_doubts
 from gpureport.report.sections.head.loss_sentence import (
     Findings,
     describe_computing,
@@ -30,7 +30,7 @@ from gpureport.report.sections.head.loss_sentence import (
 from gpureport.report.sections.steps import headline, tables
 from gpureport.report.sections.steps.quality import warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
-from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording import display, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
 _LEAD, _DOUBTS = 3, 2
@@ -123,7 +123,6 @@ def _describe_step(step: Step, runs: Sequence[ReportRun], findings: Findings) ->
 
 
 def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) -> tuple[str, VerdictCode]:
-    """Return the headline of a run in which nothing was found that calls for attention."""
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
     computing, share = describe_computing(analyses), sum(lost.values()) / held if held else 0.0
@@ -208,7 +207,7 @@ def _describe_comparison(
         lengths = {label: display.duration_below(each, SHORTEST_REPETITION_SECONDS) for label, each in short.items()}
         near = {label for label, each in short.items() if round(each) >= SHORTEST_REPETITION_SECONDS}
         names = [f"{display.clean(each)} ({lengths[each]})" if each in near else display.clean(each) for each in short]
-        why = f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(names)}."
+        why = f"Under 20{display.GAP}s was recorded of {words.list_labels(names)}."
         fallen = headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
@@ -222,7 +221,7 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     yield warn_of_falls(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
-    money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
+    money = loss_sentence.describe_saving(comparison) or loss_sentence.explain_missing_cost(comparison)
     if all(len(step.runs) == 1 for step in comparison.steps) or (
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
@@ -258,7 +257,6 @@ def _describe_largest_loss(step: Step) -> str:
 
 
 def _describe_training(comparison: Comparison) -> str:
-    """Return how much faster training alone got, and that start-up hid it, if so."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged_training(first.label, last.label)
     if delta is None or not delta.before or not delta.after or not delta.verdict.is_established:

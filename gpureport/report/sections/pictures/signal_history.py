@@ -147,7 +147,6 @@ def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> _Spans:
 
 
 def _crop(run: ReportRun, spans: _Spans) -> tuple[float, float]:
-    """Return the part of a run that holds its stretches with some time around; the whole run where they fill it."""
     if not spans or spans[-1][1] - spans[0][0] > _CROPPED * run.seconds:
         return 0.0, run.seconds
     start, end = spans[0][0], spans[-1][1]
@@ -229,7 +228,6 @@ def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> S
 
 
 def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
-    """Return the samples of a quantity; None where it was not recorded."""
     series = build_device_series(run.recording, device)
     metric = next((name for name in signal.metrics if series.is_recorded(name)), None)
     if metric is None:

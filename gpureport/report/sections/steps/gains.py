@@ -110,7 +110,6 @@ def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
 
 
 def _show(figures: Figures, step: Step, metric: str) -> GainCell:
-    """Return a figure of the first step."""
     value, shown = step.value(metric), figures.format(metric, [step])
     if value is None:
         return GainCell(text=display.NOT_RECORDED)
@@ -170,7 +169,6 @@ def _list_since_first(gain: StepGain, columns: Sequence[_Column]) -> Iterator[Fa
 
 
 def _list_facts(gain: StepGain) -> Iterator[Fact]:
-    """Yield what changed, quality, findings, and what had been advised, of a step against the one before it."""
     listed = differences.list_setup_changes(gain.changes)
     yield Fact(name="Changed", text=say("gains.changed", changes=listed, recorded=gain.params_recorded))
     yield from _list_quality(gain.quality)
@@ -206,7 +204,6 @@ def _name_finding(kind: str, cause: str | None) -> str:
 
 
 def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
-    """Yield quality and what had been advised, of all steps together."""
     yield from _list_quality(gains[-1].quality_since_first)
     if any(gain.params_recorded for gain in gains[1:]):
         names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)

@@ -188,7 +188,6 @@ def _list_verdicts(lines: Iterable[Line]) -> Iterator[Fact]:
 
 
 def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
-    """Yield what changed, and the names of what only tells runs apart."""
     for change in changes:
         if not change.of_one_run:
             name = differences.name_setting(change)
@@ -209,7 +208,6 @@ def _build_check_table(checks: Sequence[Comparability]) -> Table:
 
 
 def _format_sides(check: Comparability) -> Iterator[str]:
-    """Yield what was recorded of the earlier and of the later step."""
     for value in (check.before, check.after):
         if value is None:
             yield _ABSENT.get(check.check, display.NOT_RECORDED)

@@ -26,8 +26,8 @@ from gpureport.report.sections.steps.figures import Figures, build_table, descri
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change
 from gpureport.report.wording.reasons import describe_left_out
+from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import say
-from gpureport.report.wording.work_scale import name_work
 
 _MOST, _MOST_CHANGES = 6, 2
 """Figures that a reader takes in at once, and changes of the set-up that there is room for below the name of a step."""
