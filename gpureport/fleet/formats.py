@@ -109,7 +109,6 @@ def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float 
 
 
 def _render_html(page: FleetPage, brand: Brand) -> str:
-    """Return the page as one HTML file, with its style sheet and without a script."""
     from markupsafe import Markup  # noqa: PLC0415 - for pages alone
 
     from gpureport.report.formats import html, page_pictures, term_tooltips  # noqa: PLC0415 - as above

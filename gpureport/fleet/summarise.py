@@ -255,7 +255,6 @@ def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged
 
 
 def _read_values(recording: Recording, device: str, metric: str) -> columns.FloatArray:
-    """Return the recorded values of a metric of one device."""
     table = recording.rows_of(device)
     if metric not in table.column_names:
         return np.zeros(0)

@@ -136,7 +136,6 @@ def _sort_key(row: Row) -> tuple[int, str, bool, int, str]:
 
 
 def _dump_rows(rows: Sequence[Row]) -> bytes:
-    """Return summaries as the bytes of a Parquet file, the same for the same summaries."""
     table = pa.Table.from_pylist(list(rows), schema=SCHEMA).replace_schema_metadata({_KEY: str(FORMAT).encode()})
     file = BytesIO()
     parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
