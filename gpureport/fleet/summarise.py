@@ -68,11 +68,7 @@ class SummarySettings:
 
 
 def read_summary_settings(settings: Settings) -> SummarySettings:
-    """Return what of the settings decides about rows.
-
-    Raises:
-        SettingsError: when a rule or threshold is unknown, or a value is no number.
-    """
+    """Return what of the settings decides about rows."""
     apply_settings(RULES, settings)
     rules = {name: values for name, values in settings.content.items() if name == "rules"}
     return SummarySettings(settings=Settings(file=settings.file, content=rules), version=hash_rules())

@@ -112,11 +112,7 @@ class SummaryFile:
         self._found.append(path)
 
     def replace(self, rows: Iterable[Row]) -> None:
-        """Make these summaries the table, in an order that depends on them alone, and remove the small files.
-
-        Raises:
-            StoreError: when it cannot be written.
-        """
+        """Make these summaries the table, in an order that depends on them alone, and remove the small files."""
         ordered = sorted(rows, key=_sort_key)
         if ordered == self._loaded and self.path.exists() and not self._found:
             return
