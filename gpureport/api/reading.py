@@ -64,6 +64,10 @@ def read(  # noqa: PLR0913 - each option is given by name
         UserWarning: of each run of a tracker that cannot be read. The other runs are returned.
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
+    if tracker:
+        from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - most sources are logs
+
+        _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
     mapping = None
     if column_map:
         from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - most logs need none
@@ -103,7 +107,6 @@ def _read_tracked(
     from gpureport.importers.protocol.tracker import Selection, split_readable  # noqa: PLC0415 - most sources are logs
     from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - as above
 
-    _check_keys("tracker", selection, {field.name for field in list_fields(Selection)} - {"map"})
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
     chosen = store.runs(source, selected)

@@ -55,11 +55,7 @@ class Command(click.Command):
                 formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, and check every path to write.
-
-        Raises:
-            RenderError: naming the path that may not be written. `UsageError` for a job without `--` before it.
-        """
+        """Read the arguments, and check every path to write."""
         typed = list(args)
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:

@@ -15,7 +15,7 @@ from gpureport.cli import clock
 from gpureport.cli.messages import print_error, print_note, report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
-from gpureport.cli.reading import readings, recordings, words
+from gpureport.cli.reading import given, readings, recordings, words
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
@@ -77,6 +77,14 @@ def read_each_run(
             yield first, own, run.at(where) if isinstance(run, SourceError) and len(found) == 1 else run
 
 
+def explain_missing(error: Unread) -> tuple[str, str, str]:
+    """Return what gives no run, why, and the code of the reason; report a fault of gpureport."""
+    if isinstance(error, InternalError):
+        report_internal_error(error)
+        return error.where, error.what, error.code
+    return error.where, f"{error.what}; {error.hint}", error.code
+
+
 def read_policy_without_baseline(options: Options) -> Policy:
     """Return the policy for a command without a baseline, whose rules must not need one."""
     if Policy().with_limits(options.fail_on).needs_baseline:
@@ -96,11 +104,10 @@ def read_rules(options: Options) -> GateRules:
     return GateRules(policy=policy, baseline=baseline, stated_at=str(stated or "gpureport.toml"))
 
 
-def read_baseline(name: str | None, options: Options, *, is_recorded: bool = False) -> Baseline:
+def read_baseline(name: str | None, options: Options) -> Baseline:
     """Return the runs of a baseline with their own names, or why there are none.
 
-    It is a file, folder or tracker, else a named baseline, else a stored run. Where the answer `is_recorded` for good,
-    no failing disk may decide it, and its error is raised.
+    It is a file, folder or tracker, else a named baseline, else a stored run.
     """
     if name is None:
         return Baseline()
@@ -116,14 +123,12 @@ def read_baseline(name: str | None, options: Options, *, is_recorded: bool = Fal
                 raise StoreError(error.where, error.what, error.hint, code=error.code) from error
             found = recordings.read_recordings([name], own)
     except (InternalError, SourceError, StoreError) as error:
-        return _explain_failure(error, is_recorded=is_recorded)
+        return _explain_failure(error, options)
     return Baseline(recordings=found)
 
 
-def compare_with_baseline(
-    baseline: Baseline, analysed: AnalysedRuns, options: Options, *, is_recorded: bool = False
-) -> Baseline:
-    """Return a baseline with the comparison of each step, or why it cannot be compared; the rest as `read_baseline`."""
+def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: Options) -> Baseline:
+    """Return a baseline with the comparison of each step, or why it cannot be compared."""
     if baseline.reason or not baseline.recordings or not analysed.runs:
         return replace(baseline, recordings=())
     try:
@@ -134,16 +139,16 @@ def compare_with_baseline(
             groups.setdefault(step_name(run.analysis), []).append(run)
         steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:
-        return _explain_failure(error, is_recorded=is_recorded)
+        return _explain_failure(error, options)
     return replace(baseline, steps=steps, runs=before)
 
 
-def _explain_failure(error: InternalError | SourceError | StoreError, *, is_recorded: bool) -> Baseline:
-    """Return why there is no baseline; raise what the system refuses where the answer is kept."""
+def _explain_failure(error: InternalError | SourceError | StoreError, options: Options) -> Baseline:
+    """Return why there is no baseline; of a night, whose answer is kept for good, no failing disk may decide it."""
     if isinstance(error, InternalError):
         report_internal_error(error)
         return Baseline(code=error.code, reason=f"{error.where}: {error.what}")
-    refusal = find_refusal(error) if is_recorded else None
+    refusal = find_refusal(error) if given.find_given(options, ["site"]) else None
     if refusal is not None:
         what = f"cannot be read ({refusal.strerror})"
         raise StoreError(error.where, what, "check its permissions and the disk", code="cannot_read") from error
@@ -157,7 +162,7 @@ def check_limits(
     why = Why(NO_BASELINE_NAMED.code, _NO_BASELINE_HERE) if against is None else NO_BASELINE_NAMED
     if against and against.reason:
         why = Why(against.code, against.reason)
-    given = CheckInput(
+    asked = CheckInput(
         runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
         goals=analysed.goals,
         selected_kinds=analysed.kinds,
@@ -165,7 +170,7 @@ def check_limits(
         comparisons=against.steps if against else {},
         why_no_baseline=why,
     )
-    return evaluate_policy(policy, given)
+    return evaluate_policy(policy, asked)
 
 
 def report_failed_limits(found: Collection[Check]) -> int:

@@ -100,7 +100,6 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn:
-    """Say why the program ends, and end it with the code of the error."""
     shortage, called = describe_shortage(error), _find_called(arguments)
     where = called.removeprefix("gpureport ")
     if shortage and not isinstance(error, GpureportError):
@@ -127,7 +126,6 @@ def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn
 
 
 def _describe(error: Exception, called: str) -> tuple[str, int, str]:
-    """Return the code of an error, the status the program ends with, and the sentence."""
     if isinstance(error, GpureportError):
         is_source = isinstance(error, SourceError | PlaceError | StoreError)
         status = Exit.INTERNAL if isinstance(error, InternalError) else Exit.SOURCE if is_source else Exit.USAGE

@@ -6,13 +6,13 @@ from datetime import date, timedelta
 from functools import cached_property
 
 from gpureport.checks.verdict import build_missing_check
-from gpureport.cli.gate import Baseline, read_each_run
+from gpureport.cli.gate import Baseline, explain_missing, read_each_run
 from gpureport.cli.messages import internal_errors, print_error, report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.output import build_report
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, describe_run, sample_runs
 from gpureport.cli.reading.recordings import make_run_names_distinct
-from gpureport.cli.reading.stored import relabel_stored_run, store_run
+from gpureport.cli.reading.words import relabel_stored_run, store_run
 from gpureport.errors import InternalError, SourceError, StoreError, UnknownRunError
 from gpureport.fetched_copies import name_by_url
 from gpureport.findings import Check
@@ -50,15 +50,15 @@ class CapturedNight:
         for source, recording in self.runs:
             fault = faults.get(id(recording))
             try:
-                if fault is None:
-                    with internal_errors(describe_run(recording.run)):
-                        (run,) = sample_runs([judged[id(recording)]], options.throughput)
-                        measured.append(records.capture_run(source, run))
+                if fault is not None:
+                    raise fault
+                with internal_errors(describe_run(recording.run)):
+                    (run,) = sample_runs([judged[id(recording)]], options.throughput)
+                    measured.append(records.capture_run(source, run))
             except InternalError as error:
-                report_internal_error(error)
-                self.add_missing(source, recording.run.step or "", error.what, code=error.code)
-            if fault is not None:
-                self.add_missing(source, recording.run.step or "", fault.what, run=fault.where, code=fault.code)
+                if fault is None:
+                    report_internal_error(error)
+                self.add_missing(source, recording.run.step or "", error.what, run=error.where, code=error.code)
         return [*measured, *self.parts]
 
     def add_missing(self, source: str, step: str, reason: str, *, run: str = "", code: str = "") -> None:
@@ -84,12 +84,11 @@ def read_night(
     read = read_each_run(named, options, read_stored, lambda log: store.read(store_run(store, log, force=False)[0]))
     for word, own, found in read:
         step, source = own.step[0] if own.step else "", name_by_url(word)
-        if isinstance(found, InternalError):
-            tonight.add_missing(found.where, step, found.what, code=found.code)
-            report_internal_error(found)
-        elif isinstance(found, SourceError):
-            tonight.add_missing(found.where, step, f"{found.what}; {found.hint}", code=found.code)
-            print_error(str(found))
+        if not isinstance(found, Recording):
+            where, what, code = explain_missing(found)
+            tonight.add_missing(where, step, what, code=code)
+            if isinstance(found, SourceError):
+                print_error(str(found))
         elif (first := first_night_of_run(earlier, found.run.id)) not in {None, night}:
             what = f"this is the log of the night {first}, not a new one"
             tonight.add_missing(source, step, what, code="earlier_night")
@@ -157,7 +156,6 @@ class NightReports:
         return analyze_runs(named, self.options, fewest_runs=len(named))
 
     def _compare(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
-        """Yield tonight against the baseline, and any night against last week."""
         fresh = {recording.run.id for recording, _ in self.fresh.runs}
         if self.baseline is not None and fresh and fresh == {run.run_id for run in night.measured_runs}:
             yield from self._compare_with_baseline(redact_text(self.baseline), runs)
@@ -178,7 +176,6 @@ class NightReports:
             yield compare_with_earlier(title, self.against.runs, later, runs.goals, is_baseline=True)
 
     def _compare_with_last_week(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
-        """Yield the comparison of each job with its runs of last week, if any."""
         day, week = date.fromisoformat(night.date), timedelta(days=_WEEK)
         nights = [each for each in self.whole.values() if day - week <= date.fromisoformat(each.date) < day]
         by_id = {recording.run.id: (recording, analysis) for recording, analysis in runs.runs}

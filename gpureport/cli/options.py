@@ -216,9 +216,7 @@ class Options:
         "--interval SECONDS", "Seconds between samples of a log without time stamps, as given to -l.", read.seconds
     )
     gpus_per_tick: int | None = one(
-        "--gpus-per-tick N",
-        "Number of GPUs in a log in which no column tells them apart.",
-        kind=click.IntRange(1, 128),
+        "--gpus-per-tick N", "Number of GPUs in a log in which no column tells them apart.", kind=click.IntRange(1, 128)
     )
     map: Path | None = one(
         "--map FILE",
@@ -320,7 +318,6 @@ def _build(each: "Field[Any]", *, is_required: bool) -> click.Option:
 
 
 def _read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Read what was typed for an option, and say what is wrong with it."""
     each = FIELDS[str(param.name)]
     reader = each.metadata["read"]
     if value is None or ctx.resilient_parsing:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,9 +14,7 @@ from gpureport import __version__
 from gpureport.cli.messages import print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.reading.analyses import AnalysedRuns
-from gpureport.comparison.factors import Factor
 from gpureport.errors import RenderError
-from gpureport.findings import Check
 from gpureport.places import Place
 from gpureport.redaction import hide_secrets
 from gpureport.report import build, write
@@ -43,30 +42,20 @@ def typed_command() -> str:
     return shlex.join(["gpureport", *hide_secrets(words)])
 
 
-def build_report(  # noqa: PLR0913 - each option of a report is given by name
-    analysed: AnalysedRuns,
-    options: Options,
-    *,
-    title: str | None = None,
-    by: Sequence[Factor] = (),
-    checks: Sequence[Check] = (),
-    command: str | None = None,
-) -> Report:
-    """Return the content of the report of some runs; `report.build` says what each argument means."""
+def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:
+    """Return the content of the report of some runs; `more` is as `report.build` takes it."""
+    given: dict[str, Any] = {
+        "title": options.title,
+        "command": typed_command(),
+        "gpu_hour_price": None,
+        "version": __version__,
+        "rules": analysed.rules,
+        "kinds": analysed.kinds,
+        "throughput": options.throughput,
+        "goals": analysed.goals,
+    }
     with show_stage("Putting the report together"):
-        return build(
-            analysed.runs,
-            title=options.title or title,
-            command=typed_command() if command is None else command,
-            gpu_hour_price=None,
-            version=__version__,
-            rules=analysed.rules,
-            kinds=analysed.kinds,
-            by=by,
-            throughput=options.throughput,
-            checks=checks,
-            goals=analysed.goals,
-        )
+        return build(analysed.runs, **given | more)
 
 
 def print_report(content: Report, options: Options) -> None:
@@ -135,5 +124,4 @@ def write_file(path: Place, content: str) -> None:
 
 
 def _find_page(paths: Sequence[Place]) -> Path | None:
-    """Return the first page or PDF on this machine."""
     return next((path for path in paths if isinstance(path, Path) and path.suffix.lower() in _OPENED), None)

@@ -53,7 +53,6 @@ def render_csv(runs: Sequence[Run]) -> str:
 
 
 def _describe_run(run: Run) -> dict[str, Any]:
-    """Return what is known of a run by the names of JSON; without times where the log has none."""
     return {
         "id": run.id,
         "name": run.name,

@@ -36,11 +36,7 @@ class GpuHourPrice:
 
 
 def refuse(message: str, *, code: str) -> NoReturn:
-    """Refuse what was typed.
-
-    Raises:
-        RefusedError: with the code.
-    """
+    """Refuse what was typed."""
     raise RefusedError(message, code)
 
 

@@ -68,7 +68,6 @@ def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
 
 
 def _is_tracker(place: Place) -> bool:
-    """Return whether a folder is the store of a tracker."""
     if not isinstance(place, Path) or not place.is_dir():
         return False
     from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow

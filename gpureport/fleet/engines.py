@@ -123,7 +123,6 @@ def _run_with_secrets(own: OwnSecrets, function: Callable[[Task], Result], task:
 
 
 def _unwrap(future: "Future[Any]") -> Any:
-    """Return the result of a task that is done, or its error."""
     try:
         return future.result()
     except Exception as error:

@@ -65,6 +65,7 @@ _STAYS = """## What is not replaced
 - Your sources: they are only read.
 """
 
+
 def secrets_page() -> str:
     """Return docs/reference/secrets.md."""
     forms = ", ".join(f"`{shown}` ({owner})" for owner, shown, _ in signs.FORMS)
@@ -82,6 +83,7 @@ def secrets_page() -> str:
         _STAYS.format(checksums=_list(signs.CHECKSUM_WORDS)),
     ]
     return "\n".join([_HEAD, *parts])
+
 
 def _list(words: str) -> str:
     return ", ".join(f"`{word}`" for word in words.split())

@@ -6,7 +6,7 @@ from gpureport.cli import gate, output
 from gpureport.cli.options import Options
 from gpureport.cli.reading.analyses import analyze_runs, sample_runs
 from gpureport.cli.reading.recordings import read_recordings
-from gpureport.cli.reading.stored import select_sources
+from gpureport.cli.reading.words import select_sources
 from gpureport.comparison.steps import build_steps
 from gpureport.report.formats import analysis_json
 

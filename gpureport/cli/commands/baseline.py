@@ -10,7 +10,6 @@ import click
 from gpureport.cli.messages import internal_errors, make_printable, print_note, report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.reading import recordings, words
-from gpureport.cli.reading.stored import relabel_stored_run, store_run
 from gpureport.errors import InternalError, SettingsError
 from gpureport.nightly import baselines
 from gpureport.store.run_selection import BASELINES
@@ -44,8 +43,8 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     place = words.find_store(options)
     entries: dict[str, Entry] = {}
     for group in recordings.list_groups(words.fetch_sources(source), options):
-        named, found = recordings.find_group(group, lambda name, own: [relabel_stored_run(place, name, own)])
-        kept = [*named, *(store_run(place, each, force=False)[0] for each in found)]
+        named, found = recordings.find_group(group, lambda name, own: [words.relabel_stored_run(place, name, own)])
+        kept = [*named, *(words.store_run(place, each, force=False)[0] for each in found)]
         entries |= {entry.run.id: entry for entry in kept}
     made = baselines.set_baseline(place, name, list(entries.values()))
     click.echo(make_printable(f"Baseline {made.name}: {', '.join(f'{each.name} ({each.id})' for each in made.runs)}"))
@@ -57,9 +56,9 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
                 click.echo(make_printable(line))
     except InternalError as error:
         report_internal_error(error)
-    runs_kept = place.folder / BASELINES / made.name / "runs"
-    if isinstance(runs_kept, Path) and _is_ignored_by_git(runs_kept):
-        print_note(f"git ignores {runs_kept}; to commit it: git add --force {place.folder / BASELINES}")
+    copies = place.folder / BASELINES / made.name / "runs"
+    if isinstance(copies, Path) and _is_ignored_by_git(copies):
+        print_note(f"git ignores {copies}; to commit it: git add --force {place.folder / BASELINES}")
 
 
 def baseline_rm(names: tuple[str, ...], options: Options) -> None:
@@ -72,7 +71,5 @@ def baseline_rm(names: tuple[str, ...], options: Options) -> None:
 def _is_ignored_by_git(folder: Path) -> bool:
     """Return whether a folder lies in a work tree of git that ignores it; False without git."""
     git = shutil.which("git")
-    if git is None:
-        return False
-    line = [git, "-C", str(folder), "check-ignore", "-q", "."]
-    return subprocess.run(line, check=False, capture_output=True).returncode == 0  # noqa: S603 - git, on our own folder
+    line = [str(git), "-C", str(folder), "check-ignore", "-q", "."]
+    return bool(git) and subprocess.run(line, check=False, capture_output=True).returncode == 0  # noqa: S603 - git, on our own folder

@@ -7,12 +7,11 @@ import click
 from gpureport.checks import verdict as verdicts
 from gpureport.checks.verdict import build_missing_check
 from gpureport.cli import gate
-from gpureport.cli.messages import report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
 from gpureport.cli.reading import given, recordings
 from gpureport.cli.reading.analyses import analyze_runs, sample_runs
-from gpureport.errors import InternalError, SettingsError, SourceError
+from gpureport.errors import SettingsError
 from gpureport.findings import Check
 from gpureport.nightly import openmetrics
 from gpureport.recording import Recording
@@ -49,8 +48,6 @@ def check(source: tuple[str, ...], options: Options) -> int:
 
 
 def _read(source: tuple[str, ...], options: Options) -> tuple[list[Recording], list[Check]]:
-    """Return the runs that could be read, and a check for each source that could not."""
-
     def read_stored(name: str, own: Options) -> list[Recording]:
         # names are hidden in all runs at once
         return recordings.read_recordings([name], replace(own, anonymise=False))
@@ -60,10 +57,7 @@ def _read(source: tuple[str, ...], options: Options) -> tuple[list[Recording], l
     for _, _, each in gate.read_each_run(source, options, read_stored, recordings.read_log):
         if isinstance(each, Recording):
             found.append(each)
-            continue
-        if isinstance(each, InternalError):
-            report_internal_error(each)
-        what = f"{each.what}; {each.hint}" if isinstance(each, SourceError) else each.what
-        missing.append(build_missing_check(each.where, what, each.code))
+        else:
+            missing.append(build_missing_check(*gate.explain_missing(each)))
     given.check_single_name(options, len(found))
     return found, missing

@@ -36,7 +36,6 @@ def compare(source: tuple[str, ...], options: Options) -> int:
 
 
 def _refuse_single_step(found: Sequence[Recording], options: Options) -> None:
-    """Refuse what makes no pair of steps: fewer than two runs, or all of one step."""
     if len(found) < _SIDES:
         msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
         raise UsageError(msg, code="too_few_runs")

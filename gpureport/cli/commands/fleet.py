@@ -9,7 +9,7 @@ from gpureport import __version__
 from gpureport.cli import output
 from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given, readings, stored, words
+from gpureport.cli.reading import given, readings, words
 from gpureport.cli.reading.analyses import read_run_prices
 from gpureport.errors import SettingsError, StoreError
 from gpureport.fleet.cards import Facts
@@ -18,7 +18,7 @@ from gpureport.fleet.fleet_json import anonymise_fleet_report, write_json
 from gpureport.fleet.formats import check_fleet_outputs, render_text, write_fleet_report
 from gpureport.fleet.running import (
     FleetSummaries,
-    ReadOutcome,
+    Outcome,
     ReadTask,
     SelectedRuns,
     Watch,
@@ -56,7 +56,7 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
         _refuse_reading_option(options)
         options = replace(options, tagged=options.tag)
     done = _summarise(source, options, rules, engine)
-    asked = ", ".join(each.text.removeprefix("tag:") for each in stored.build_selection(options))
+    asked = ", ".join(each.text.removeprefix("tag:") for each in words.build_selection(options))
     report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked, options.gpu_hours_per_month)
     if options.anonymise:
         report = anonymise_fleet_report(report)
@@ -65,7 +65,6 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
 
 
 def _refuse_reading_option(options: Options) -> None:
-    """Refuse an option that needs a source."""
     if option := given.find_given(options, [*given.READING, *_LABELLING]):
         what, hint = "it matters only while a log is read", "name a SOURCE, or leave it out"
         raise SettingsError(option, what, hint, code="only_while_reading")
@@ -77,11 +76,11 @@ def _summarise(sources: Sequence[str], options: Options, settings: SummarySettin
     Those of sources are put into the store first. Without a source, `--tag` selects among the stored runs; with one it
     labels what is read.
     """
-    store, selection = words.find_store(options), stored.build_selection(options)
+    store, selection = words.find_store(options), words.build_selection(options)
     read, unread = _read_sources(store, sources, options, engine)
     index = store.index()
     wanted = [each for each in index.runs if each.run.id in read] if sources else index.runs
-    stored.note_undated_runs(wanted, selection)
+    words.note_undated_runs(wanted, selection)
     runs = select_runs(wanted, selection)
     damaged = () if sources else index.damaged
     if not (runs or unread or damaged or index.runs):
@@ -90,8 +89,8 @@ def _summarise(sources: Sequence[str], options: Options, settings: SummarySettin
     if not (runs or unread or damaged):
         hint = "loosen --tag, --where or --since; gpureport runs lists them"
         raise StoreError(str(store.folder), "no run fits", hint, code="nothing_selected")
-    everything = frozenset(each.run.id for each in index.runs)
-    selected = SelectedRuns(store=store.folder, runs=runs, every_run=everything)
+    every = frozenset(each.run.id for each in index.runs)
+    selected = SelectedRuns(store=store.folder, runs=runs, every_run=every)
     with show_stage("Analysing runs") as say:
         done = summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
     for path in done.damaged:
@@ -104,7 +103,7 @@ def _summarise(sources: Sequence[str], options: Options, settings: SummarySettin
 
 def _read_sources(
     store: Store, sources: Sequence[str], options: Options, engine: Engine
-) -> tuple[set[str], list[ReadOutcome]]:
+) -> tuple[set[str], list[Outcome]]:
     """Return the ids of the runs that sources hold, and what could not be read."""
     logs = [source for source in sources if words.is_source(source, options)]
     lookup = store.lookup()
@@ -112,7 +111,7 @@ def _read_sources(
     # a table of jobs does not travel to workers: it labels what is stored afterwards
     found = readings.find_readings(logs, replace(options, label_table=None)) if logs else []
     folder = locate_store(store.folder)
-    tasks = [ReadTask(store=folder, reading=reading, read=stored.store_run) for reading in found]
+    tasks = [ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
     with show_stage("Reading logs") as say:
         outcomes = read_sources(tasks, engine, _watch(say, "Reading logs"))
     ids |= {each.run_id for each in outcomes if each.run_id}

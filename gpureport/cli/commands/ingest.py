@@ -1,9 +1,5 @@
 """`gpureport ingest`."""
 
-import re
-import shutil
-import sys
-import textwrap
 from collections import deque
 from collections.abc import Iterator
 
@@ -20,13 +16,8 @@ from gpureport.cli.messages import (
 )
 from gpureport.cli.options import Options
 from gpureport.cli.reading import readings, words
-from gpureport.cli.reading.stored import store_run
 from gpureport.errors import InternalError, SettingsError, SourceError
 from gpureport.importers.time_window import RunReading
-
-_TABLE = re.compile(r"\S {2,}\S")
-"""Columns of a table."""
-_NARROW = 40
 
 
 def ingest(source: tuple[str, ...], options: Options) -> int:
@@ -42,7 +33,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
     store, said, level = words.find_store(options), set[str](), current_session().level
 
     def store_each(reading: RunReading) -> list[str]:
-        entry, done = store_run(store, reading, force=options.force)
+        entry, done = words.store_run(store, reading, force=options.force)
         return describe_stored(entry.run, done, reading.columns() if level >= Verbosity.VERBOSE else None)
 
     for lines_or_error in readings.try_each(_take_each(source, options), store_each):
@@ -55,7 +46,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
             said.add(str(lines_or_error))
         else:
             for line in lines_or_error if level > Verbosity.QUIET else ():
-                click.echo(_wrap(make_printable(line)))
+                click.echo(make_printable(line))
     return Exit.SOURCE if said else 0
 
 
@@ -64,21 +55,3 @@ def _take_each(source: tuple[str, ...], options: Options) -> Iterator[RunReading
     waiting = deque(readings.find_readings(source, options))
     while waiting:
         yield waiting.popleft()
-
-
-def _wrap(line: str) -> str:
-    """Return a line as printed: on a terminal in several, with the later ones indented by two more.
-
-    What goes to a file or another program, and a line of a table, stays one line.
-    """
-    if not sys.stdout.isatty() or _TABLE.search(line):
-        return line
-    indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.fill(
-        line.strip(),
-        max(shutil.get_terminal_size((80, 24)).columns, _NARROW),
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -51,8 +51,8 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     parts = tonight.measure(fresh, options)
     accepted = [run for each in list_baselines(store) for run in each.runs]
     verdict = record = None
-    baseline = gate.read_baseline(rules.baseline if source and fresh.runs else None, options, is_recorded=True)
-    against = gate.compare_with_baseline(baseline, fresh, options, is_recorded=True)
+    baseline = gate.read_baseline(rules.baseline if source and fresh.runs else None, options)
+    against = gate.compare_with_baseline(baseline, fresh, options)
     if source:
         draft = NightlyRecord(
             date=night,
@@ -118,7 +118,6 @@ def _parse_night(typed: str | None) -> str:
 def _check_changes(
     earlier: Sequence[NightlyRecord], draft: NightlyRecord, accepted: Sequence[Run], options: Options
 ) -> list[Check]:
-    """Return a check for each job of tonight: whether this night, or an earlier one, shows that it got worse."""
     asked = [options.fail_on_change, options.fail_on_standing_change]
     if not any(asked):
         return []

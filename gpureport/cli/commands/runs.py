@@ -7,8 +7,7 @@ import click
 from gpureport.cli import run_list
 from gpureport.cli.messages import make_printable
 from gpureport.cli.options import Options
-from gpureport.cli.reading import stored
-from gpureport.cli.reading.words import find_store
+from gpureport.cli.reading import words
 from gpureport.recording import Run
 from gpureport.store.run_records import dump_run
 
@@ -17,8 +16,8 @@ _FORMATS = {"text": run_list.render_text, "json": run_list.render_json, "csv": r
 
 def runs_list(options: Options) -> None:
     """Print the wanted runs, oldest first."""
-    place, selection = find_store(options, must_exist=True), stored.build_selection(options)
-    found = stored.select_stored_runs(place, selection)
+    place, selection = words.find_store(options, must_exist=True), words.build_selection(options)
+    found = words.select_stored_runs(place, selection)
     if found or options.list_form != "text":
         click.echo(_FORMATS[options.list_form]([each.run for each in found]), nl=False)
     elif selection:
@@ -32,7 +31,7 @@ runs = runs_list
 
 def runs_show(name: str, options: Options) -> None:
     """Print what is known about a run, as JSON."""
-    click.echo(dump_run(find_store(options, must_exist=True).named(name).stored), nl=False)
+    click.echo(dump_run(words.find_store(options, must_exist=True).named(name).stored), nl=False)
 
 
 def runs_step(name: str, label: str, options: Options) -> None:
@@ -47,20 +46,20 @@ def runs_rename(name: str, new: str, options: Options) -> None:
 
 def runs_export(name: str, options: Options) -> None:
     """Copy the series of a run to a Parquet file."""
-    place = find_store(options, must_exist=True)
+    place = words.find_store(options, must_exist=True)
     place.export(place.named(name), options.output)
 
 
 def runs_rm(names: tuple[str, ...], options: Options) -> None:
     """Remove runs."""
-    place = find_store(options, must_exist=True)
+    place = words.find_store(options, must_exist=True)
     for entry in {entry.run.id: entry for entry in map(place.named, names)}.values():
         place.remove(entry)
         click.echo(f"Removed {_describe(entry.run)}")
 
 
 def _relabel(known: str, options: Options, **labels: str) -> None:
-    place = find_store(options, must_exist=True)
+    place = words.find_store(options, must_exist=True)
     entry = place.named(known)
     found = place.relabel(entry, replace(entry.run, **labels)).run  # type: ignore[arg-type]  # labels are texts
     click.echo(_describe(found))

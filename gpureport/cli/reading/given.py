@@ -140,7 +140,6 @@ def _report_matches(table: LabelTable) -> None:
 
 
 def _describe_matches(table: LabelTable) -> Iterator[str]:
-    """Yield how many runs were labelled, why others were not, and what was unused."""
     found = list(table.matches.values())
     labelled = [match.rows[0].line for match in found if not match.doubt]
     yield f"{len(labelled):,} of {count(len(found), 'run')} labelled"

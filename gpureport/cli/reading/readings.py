@@ -118,7 +118,6 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
 
 
 def _group(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Return the names of each reason."""
     groups: dict[str, list[str]] = {}
     for reason, name in pairs:
         groups.setdefault(reason, []).append(name)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from gpureport.cli.account import summarise_run
 from gpureport.cli.messages import print_details, print_error, report_internal_error
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given, joining, readings, stored, words
+from gpureport.cli.reading import given, joining, readings, words
 from gpureport.errors import InternalError, SourceError
 from gpureport.importers.runs import make_names_distinct
 from gpureport.importers.time_window import RunReading, cut_recording
@@ -98,7 +98,7 @@ def read_log(reading: RunReading) -> Recording:
 
 def read_stored(name: str, options: Options) -> list[Recording]:
     """Return the stored runs of a name, or their jobs that are wanted, with the labels of a table."""
-    labels, found = given.build_labels(options), stored.read_stored_runs(name, options)
+    labels, found = given.build_labels(options), words.read_stored_runs(name, options)
     if options.job is not None:
         jobs = [(one, readings.find_job_windows(one, options.job)) for one in found]
         found = [cut_recording(one, window) for one, windows in jobs for window in windows]

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
-from gpureport.cli.reading import recordings, stored
+from gpureport.cli.reading import recordings, words
 from gpureport.cli.values import RefusedError, amount
 from gpureport.comparison.factors import CHAIN_KINDS, Factor, FolderOrder, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
@@ -45,15 +45,15 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     """
 
     def check_selected(runs: Sequence[StoredRun]) -> None:
-        words = [word for each in stored.build_selection(options) for word in ("--where", each.text)]
-        _refuse_unlabelled(sum(one.run.step is None for one in runs), "--where", words)
+        asked = [word for each in words.build_selection(options) for word in ("--where", each.text)]
+        _refuse_unlabelled(sum(one.run.step is None for one in runs), "--where", asked)
 
     def check_source(name: str, readings: Sequence[RunReading]) -> None:
         _refuse_unlabelled(sum(each.labels.step is None for each in readings), name, [name])
 
     by = options.by or _BY_LABEL
     is_plain = options.steps is None and by == _BY_LABEL
-    source = stored.select_sources(source, options, check_selected if is_plain else None)
+    source = words.select_sources(source, options, check_selected if is_plain else None)
     if (options.steps is None) == (not source):
         msg = "name the runs, or a file of steps with --steps, and not both"
         raise UsageError(msg, code="named_or_selected")
@@ -81,11 +81,11 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     return recordings.hide_names(found) if options.anonymise else found
 
 
-def _refuse_unlabelled(runs: int, where: str, words: Sequence[str]) -> None:
-    """Refuse so many runs without a step label that they are parallel jobs; `words` name or select them."""
+def _refuse_unlabelled(runs: int, where: str, named: Sequence[str]) -> None:
+    """Refuse so many runs without a step label that they are parallel jobs; `named` names or selects them."""
     if runs > MOST_STEPS:
         what = f"{runs:,} runs without a step label are no chain of steps"
-        command = shlex.join(["gpureport", "fleet", *words, "-o", "fleet.html"])
+        command = shlex.join(["gpureport", "fleet", *named, "-o", "fleet.html"])
         raise SettingsError(where, what, f"see them together: {command}", code="too_many_steps")
 
 
@@ -120,7 +120,6 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
 
 
 def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Recording]:
-    """Return the runs with what `--by` names as their step, in the order of its values."""
     labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
         for place, label in assign_steps([one.run for one in found], by)
@@ -179,7 +178,6 @@ def _read_step(entry: Any, path: Path) -> NamedStep:
 
 
 def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:
-    """Return the amounts of work that a step states, none, one, or one for each run."""
     if not isinstance(texts, list) or len(texts) not in {0, 1, runs}:
         what = f"work must be one text, or one for each of {runs} runs: {texts!r}"
         raise SettingsError(str(path), what, _FORM, code="wrong_count")
