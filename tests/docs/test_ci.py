@@ -20,9 +20,9 @@ from tests.docs.ci_bench import (
     count_runs,
     find_faults,
     only_block,
-    program,
     workspace,
 )
+from tests.docs.page_runner import program
 from tests.docs.test_pages import ROOT, blocks
 
 
