@@ -348,7 +348,7 @@ def _observe_missed_target(limit: Limit, run: CheckedRun) -> Observed:
     """Return the time for which a run trained without reaching the target: it is longer than that, and not known."""
     target = run.goals.target
     curve = next(each for each in run.sampled.training if target is not None and each.name == target.name)
-    seconds = seconds_since_job_start(run.sampled, curve, int(curve.times[-1]))
+    seconds = seconds_since_job_start(run.sampled, curve, -1)
     trained = display.duration(seconds)
     doubt = Why("target_not_reached", f"the run trained for {trained}, less than the limit")
     return Observed(

@@ -1,4 +1,4 @@
-"""What shows why a GPU's clock was lowered: event bits and counters, clock, temperature and power."""
+"""What shows why a GPU's clock was lowered, by event bits and counters, clock, temperature and power; and its power."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport import columns, gpus
+from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
-from gpureport.analysis.series import counter_increments, intervals
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series import intervals, statistics
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
-USE, POWER = "gpu_utilization_ratio", "gpu_power_watts"
 LIMIT, DEFAULT_LIMIT = "gpu_power_limit_watts", "gpu_power_limit_default_watts"
 HEAT = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
@@ -28,6 +28,10 @@ _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
+_IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
+_IDLE_SHARE = 0.12  # idle power, of the limit, at most, where a run was never idle and the table knows no better
+_HELD_SECONDS = 30.0  # for which a power must be reached to stand for the limit: a spike shows no level
+_AT_WORK = 0.4  # of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,29 +48,26 @@ class ClockSignals:
     power_limit: FloatArray
 
 
+@memoized
 def gather_signals(series: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Read-only."""
-
-    def gather() -> ClockSignals:
-        clock, clock_max = read_clocks(series)
-        temperature, known = series.values("gpu_temperature_celsius"), gpus.find_gpu(series.device.model)
-        limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
-        source = "temperature plus margin, as logged"
-        if np.isnan(limit):
-            cell = known.temperature_max_operating_celsius if known else None
-            limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
-        return ClockSignals(
-            busy=series.values(USE) > BUSY if series.is_recorded(USE) else np.ones(len(series), dtype=np.bool_),
-            clock=clock,
-            clock_max=clock_max,
-            temperature=temperature,
-            temperature_limit=limit,
-            temperature_limit_source=source,
-            power=series.values(POWER),
-            power_limit=read_power_limit(series),
-        )
-
-    return series.memoize("signals", gather)
+    clock, clock_max = read_clocks(series)
+    temperature, known = series.values(TEMPERATURE), gpus.find_gpu(series.device.model)
+    limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
+    source = "temperature plus margin, as logged"
+    if np.isnan(limit):
+        cell = known.temperature_max_operating_celsius if known else None
+        limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
+    return ClockSignals(
+        busy=(series.values(UTILISATION) > BUSY) | (not series.is_recorded(UTILISATION)),
+        clock=clock,
+        clock_max=clock_max,
+        temperature=temperature,
+        temperature_limit=limit,
+        temperature_limit_source=source,
+        power=series.values(POWER),
+        power_limit=read_power_limit(series),
+    )
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
@@ -137,7 +138,7 @@ def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
     """Return when bits or counters held the clock; a step with a counter's rise rests on it alone."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
-    steps = counter_increments.measure_increments(series, names, 1.0) if names else None
+    steps = statistics.measure_increments(series, names, 1.0) if names else None
     if steps is None:
         return hold_clock(bits)
     risen, beside = steps.amounts > _LEAST, np.zeros(len(series), dtype=np.bool_)
@@ -156,14 +157,11 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
     )
 
 
+@memoized
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
     """Return when any of the clock event reasons held the clock; a null bit is not set."""
-
-    def read() -> HeldClock:
-        bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
-        return add_counters(series, bits, *reasons)
-
-    return series.memoize(("held", reasons), read)
+    bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
+    return add_counters(series, bits, *reasons)
 
 
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
@@ -208,7 +206,37 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
         shortfall = np.where(held.lowered, shortfall, median(shortfall[held.lowered & signals.busy]))
     if np.isnan(reference) or (rows.any() and np.isnan(shortfall[rows]).all()):
         return None
-    return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(USE)), 0.0)
+    return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(UTILISATION)), 0.0)
+
+
+@memoized
+def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
+    """Return power per row above idle as a share of what the limit leaves, NaN if unknown; and if the limit was logged.
+
+    With `at_least`, the power reached for half a minute stands for an unknown limit: the true share is lower. Idle
+    power is the lowest of the run or of the GPU table, whichever is less.
+    """
+    power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
+    is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)
+    if not len(known):
+        return unknown
+    if not is_logged:
+        watts, rows = find_default_limit(series)[0], round(_HELD_SECONDS / (series.interval or np.inf))
+        limit = np.full(len(series), watts)
+        if np.isnan(watts) and at_least and 0 < rows <= len(known):
+            limit = np.full(len(series), np.sort(known)[-rows])
+    usual, gpu = median(limit), gpus.find_gpu(series.device.model)
+    most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * usual
+    idle = min(float(np.quantile(known, _IDLE_QUANTILE)), most_idle)
+    room = np.where(np.isnan(limit), usual, limit) - idle
+    # false, too, where no limit is known
+    return ((power - idle) / room, is_logged) if (room > 0).all() else unknown
+
+
+def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
+    """Return whether a GPU drew the power of work in the mean, whatever its utilisation says; False if unknown."""
+    share = scale_power(series)[0]
+    return not np.isnan(share).all() and float(np.nanmean(share)) > limit
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
@@ -235,7 +263,7 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             reason=reason,
             effect=_EFFECTS.get(reason, Effect.UNCLASSIFIED),
             busy_seconds=float(series.seconds[bits & signals.busy].sum()) if has_bit else None,
-            counted=counter_increments.read_counter(series, counter_name(reason), 1.0),
+            counted=statistics.read_counter(series, counter_name(reason), 1.0),
             clock_hertz=None if np.isnan(clock) else clock,
             reference_hertz=None if np.isnan(reference) else reference,
             reference=description,

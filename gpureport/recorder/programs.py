@@ -1,4 +1,4 @@
-"""A program that prints a line at a time, such as nvidia-smi, copied into a log."""
+"""A program that prints a line at a time, such as nvidia-smi, copied into a log of whole lines."""
 
 import contextlib
 import ctypes
@@ -11,8 +11,7 @@ import termios
 import time
 import tty
 from collections.abc import Sequence
-
-from gpureport.recorder.line_file import LineFile
+from pathlib import Path
 
 _CHUNK = 65536
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
@@ -26,24 +25,61 @@ _LONG_SILENCE = 90.0
 _PR_SET_PDEATHSIG = 1
 
 
-class LoggedProgram:
-    """Runs a program and copies its lines; starts it again when it ends by itself.
+class LineFile:
+    """A log being written, each line at once, so that nothing killed leaves half a line.
 
-    It prints to a pseudo-terminal: into a pipe nvidia-smi writes blocks of some kilobytes, which are lost when it is
-    killed. It has a session of its own, so that Ctrl-C reaches the job alone.
-
-    Attributes:
-        name: what a person calls it.
-        restarts: how often it was started again.
+    It counts `lines`; `failure` is why writing ended early, such as a full disk, and empty while it goes on.
     """
 
-    def __init__(self, name: str, words: Sequence[str], log: LineFile) -> None:
-        self.name = name
-        self.restarts = 0
-        self.log = log
+    def __init__(self, path: Path) -> None:
+        self.name, self.failure, self.lines = path.name, "", 0
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+        self._pending = b""
+
+    def write(self, text: bytes) -> None:
+        """Add text; what follows the last line break waits for the rest of its line."""
+        whole, line_break, self._pending = (self._pending + text).rpartition(b"\n")
+        if line_break and not self.failure:
+            self._append(whole + line_break)
+
+    def end_line(self) -> None:
+        """Forget half a line: the program that wrote it ended."""
+        self._pending = b""
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _append(self, text: bytes) -> None:
+        before = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, text)
+            if written == len(text):
+                self.lines += text.count(b"\n")
+                return
+            # what was not taken says why at the second try
+            os.write(self._file, text[written:])
+            reason = "the file takes no more"
+        except OSError as error:
+            reason = error.strerror or "it cannot be written"
+        self.failure = f"{self.name} ends early: {reason}."
+        taken = text[: max(0, os.fstat(self._file).st_size - before)]
+        self.lines += taken.count(b"\n")
+        os.ftruncate(self._file, before + taken.rfind(b"\n") + 1)
+
+
+class LoggedProgram:
+    """Runs a program and copies its lines; starts it again when it ends by itself, and counts its `restarts`.
+
+    It prints to a pseudo-terminal: into a pipe nvidia-smi writes blocks of some kilobytes, which are lost when it is
+    killed. It has a session of its own, so that Ctrl-C reaches the job alone. `descriptor` is what it prints to, None
+    while it does not run.
+    """
+
+    def __init__(self, words: Sequence[str], log: LineFile) -> None:
+        self.name, self.log, self.restarts = log.name, log, 0
         self._words = words
-        self._pause = _FIRST_PAUSE
-        self._next_start = 0.0
+        self._pause, self._next_start = _FIRST_PAUSE, 0.0
         self._last_text = time.monotonic()
         self.descriptor: int | None = None
         self._start()
@@ -70,11 +106,10 @@ class LoggedProgram:
         """Copy what it has printed; call it when `descriptor` can be read."""
         if self.descriptor is None:
             return
-        try:
+        text = b""
+        # Linux raises an error where others say that there is no more
+        with contextlib.suppress(OSError):
             text = os.read(self.descriptor, _CHUNK)
-        except OSError:
-            # Linux says so where others say that there is no more
-            text = b""
         if text:
             self._last_text = time.monotonic()
             self.log.write(text)
@@ -101,11 +136,10 @@ class LoggedProgram:
     def describe_silence(self) -> str:
         """Return a sentence on how long it printed nothing; empty where that is short."""
         silent = time.monotonic() - self._last_text
-        if self.descriptor is None:
-            return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi ended by itself."
-        if silent < _LONG_SILENCE:
+        if self.descriptor is not None and silent < _LONG_SILENCE:
             return ""
-        return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi gave no more rows."
+        why = "ended by itself" if self.descriptor is None else "gave no more rows"
+        return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi {why}."
 
     def stop(self) -> None:
         """Ask it to end, and copy its last lines."""
