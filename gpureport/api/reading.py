@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.importers.protocol.importer import Labels, ReadOptions
-from gpureport.importers.protocol.tracker import Selection, Tracker, split_readable
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
-from gpureport.importers.tools.mapped import read_column_map
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
@@ -66,8 +64,15 @@ def read(  # noqa: PLR0913 - each option is given by name
         UserWarning: of each run of a tracker that cannot be read. The other runs are returned.
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
-    _check_keys("tracker", tracker or {}, {field.name for field in list_fields(Selection)} - {"map"})
-    mapping = read_column_map(Path(column_map)) if column_map else None
+    if tracker:
+        from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - most sources are logs
+
+        _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
+    mapping = None
+    if column_map:
+        from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - most logs need none
+
+        mapping = read_column_map(Path(column_map))
     fields = columns.split(",") if isinstance(columns, str) else columns
     options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
@@ -96,17 +101,19 @@ def read(  # noqa: PLR0913 - each option is given by name
 
 
 def _read_tracked(
-    store: Tracker, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
+    store: Any, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
-    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.protocol.tracker import Selection, split_readable  # noqa: PLC0415 - most sources are logs
+    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - as above
 
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-    readable, faults = split_readable(store.runs(source, selected).runs)
+    chosen = store.runs(source, selected)
+    readable, faults = split_readable(chosen.runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
-    yield from (TrackedReading(store.kind, run, options, labels, strict=False).recording() for run in readable)
+    yield from (TrackedReading(chosen, run, options, labels, strict=False).recording() for run in readable)
 
 
 def _read_labels(labels: Mapping[str, Any]) -> Labels:

@@ -6,11 +6,10 @@ from itertools import pairwise
 from math import fsum, inf, isfinite
 
 from gpureport.analysis.advice.choose import STEPS, SettingChange
-from gpureport.analysis.advice.facts import read_setup
-from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_seconds_by_class
+from gpureport.analysis.job.params import read_params
+from gpureport.analysis.results import LOST_CLASSES, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules import RULES
 from gpureport.analysis.rules.low_use import BELOW
-from gpureport.analysis.signals.load import measure_pauses_ratio
 from gpureport.comparison import figures
 from gpureport.comparison.chain import Comparison, StepPair, pair_steps
 from gpureport.comparison.changes import FindingChange, RemainingLoss
@@ -200,7 +199,7 @@ def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
         return (sizes.pop(),) if len(sizes) == 1 else None
     if not run.states_setup:
         return None
-    found = getattr(read_setup(run.params_and_tags), setting)
+    found = getattr(read_params(run.params_and_tags), setting)
     return (None if found is None else found.value,)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.facts import read_setup
+from gpureport.analysis.job.params import read_params
 from gpureport.comparison.comparable import HARDWARE, has_same_memory, read_property
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.steps import Step
@@ -85,7 +85,7 @@ def _rank(change: SetupChange, options: Collection[str]) -> tuple[int, int]:
     """Sort settings known to advice first, then command-line options, hardware, the rest, and the command."""
     if change.kind == "hardware":
         return 2, 0
-    setups = [read_setup([(change.key, text)]) for text in change.texts if text is not None]
+    setups = [read_params([(change.key, text)]) for text in change.texts if text is not None]
     known = (place for place, name in enumerate(_SETTINGS) if any(getattr(one, name) is not None for one in setups))
     if (place := next(known, None)) is not None:
         return 0, place

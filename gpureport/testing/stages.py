@@ -11,10 +11,9 @@ from unittest.mock import patch
 from gpureport.analysis import RULES
 from gpureport.api import Analysis, Comparison, analyze
 from gpureport.api.results import build_content
-from gpureport.checks.baseline_changes import compare_with_baseline
+from gpureport.checks.changes import compare_with_baseline
+from gpureport.checks.evaluation import CheckInput, evaluate_policy, step_name
 from gpureport.checks.policy import read_policy
-from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
-from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training import parse_target, read_goals
 from gpureport.findings import Check
@@ -54,11 +53,11 @@ def check(
     return evaluate_policy(
         read_policy(stated).with_limits(limits),
         CheckInput(
-            analyses=tuple(run.analysis for run in checked),
+            runs=tuple(checked),
+            goals=goals,
             selected_kinds=frozenset(kind for analysis in analyses for kind in analysis.kinds),
             today=TODAY,
             comparisons={label: compare_with_baseline(before, step, goals) for label, step in steps.items() if before},
-            training={run.analysis.run.id: TrainedRun(run=run, goals=goals) for run in checked},
         ),
     )
 
