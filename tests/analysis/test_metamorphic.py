@@ -250,14 +250,7 @@ def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: in
     )
     power = 100 + util + noise(len(util), seed)
     one, many = (
-        analyze(
-            testing.recording(
-                every=0.2 / count,
-                util=np.repeat(util, count, axis=-1),
-                power=np.repeat(power, count, axis=-1),
-                model=None,
-            )
-        )
+        analyze(testing.recording(every=0.2 / count, util=util.repeat(count), power=power.repeat(count), model=None))
         for count in (1, times)
     )
     ordered = [sorted(each.findings, key=lambda finding: (finding.kind, finding.intervals)) for each in (one, many)]

@@ -154,9 +154,8 @@ def sized(util: Any = SOME, memory: Any = MEMORY, **known: Any) -> Recording:
 
 def test_gpus_larger_than_needed() -> None:
     facts = {"severity": "info", "confidence": "low", "lost": None}
-    assert findings_of(analyze(sized()), "oversized_gpu")[0].evidence[1].observed == pytest.approx(
-        0.2 * 2039 / 600, abs=0.01
-    )
+    large = findings_of(analyze(sized()), "oversized_gpu")[0].evidence[1].observed
+    assert large == pytest.approx(0.2 * 2039 / 600, abs=0.01)
     older = findings_of(analyze(sized(np.tile([12.4, 12.2], 400), np.minimum(MEMORY, 8.0))), "oversized_gpu")[0].summary
     assert not {"T4", "V100", "P100"} & set(older.split()), "what runs in bfloat16 needs compute capability 8.0"
     table: Table = {
