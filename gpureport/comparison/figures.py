@@ -91,24 +91,6 @@ def _list_gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
     ]
 
 
-def mean_over_time(analyses: Sequence[Analysis], metric: str) -> float | None:
-    """Return the mean of a metric over all GPUs, weighted with time."""
-    found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(metric)) is not None and each.seconds > 0]
-    seconds = fsum(each.seconds for each in found)
-    return fsum(each.mean * each.seconds for each in found) / seconds if seconds else None
-
-
-def below_ratios(analyses: Sequence[Analysis]) -> dict[float, float]:
-    """Return the share of the time below each reported level of utilisation."""
-    found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(UTILISATION)) is not None]
-    observed = fsum(each.seconds for each in found)
-    seconds: dict[float, list[float]] = {}
-    for each in found:
-        for limit, ratio in each.below:
-            seconds.setdefault(limit, []).append(ratio * each.seconds)
-    return {limit: fsum(parts) / observed for limit, parts in sorted(seconds.items())} if observed else {}
-
-
 def observed_seconds(analyses: Sequence[Analysis]) -> float:
     """Return the time that samples of the best covered GPU stand for."""
     return max(
@@ -128,7 +110,15 @@ def recorded_seconds(analyses: Sequence[Analysis]) -> float:
 
 
 def _of_time(metric: str) -> Read:
-    return lambda runs: mean_over_time([run.analysis for run in runs], metric)
+    """Return what reads the mean of a metric over all GPUs, weighted with time."""
+
+    def read(runs: Sequence[SampledRun]) -> float | None:
+        found = [gpu.metric(metric) for gpu in _list_gpus(run.analysis for run in runs)]
+        known = [each for each in found if each is not None and each.seconds > 0]
+        seconds = fsum(each.seconds for each in known)
+        return fsum(each.mean * each.seconds for each in known) / seconds if seconds else None
+
+    return read
 
 
 def _idle(runs: Sequence[SampledRun]) -> float | None:

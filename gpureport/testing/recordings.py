@@ -170,7 +170,7 @@ def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, de
     return LogEvent(kind=kind, at=None if seconds is None else at(seconds), line=line, device=device, text=text)
 
 
-def found(analysis: Analysis, kind: str) -> list[Finding]:
+def findings_of(analysis: Analysis, kind: str) -> list[Finding]:
     """Return the findings of one kind, by time and device."""
     chosen = [finding for finding in analysis.findings if finding.kind == kind]
     return sorted(chosen, key=lambda finding: (finding.intervals, finding.devices))
