@@ -184,6 +184,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
             spans=spans,
             cause=case,
             samples=sum(one.readings for one in changes.values()),
+            gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             what={CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
             goes="rose" if rises else "fell",
             share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
