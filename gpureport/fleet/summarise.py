@@ -67,11 +67,7 @@ class SummarySettings:
 
 
 def read_summary_settings(settings: Settings) -> SummarySettings:
-    """Return what of the settings decides about rows.
-
-    Raises:
-        SettingsError: when a rule or threshold is unknown, or a value is no number.
-    """
+    """Return what of the settings decides about rows."""
     apply_settings(RULES, settings)
     rules = {name: values for name, values in settings.content.items() if name == "rules"}
     return SummarySettings(settings=Settings(file=settings.file, content=rules), version=hash_rules())
@@ -254,7 +250,6 @@ def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged
 
 
 def _read_values(recording: Recording, device: str, metric: str) -> columns.FloatArray:
-    """Return the recorded values of a metric of one device."""
     table = recording.rows_of(device)
     if metric not in table.column_names:
         return np.zeros(0)

@@ -12,11 +12,11 @@ from gpureport.comparison.gains import (
     loses_unknown_time,
     measure_excessive_short_pauses,
 )
+from gpureport.report.model.pictures import ClassShare, TimeBar
 from gpureport.report.model.shapes import Cell, Row, Table
-from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
 
