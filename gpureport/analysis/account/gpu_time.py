@@ -121,7 +121,6 @@ def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
 
 
 def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, low: Spans) -> Iterator[Claim]:
-    """Yield the classes in the order in which they apply."""
     device, window, kinds = series.device.id, context.whole, kinds_by_gpu_time_class(rules)
     findings, whole = context.findings_on(device), intervals.to_spans([context.whole])
 

@@ -193,7 +193,6 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
 
 
 def _has_full_link(gpu: DeviceStatistics) -> bool:
-    """Whether a PCIe link ran at the highest generation and width logged."""
     names = ("pcie_link_generation", "pcie_link_width")
     pairs = [(gpu.metric(name), gpu.metric(f"{name}_max")) for name in names]
     return all(seen is not None and most is not None and seen.max >= most.max for seen, most in pairs)

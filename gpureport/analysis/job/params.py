@@ -152,7 +152,6 @@ def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] 
 
 
 def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
-    """Return whether a param means less than 32 bits, None if unsaid."""
     words = " ".join(re.findall(r"[a-z0-9]+", value))
     if set(words.split()) & _SETS["reduced"]:
         return True
