@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from gpureport.checks import baseline_changes, check_wording
-from gpureport.checks.formats import check_junit, check_summary
-from gpureport.checks.gate_verdict import Verdict, build_unused_baseline_check
-from gpureport.checks.observed_value import Why
+from gpureport.checks import changes, verdict
+from gpureport.checks import policy as policies
+from gpureport.checks.evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy, step_name
+from gpureport.checks.figures import read_training
+from gpureport.checks.limit import Why
 from gpureport.checks.policy import OPTION, Policy, read_baseline_name, read_policy
-from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy, step_name
-from gpureport.checks.training_figures import TrainedRun, read_training
+from gpureport.checks.verdict import Verdict, build_unused_baseline_check
 from gpureport.cli import clock
 from gpureport.cli.messages import print_error, print_note, report_internal_error
 from gpureport.cli.options import Options
@@ -19,9 +19,9 @@ from gpureport.cli.reading import given, readings, recordings, words
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
-from gpureport.findings import Check
+from gpureport.findings import Check, CheckOutcome
 from gpureport.importers.time_window import RunReading
-from gpureport.nightly.history import baselines
+from gpureport.nightly import baselines
 from gpureport.recording import Recording
 from gpureport.settings import read_settings
 
@@ -48,7 +48,7 @@ class Baseline:
     """
 
     recordings: Sequence[Recording] = ()
-    steps: Mapping[str, baseline_changes.BaselineComparison] = field(default_factory=dict)
+    steps: Mapping[str, changes.BaselineComparison] = field(default_factory=dict)
     runs: Sequence[SampledRun] = ()
     reason: str = ""
     code: str = ""
@@ -97,7 +97,7 @@ def read_rules(options: Options) -> GateRules:
     """Return the rules and the baseline that the command line and the settings name."""
     stated = options.policy or options.config
     policy = read_policy(read_settings(stated)).with_limits(options.fail_on)
-    for hint in check_wording.list_demanding_rules(entry.limit for entry in policy.entries):
+    for hint in policies.list_demanding_rules(entry.limit for entry in policy.entries):
         print_note(hint)
     named = (read_baseline_name(read_settings(file)) for file in (stated, options.config))
     baseline = options.baseline or next(filter(None, named), None)
@@ -137,10 +137,7 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
         groups: dict[str, list[SampledRun]] = {}
         for run in latest:
             groups.setdefault(step_name(run.analysis), []).append(run)
-        steps = {
-            label: baseline_changes.compare_with_baseline(before, runs, analysed.goals)
-            for label, runs in groups.items()
-        }
+        steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:
         return _explain_failure(error, options)
     return replace(baseline, steps=steps, runs=before)
@@ -165,14 +162,13 @@ def check_limits(
     why = Why(NO_BASELINE_NAMED.code, _NO_BASELINE_HERE) if against is None else NO_BASELINE_NAMED
     if against and against.reason:
         why = Why(against.code, against.reason)
-    trained = [read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs]
     asked = CheckInput(
-        analyses=tuple(run.analysis for run in trained),
+        runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
+        goals=analysed.goals,
         selected_kinds=analysed.kinds,
         today=clock.today(),
         comparisons=against.steps if against else {},
         why_no_baseline=why,
-        training={run.analysis.run.id: TrainedRun(run=run, goals=analysed.goals) for run in trained},
     )
     return evaluate_policy(policy, asked)
 
@@ -180,12 +176,10 @@ def check_limits(
 def report_failed_limits(found: Collection[Check]) -> int:
     """Say which rules of the command line are broken or not assessed; return 1 for a broken one."""
     typed = [check for check in found if check.origin == OPTION]
-    failures = list(check_wording.describe_failures(typed))
-    for clause in failures:
-        print_error(f"{check_wording.FAILED}: {clause}")
-    for clause in check_wording.describe_unassessed(typed):
-        print_error(f"{check_wording.NOT_ASSESSED}: {clause}")
-    return int(bool(failures))
+    for outcome in (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE):
+        for clause in verdict.describe_checks(typed, outcome):
+            print_error(f"{verdict.OUTCOMES[outcome]}: {clause}")
+    return int(any(check.outcome is CheckOutcome.BROKEN for check in typed))
 
 
 def judge_runs(
@@ -203,6 +197,6 @@ def write_results(
 ) -> None:
     """Write the files of `--junit`, whose suite is the command, and `--summary`, with lines above its table."""
     if options.junit is not None:
-        write_file(options.junit, check_junit.render(checks, command, rules.policy.entries))
+        write_file(options.junit, verdict.render_junit(checks, command, rules.policy.entries))
     if options.summary is not None:
-        write_file(options.summary, check_summary.render_markdown(checks, lines[0], lines[1:]))
+        write_file(options.summary, verdict.render_markdown(checks, lines[0], lines[1:]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 
-from gpureport.checks.gate_verdict import build_missing_check
+from gpureport.checks.verdict import build_missing_check
 from gpureport.cli.gate import Baseline, explain_missing, read_each_run
 from gpureport.cli.messages import internal_errors, print_error, report_internal_error
 from gpureport.cli.options import Options
@@ -16,10 +16,10 @@ from gpureport.cli.reading.words import relabel_stored_run, store_run
 from gpureport.errors import InternalError, SourceError, StoreError, UnknownRunError
 from gpureport.fetched_copies import name_by_url
 from gpureport.findings import Check
-from gpureport.nightly.history import capture
-from gpureport.nightly.history.night_history import first_night_of_run
-from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
-from gpureport.nightly.site.site_writing import BACK
+from gpureport.nightly import records
+from gpureport.nightly.history import first_night_of_run
+from gpureport.nightly.records import NightlyRecord, NightlyRun
+from gpureport.nightly.site import BACK
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
 from gpureport.report.formats.html import render
@@ -54,7 +54,7 @@ class CapturedNight:
                     raise fault
                 with internal_errors(describe_run(recording.run)):
                     (run,) = sample_runs([judged[id(recording)]], options.throughput)
-                    measured.append(capture.capture_run(source, run))
+                    measured.append(records.capture_run(source, run))
             except InternalError as error:
                 if fault is None:
                     report_internal_error(error)
@@ -63,7 +63,7 @@ class CapturedNight:
 
     def add_missing(self, source: str, step: str, reason: str, *, run: str = "", code: str = "") -> None:
         """Add a source without data, with the step that its run would have had; its check may be called as a `run`."""
-        self.parts.append(capture.capture_missing(source, step, reason))
+        self.parts.append(records.capture_missing(source, step, reason))
         self.missing.append(build_missing_check(run or source, reason, code))
 
 

@@ -41,11 +41,11 @@ def refuse_taken(ctx: click.Context) -> None:
                 parts = (each / part for part in STORE_PARTS)
                 read += (ReadPath(place=part, name="the store of --store", is_closed=True) for part in parts)
             elif name == "site":
-                from gpureport.nightly.site import site_files  # noqa: PLC0415 - of one command
+                from gpureport.nightly import site  # noqa: PLC0415 - of one command
 
                 # those who write other files there keep away from the names of the pages
-                written += (WrittenPath(place=each / file) for file in (site_files.INDEX, site_files.MARKER))
-                folders = (each / folder for folder in (site_files.REPORTS, site_files.FIGURES))
+                written += (WrittenPath(place=each / file) for file in (site.INDEX, site.MARKER))
+                folders = (each / folder for folder in (site.REPORTS, site.FIGURES))
                 read += (ReadPath(place=folder, name="the folder of --site", is_closed=True) for folder in folders)
     if ctx.params.get("config") is None:
         read.append(ReadPath(place=Path("gpureport.toml"), name="the file of --config"))

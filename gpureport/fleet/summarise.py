@@ -20,9 +20,8 @@ import gpureport
 from gpureport import columns, label_tags
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import apply_settings, list_settings
-from gpureport.analysis.advice.facts import read_setup
 from gpureport.analysis.job.events import is_training_name
-from gpureport.analysis.job.params import find_framework
+from gpureport.analysis.job.params import find_framework, read_params
 from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.comparison import gains
@@ -91,7 +90,7 @@ def make_keys(settings: SummarySettings) -> Callable[[StoredRun], str]:
 
     def make_key(stored: StoredRun) -> str:
         run, pairs = stored.run, stored.run.params_and_tags
-        setup = repr((read_setup(pairs), find_framework(pairs)))
+        setup = repr((read_params(pairs), find_framework(pairs)))
         is_training = any(is_training_name(name) for name, _ in pairs)
         made_from = (run.id, stored.series_sha256, stored.training_sha256, stored.importer_version)
         content = [*shared, *made_from, run.params, setup, is_training]

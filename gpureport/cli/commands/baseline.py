@@ -11,7 +11,7 @@ from gpureport.cli.messages import internal_errors, make_printable, print_note, 
 from gpureport.cli.options import Options
 from gpureport.cli.reading import recordings, words
 from gpureport.errors import InternalError, SettingsError
-from gpureport.nightly.history import baselines
+from gpureport.nightly import baselines
 from gpureport.store.run_selection import BASELINES
 from gpureport.store.store import Entry
 
@@ -34,7 +34,7 @@ baseline = baseline_list
 
 def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     """Copy runs as a baseline, and say which changes it can show."""
-    from gpureport.checks import baseline_precision  # noqa: PLC0415 - loads the analysis, which no list needs
+    from gpureport.checks import changes  # noqa: PLC0415 - loads the analysis, which no list needs
     from gpureport.cli.reading.analyses import analyze_runs, sample_runs  # noqa: PLC0415 - as above
 
     if options.anonymise:
@@ -52,7 +52,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
         with internal_errors(f"the baseline {made.name}"):
             runs = analyze_runs(baselines.read_baseline(place, made.name), Options(), fewest_runs=0).runs
             sampled = sample_runs(runs, options.throughput)
-            for line in baseline_precision.list_statements(sampled) if sampled else ():
+            for line in changes.describe_precision(sampled) if sampled else ():
                 click.echo(make_printable(line))
     except InternalError as error:
         report_internal_error(error)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import click
 
-from gpureport.checks.formats import check_json, check_summary
-from gpureport.checks.gate_verdict import build_missing_check
+from gpureport.checks import verdict as verdicts
+from gpureport.checks.verdict import build_missing_check
 from gpureport.cli import gate
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
@@ -13,7 +13,7 @@ from gpureport.cli.reading import given, recordings
 from gpureport.cli.reading.analyses import analyze_runs, sample_runs
 from gpureport.errors import SettingsError
 from gpureport.findings import Check
-from gpureport.nightly.site import figure_exports
+from gpureport.nightly import openmetrics
 from gpureport.recording import Recording
 
 
@@ -38,12 +38,12 @@ def check(source: tuple[str, ...], options: Options) -> int:
     gate.write_results(options, rules, verdict.checks, "check", [line])
     runs = sample_runs(analysed.runs, options.throughput) if options.exports and analysed.runs else []
     for path in options.exports:
-        write_file(path, figure_exports.render_openmetrics(runs, verdict.checks))
+        write_file(path, openmetrics.render_openmetrics(runs, verdict.checks))
     if options.gate_form == "line":
         click.echo(line)
     else:
         is_json = options.gate_form == "json"
-        click.echo(check_json.render(verdict) if is_json else check_summary.render_text(verdict.checks), nl=False)
+        click.echo(verdicts.render_json(verdict) if is_json else verdicts.render_text(verdict.checks), nl=False)
     return verdict.exit_code
 
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from gpureport import __version__
-from gpureport.checks.formats import check_summary
-from gpureport.checks.gate_verdict import HAS_DATA, Verdict
+from gpureport.checks.verdict import HAS_DATA, Verdict, render_text
 from gpureport.cli import clock, gate
 from gpureport.cli.messages import make_printable, print_note, show_stage
 from gpureport.cli.nights import NightReports, read_night
@@ -18,16 +17,17 @@ from gpureport.cli.reading import given, words
 from gpureport.cli.reading.analyses import analyze_runs
 from gpureport.errors import SettingsError
 from gpureport.findings import Check
-from gpureport.nightly.changes.latest_night import summarize_latest_night, summarize_record
-from gpureport.nightly.changes.trend import build_trends
-from gpureport.nightly.history.baselines import list_baselines
-from gpureport.nightly.history.capture import capture_check
-from gpureport.nightly.history.night_history import History, keep_latest_records
-from gpureport.nightly.history.nightly_record import NightlyRecord
-from gpureport.nightly.site import site_files
-from gpureport.nightly.site.change_check import check_for_worse_change
-from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night
-from gpureport.nightly.site.site_writing import write_site
+from gpureport.nightly.baselines import list_baselines
+from gpureport.nightly.history import History, keep_latest_records
+from gpureport.nightly.latest import (
+    check_for_worse_change,
+    describe_headline,
+    describe_latest_night,
+    summarize_latest_night,
+)
+from gpureport.nightly.records import NightlyRecord, capture_check
+from gpureport.nightly.site import check_site, write_site
+from gpureport.nightly.trends import build_trends
 from gpureport.places import RemotePath
 from gpureport.recording import Run
 from gpureport.redaction import redact_text
@@ -41,7 +41,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     night, now = _parse_night(options.night), clock.now()
     if isinstance(options.site, RemotePath):
         options.site.check_bucket()
-    site_files.check_site(options.site)
+    check_site(options.site)
     rules = gate.read_rules(options)
     store = words.find_store(options)
     history = History(store.folder)
@@ -83,7 +83,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     for line in state:
         click.echo(make_printable(f"  {line}"))
     if verdict is not None and verdict.checks:
-        click.echo(check_summary.render_text(verdict.checks), nl=False)
+        click.echo(render_text(verdict.checks), nl=False)
     print_note(f"wrote {options.site / 'index.html'}")
     if count := len(reports.postponed):
         what = f"{count} {'report' if count == 1 else 'reports'} of earlier nights"
@@ -123,7 +123,7 @@ def _check_changes(
         return []
     nights = keep_latest_records([*earlier, draft])
     found = summarize_latest_night(nights, build_trends(nights), accepted)
-    groups = {(run.step, run.model) for run in draft.measured_runs}
+    groups = {run.group for run in draft.measured_runs}
     kinds = [standing for standing in (False, True) if asked[standing]]
     return [each for standing in kinds for each in check_for_worse_change(found, draft.date, groups, standing=standing)]
 
@@ -136,5 +136,5 @@ def _write_pages(
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
         write_site(site, nights, courses, reports.render_night, accepted)
-    found = summarize_record(record, nights, accepted) if record else summarize_latest_night(nights, courses, accepted)
+    found = summarize_latest_night(nights, courses, accepted, record)
     return describe_headline(found), describe_latest_night(found)

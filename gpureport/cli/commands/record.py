@@ -6,14 +6,13 @@ from pathlib import Path
 from gpureport.cli.messages import print_note
 from gpureport.cli.options import Options
 from gpureport.number_format import format_duration
-from gpureport.recorder.recording_session import RecordingPlan, RecordingSession
+from gpureport.recorder.recording_session import RecordingSession
 
 
 def record(job: tuple[str, ...], options: Options) -> int:
     """Record while a job runs; return its exit code."""
     folder = options.folder or Path(f"recording-{datetime.now():%Y%m%d-%H%M%S}")
-    plan = RecordingPlan(folder=folder, command=job, interval=options.record_interval, host_only=options.host_only)
-    session = RecordingSession(plan)
+    session = RecordingSession(folder, job, options.record_interval, host_only=options.host_only)
     if not job:
         print_note(f"Recording into {folder}. Ctrl-C ends it.")
     code = session.record()

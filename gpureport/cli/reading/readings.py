@@ -107,13 +107,13 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
     labels = given.build_labels(options)
     labels = labels.of_several() if len(chosen.runs) > 1 else labels
     placement = given.build_read_options(options, tracked=True)
-    found = [TrackedReading(tracking.kind, run, placement, labels, strict=options.strict) for run in chosen.runs]
+    found = [TrackedReading(chosen, run, placement, labels, strict=options.strict) for run in chosen.runs]
     if chosen.skipped:
-        groups = _group((run.reason, run.name) for run in chosen.skipped)
+        groups = _group((reason, run.name or run.id) for run, reason in chosen.skipped)
         reasons = "; ".join(f"{len(names)} {reason}: {list_names(names)}" for reason, names in groups)
-        hint = "; --run NAME reads one" if any(run.is_readable for run in chosen.skipped) else ""
+        hint = "; --run NAME reads one" if any(not run.lacks for run, _ in chosen.skipped) else ""
         print_note(f"gpureport: {source}: {count(len(chosen.skipped), 'run')} skipped ({reasons}){hint}")
-    _note_group(source, options.group, chosen.grouped)
+    _note_group(source, options.group, chosen.store.grouped)
     return found
 
 

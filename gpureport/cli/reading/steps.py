@@ -10,8 +10,7 @@ from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.reading import recordings, words
 from gpureport.cli.values import RefusedError, amount
-from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped
-from gpureport.comparison.folders import FolderOrder, order_folders
+from gpureport.comparison.factors import CHAIN_KINDS, Factor, FolderOrder, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
 from gpureport.importers.time_window import RunReading
 from gpureport.recording import Recording

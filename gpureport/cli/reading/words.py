@@ -175,7 +175,7 @@ def read_stored_runs(name: str, options: Options) -> list[Recording]:
 
     They get the labels of the options, and are cut to their window.
     """
-    from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - most runs are no baseline
+    from gpureport.nightly.baselines import read_baseline  # noqa: PLC0415 - most runs are no baseline
 
     place, lookup = find_store(options), find_lookup(options)
     baselines = run_selection.list_baseline_names(place.folder)
