@@ -511,8 +511,8 @@ for (const node of all('.live')) node.hidden = false;
 charts.forEach(wire);
 for (const button of all('[data-by]')) button.onclick = () => +button.dataset.by ? scale(+button.dataset.by) : showAll();
 for (const button of all('#stops button')) button.onclick = () => showStretch(+button.value);
-for (const link of all('.card a[href*="-mark-"]')) {
-  const {id} = link.closest('.card');
+for (const link of all('a[href*="-mark-"]')) {
+  const [, id] = link.hash.match(/mark-(F\d+)/);
   link.href = '#show=' + id;
   link.onclick = () => showCard(id);
 }

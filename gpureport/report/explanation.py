@@ -81,13 +81,13 @@ def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
 
 
 def _section(title: str, *texts: str, facts: Iterable[tuple[str, str]] = (), code: Sequence[str] = ()) -> list[Block]:
-    """Return a section; a fact without text is left out."""
     named = [Fact(name=name, text=text) for name, text in facts if text]
-    return [Block(title=title, style="heading", texts=texts, facts=named, code=code)]
+    # a title alone is that of all that follow
+    level = 4 if texts or named or code else 3
+    return [Block(title=title, level=level, texts=texts, facts=named, code=code)]
 
 
 def _explain_recording() -> Iterator[Block]:
-    """Yield what to run, what it writes, and what it does not record."""
     said = _SAID["recording"]
     yield from _section(said["title"])
     for part in said["sections"]:
@@ -157,7 +157,6 @@ def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[li
 
 
 def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the steps of some kinds, in order, at most so many for each cause."""
     for kind in kinds:
         for causes, steps in list_steps_by_cause(kind, most):
             words = [kind] if len(kinds) > 1 else []
@@ -190,7 +189,6 @@ def _find_class(name: str) -> str | None:
 
 
 def _explain_class(name: str) -> list[Block]:
-    """Return what a class holds, whether it counts as lost, and which kinds of findings tell more."""
     key = _find_class(name)
     if key is None:
         return []

@@ -104,8 +104,7 @@ def test_sections_and_findings_can_be_jumped_to(tmp_path: Path) -> None:
     sections = {"Findings", "Timeline", "Per GPU", "Method"}
     assert sections - set(outline) == set()
     assert sections - set(links) == set()
-    assert [title for title in outline if title.startswith("F1 ")] != []
-    assert links.count("timeline") == len(runs.sample_page("thermal_throttle")["findings"])
+    assert [title for title in outline if title.startswith("R1 ")] != []
     # labels of charts are characters, not outlines
     text = pdf_reading.text(path)
     assert [label for label in ("GPU 0", "computing", "h:min:s", "100%") if label not in text] == []

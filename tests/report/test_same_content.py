@@ -59,6 +59,16 @@ _ONCE_FOR_ALL = {
     "answers.lines.title": "what was found and what could not be judged have their titles",
     "checklists": "the answers for the last run; the page and JSON hold those of every run",
 }
+_IN_TABLES = {
+    "findings.summary": "of several runs the row says it of all, with the range",
+    "answers.summary": "of several runs each answer says in how many",
+    "answers.lines.cards": "of several runs each row lists its findings",
+    "comparison.links.checks.columns": "each check says both values and whether they are alike",
+    "gpu_time.total": "the table of classes has it",
+    "gpu_time.parts.causes": "the table of classes has them",
+    "method.kinds": "those that were found; explain says when every kind is found",
+    "method.thresholds": "evidence has the limits of what was found; explain and JSON list all",
+}
 _NO_DRAWING = {
     "comparison.legend": "explains marks of a drawing",
     "timeline.caption": "explains a drawing; data quality gives start and sampling",
@@ -98,22 +108,16 @@ _REFERENCE = dict.fromkeys(
 
 ALLOWED: dict[str, dict[str, str]] = {
     ".html": KEYS
+    | _ONCE_FOR_ALL
+    | _IN_TABLES
     | {
-        "gpu_time.total": "the table of classes has it",
-        "answers.summary": "of several runs the table says how many each answer holds for",
-        "method.kinds": "those that were found; explain says when every kind is found",
-        "method.thresholds": "those of what was found; explain and the PDF list all",
         "timeline.strips.limits": "drawn in the charts of one GPU, whose panels of findings name those that matter",
     },
     ".pdf": KEYS
     | _ONCE_FOR_ALL
+    | _IN_TABLES
     | {
         "comparison.charts.rows.each_run": "drawn as dots; the alternative text of the figure says it",
-        "answers.summary": "the kinds stand by what became of them",
-        "gpu_time.total": "the table of classes has it",
-        "comparison.links.checks.columns": "each check says both values and whether they are alike",
-        "gpu_time.parts.causes": "the table of classes has them",
-        "method.kinds": "the page and explain say when a kind is found",
         "timeline.strips.limits": "lines of the timeline on the page; those of the worst GPU are in its panels",
     }
     | _DRAWN
@@ -170,12 +174,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         "folds": "says what a fold of the page holds; the text has no folds",
     }
     | _ONCE_FOR_ALL
+    | _IN_TABLES
     | _NO_DRAWING
     | _METHOD
     | {
-        "findings.steps.source": "the page and explain give the source of advice",
         "findings.occurrences": "the finding says when in one line",
-        "gpu_time_table": "the bars have the same shares and hours",
+        "comparison.charts": "the table of means has the figures of each chart",
+        "spending.facts.name": "heads a column over two lines where runs have a table",
         "version": "the reader ran it",
     },
 }

@@ -100,7 +100,6 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
 
 
 def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, words: str, attributes: str) -> str:
-    """Return text in a segment, on a ground in the class's colour that covers the hatch."""
     fill = find_fill(part.key)
     half = measure_text(words) / 2 + 2
     ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'
@@ -112,7 +111,6 @@ def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, words: 
 
 
 def _draw_interval(bar: SpentBar, scale: HorizontalScale) -> str:
-    """Return the interval as a line; an end that lies outside the axis has no cap."""
     if bar.interval is None:
         return ""
     first, last = (scale.position(min(max(end, scale.start), scale.end)) for end in bar.interval)
@@ -201,7 +199,6 @@ def _draw_lines(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iter
 
 
 def _draw_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
-    """Yield the limit as a dashed line."""
     if (y := _place_limit(panel, tall)) is not None:
         stroke = f'{paint("stroke", _choose_limit_colour(panel))} stroke-dasharray="5 3"'
         yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
@@ -225,18 +222,15 @@ def _place_limit(panel: SignalPanel, tall: float) -> float | None:
 
 
 def _choose_limit_colour(panel: SignalPanel) -> Colour:
-    """Return grey unless the limit was reached and is what went wrong."""
     return ALERT if panel.is_alert and panel.is_limit_reached else MUTED
 
 
 def _label_ends(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
-    """Yield the ends of the vertical axis."""
     for value, y in ((panel.high, 10.0), (panel.low, tall - 3)):
         yield scale.place(scale.start, text(2, y, f"{value:,.6g}", MUTED, size=_SMALL))
 
 
 def _label_span(words: str, scale: HorizontalScale, span: tuple[float, float]) -> str:
-    """Return what is shaded; empty where it does not fit."""
     start, length = span[0], span[1] - span[0]
     if not scale.holds_text(words, length):
         return ""

@@ -24,7 +24,7 @@ from gpureport.report.charts.elements import (
 )
 from gpureport.report.charts.palette import BAR, BUSY, EVENT, GRID, INK, MUTED, PAPER, SEVERITY, TRACK
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
-from gpureport.report.model.time_charts import FindingMark, LogEventLine, Timeline, TimelineStrip
+from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip
 from gpureport.report.runs import log_events
 from gpureport.report.wording import display
 
@@ -87,7 +87,6 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
 
 
 def _group_marks(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[FindingMark]]:
-    """Return the marks of each finding, findings that speak of few GPUs first."""
     by_card: dict[str, list[FindingMark]] = {}
     for mark in sorted(strip.marks, key=lambda mark: (shared[mark.card], int(mark.card[1:]))):
         by_card.setdefault(mark.card, []).append(mark)
@@ -200,7 +199,6 @@ def _draw_row(
 
 
 def _draw_dot(x: float, y: float, radius: float, *, known: bool) -> str:
-    """Return a dot, filled where the interval is known."""
     thick = 1.6 if radius == _RADIUS else 1.2
     inside = BUSY if known else PAPER
     look = f'fill="{inside.fixed}" stroke="{BUSY.fixed}" class="f-{inside.css} s-{BUSY.css}" stroke-width="{thick}"'
@@ -208,6 +206,5 @@ def _draw_dot(x: float, y: float, radius: float, *, known: bool) -> str:
 
 
 def _draw_cross(x: float, y: float) -> str:
-    """Return a cross, for a run that the mean leaves out."""
     corner = f"{shorten_number(x - _RUN_RADIUS, 1)} {shorten_number(y - _RUN_RADIUS, 1)}"
     return f'<path d="M{corner}l5.6 5.6m0-5.6l-5.6 5.6" {paint("stroke", MUTED)} stroke-width="1.4"/>'

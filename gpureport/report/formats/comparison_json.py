@@ -89,7 +89,6 @@ def _step(step: Step) -> Content:
 
 
 def _run(run: SampledRun, source: TrainingSource | None) -> Content:
-    """Return a run with its plain figures, the means of its rows as other tools have them, and where it settled."""
     info, cost = run.analysis.run, run.analysis.cost
     settled = run.series.settled if run.series else None
     return take(
@@ -110,7 +109,6 @@ def _run(run: SampledRun, source: TrainingSource | None) -> Content:
 
 
 def _sample_means(analysis: Analysis) -> dict[str, float]:
-    """Return the plain mean of the rows of each metric, a mean over GPUs."""
     gpus = {gpu.id for gpu in analysis.run.gpus}
     found: dict[str, list[float]] = {}
     for device in analysis.statistics:

@@ -1,34 +1,28 @@
 """The report as one HTML file: no network, whole without script, readable without style sheet."""
 
+import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
 
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
+from markupsafe import Markup, escape
 
-from gpureport.findings import Outcome, Practice
 from gpureport.places import find_shipped_folder
+from gpureport.report.blocks.findings import LOST_TIME, list_row
+from gpureport.report.blocks.opening import list_study
+from gpureport.report.blocks.reference import list_reference
 from gpureport.report.formats import page_pictures, term_tooltips
 from gpureport.report.formats.branding import PLAIN, Brand
+from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
-from gpureport.report.sections import merging
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
-_PILLS = {
-    Outcome.FOUND.value: "problem",
-    Outcome.SUSPECTED.value: "warning",
-    Outcome.JUDGED.value: "good",
-    Practice.DONE.value: "good",
-    Practice.WORTH_TRYING.value: "warning",
-    Outcome.CANNOT_JUDGE.value: "",
-    Practice.CANNOT_JUDGE.value: "",
-}
-"""How an answer is coloured; its words say the same."""
-
+_NAMED = re.compile(r"\b([FR]\d+)\b")
 _TONES = {"better": "good", "worse": "bad"}
 """Verdicts that have a colour; of all others a change is grey."""
 
@@ -56,8 +50,12 @@ def template_environment(brand: Brand = PLAIN) -> Environment:
         keep_trailing_newline=True,
         bytecode_cache=_CompiledTemplates(),
     )
-    pages.globals |= {"tones": _TONES, "colours": brand.colours, "brand": brand}
-    pages.filters |= {"term": term_tooltips.term_filter(()), "meaning": term_tooltips.meaning_filter(())}
+    pages.globals |= {"tones": _TONES, "marked": {}, "colours": brand.colours, "brand": brand}
+    pages.filters |= {
+        "term": term_tooltips.term_filter(()),
+        "meaning": term_tooltips.meaning_filter(()),
+        "linked": _link_filter(()),
+    }
     return pages
 
 
@@ -89,17 +87,14 @@ def render(
     pages.filters |= {
         "term": term_tooltips.term_filter(report.method.definitions),
         "meaning": term_tooltips.meaning_filter((*report.method.definitions, *report.method.kinds)),
-        "together": merging.join_single_row_tables,
-        "shared": merging.merge_checklists,
-        "merged": merging.merge_facts,
-        "notes": merging.merge_notes,
-        "answered": merging.merge_answers,
+        "linked": _link_filter({*(card.id for card in report.findings), *(row.id for row in report.rows)}),
     }
     style = pages.get_template(STYLE).render()
     samples = embedded_series.embed_series(report.timeline, detail=detail)
     loader, marks = pages.loader, _first_marks(report)
     # braces of scripts are their own, so they are no templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in SCRIPTS) if loader and samples else ""
+    folds = {fold.name: fold.text for fold in report.folds}
     # the GPU that the page shows, else that of the first mark, else the first of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
@@ -111,10 +106,14 @@ def render(
         report=report,
         back=back,
         earlier=earlier,
-        folds={fold.name: fold.text for fold in report.folds},
+        folds=folds,
         worst={"run": run, "strip": strip},
-        anchors={card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()},
-        pills=_PILLS,
+        marked={card.id: _name_mark(card.id, marks) for card in report.findings},
+        lost_time=LOST_TIME,
+        study=select_blocks(list_study(report), Form.PAGE),
+        reference=_list_folds(report, folds),
+        row_blocks=[(row, select_blocks(list_row(row, report), Form.PAGE)) for row in report.rows],
+        sections=_group_sections(report),
         style=style,
         script=script,
         samples=samples,
@@ -122,6 +121,42 @@ def render(
         policy=content_security_policy(style, script),
         **page_pictures.draw_page_pictures(report),
     )
+
+
+def _list_folds(report: Report, folds: Mapping[str, str]) -> list[tuple[str, str, str, Sequence[str]]]:
+    title = "Steps, runs and GPUs" if report.steps else "Runs and GPUs" if report.several else "GPUs and energy"
+    runs = next((folds[name] for name in ("Every run", "The GPU", "Per GPU") if name in folds), "")
+    unchecked = ("not-assessed", "checklist", "quality", "notes")
+    return [
+        ("runs-and-gpus", title, runs, ("gains", "links", "runs", "gpus", "spending")),
+        ("unchecked", "What could not be checked", folds.get("Not assessed", ""), unchecked),
+        ("how", "Method", folds["Method"], ("method",)),
+    ]
+
+
+def _name_mark(card: str, marks: Mapping[str, tuple[int, int]]) -> str:
+    run, strip = marks.get(card, (None, None))
+    return f"run{run}-mark-{card}-{strip}" if card in marks else ""
+
+
+def _group_sections(report: Report) -> dict[str, list[Block]]:
+    sections: dict[str, list[Block]] = {}
+    name = ""
+    for block in select_blocks(list_reference(report), Form.PAGE):
+        name = block.anchor or name
+        sections.setdefault(name, []).append(block)
+    return sections
+
+
+def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
+    """Return the filter that makes links of the names of findings in a text, which it escapes."""
+
+    def link(text: str) -> Markup:
+        parts = _NAMED.split(text)
+        links = (Markup('<a href="#{0}">{0}</a>').format(each) if each in ids else escape(each) for each in parts)
+        return Markup().join(links)
+
+    return link
 
 
 def _first_marks(report: Report) -> dict[str, tuple[int, int]]:

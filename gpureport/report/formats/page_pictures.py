@@ -15,9 +15,8 @@ from gpureport.report.model.report_content import Report
 def draw_page_pictures(report: Report) -> dict[str, Any]:
     """Return the figures by the names that templates use.
 
-    `pictures` holds those in rows, a figure a row or a panel and then one of the axis, and those that a row of findings
-    is seen in by the id of the row; `panels` the figures of steps and `timelines` the strips of runs, each with what it
-    shows.
+    `pictures` holds those in rows, a figure a row or a panel and then one of the axis, those that a row of findings is
+    seen in by the id of the row, and figures of steps; `timelines` the strips of runs, each with what it shows.
     """
     charts = report.comparison.charts if report.comparison else ()
     return {
@@ -26,9 +25,9 @@ def draw_page_pictures(report: Report) -> dict[str, Any]:
             "spent": draw_spent(report.spent),
             "use": mark_safe(draw_use_rows(report.use, "use") if report.use else ()),
             "worst": mark_safe(draw_signal_panels(report.worst) if report.worst else ()),
+            "panels": mark_safe(map(draw_interval_chart, charts)),
             "histories": {row.id: mark_safe(draw_signal_panels(row.history)) for row in report.rows if row.history},
         },
-        "panels": list(zip(charts, mark_safe(map(draw_interval_chart, charts)), strict=True)),
         "timelines": [
             (run, *mark_safe([draw_timeline(run, f"run{at}") if run.strips else ""]))
             for at, run in enumerate(report.timeline)

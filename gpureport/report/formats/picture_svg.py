@@ -9,19 +9,17 @@ from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT, MUTED
 from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
 from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_timeline
 from gpureport.report.model.head import Change
-from gpureport.report.model.pictures import TimeSpent
+from gpureport.report.model.pictures import Timeline, TimeSpent
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.time_charts import Timeline
 from gpureport.report.wording import display
+from gpureport.report.wording.display import join
 
-_ROW_END, _ROW_TEXT = 640.0, 655.0
-"""Where a figure in a row ends, and where the words right of it begin."""
-
-_MARGIN, _LINE, _SMALL = 12.0, 14.0, 10.0
+_MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
+_ROOM = WIDTH - 2 * _MARGIN
 
-Placed = tuple[float, float, str]
-"""Elements or a figure, drawn at a place across and down from the top of a part of the picture."""
+Part = tuple[str, list[str], list[tuple[str, str]]]
+"""A heading, lines below it, and its figures, each below some words."""
 
 
 def render(report: Report) -> str:
@@ -30,12 +28,16 @@ def render(report: Report) -> str:
     The colours are those of a light page: a slide that a picture is pasted into has no style sheet.
     """
     top, body = 0.0, []
-    for heading, lines, placed in _list_parts(report):
+    for heading, lines, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))
         body += [text(_MARGIN, top + 33 + _LINE * at, words, MUTED, size=_SMALL) for at, words in enumerate(lines)]
         top += 30 + _LINE * len(lines)
-        body += [each.replace("<svg", f'<svg x="{x:g}" y="{top + y:g}"', 1) for x, y, each in placed]
-        top += max((y + _measure_height(each) for _, y, each in placed), default=0.0) + _MARGIN
+        for words, figure in figures:
+            body.append(text(_MARGIN, top + 12, words, size=10.5) if words else "")
+            top += 17 if words else 0
+            body.append(figure.replace("<svg", f'<svg x="{_MARGIN:g}" y="{top:g}"', 1))
+            top += float(figure.partition(' height="')[2].partition('"')[0]) + 4
+        top += _MARGIN
     size = f'width="{WIDTH:g}" height="{top:g}"'
     words = f"<title>{escape(report.title)}</title>"
     ground = rect(0, 0, WIDTH, top, f'fill="{LIGHT_TEXT}"')
@@ -45,75 +47,48 @@ def render(report: Report) -> str:
     ).replace('"currentColor"', f'"{DARK_TEXT}"')
 
 
-def _list_parts(report: Report) -> Iterator[tuple[str, list[str], list[Placed]]]:
-    """Yield the heading of each part, lines below it, and its figures."""
-    if report.spent:
-        rows = [
-            (bar.label, _join(bar.total, _say(bar.change), bar.note), _join(bar.beside, _say(bar.beside_change)))
-            for bar in report.spent.bars
+def _list_parts(report: Report) -> Iterator[Part]:
+    spent, use, worst, compared = report.spent, report.use, report.worst, report.comparison
+    if spent:
+        names = [
+            join(bar.label, bar.total, _say(bar.change), bar.note, bar.beside, _say(bar.beside_change), by=_DOT)
+            for bar in spent.bars
         ]
-        legend = _draw_legend(report.spent)
-        left = _measure_names(rows)
-        below = legend[-1][1] + 26 if legend else 0.0
-        drawn = _place_rows(draw_spent_bars(report.spent, "spent", _ROW_END - left), rows, left, below)
-        yield display.shorten(report.verdict.sentence, _HEADLINE), [report.spent.caption], [*legend, *drawn]
-    if report.use:
-        rows = [(_join(row.label, row.small), row.total, row.text) for row in report.use.rows]
-        left = _measure_names(rows)
-        drawn = _place_rows(draw_use_rows(report.use, "use", _ROW_END - left), rows, left, 0.0)
-        yield "GPU use over time", [report.use.caption], drawn
-    if report.worst:
-        *panels, axis = draw_signal_panels(report.worst, WIDTH - 2 * _MARGIN)
-        placed: list[Placed] = []
-        for panel, figure in zip(report.worst.panels, panels, strict=True):
-            below = placed[-1][1] + _measure_height(placed[-1][2]) + 4 if placed else 0.0
-            placed += [
-                (_MARGIN, below, _write_words(": ".join(filter(None, (panel.label, panel.note))))),
-                (_MARGIN, below + 20, figure),
-            ]
-        placed.append((_MARGIN, placed[-1][1] + _measure_height(placed[-1][2]), axis))
-        yield report.worst.title, textwrap.wrap(report.worst.caption, _LINE_LETTERS), placed
-    part = report.comparison
-    for chart in part.charts if part else ():
-        lines = textwrap.wrap(part.legend, _LINE_LETTERS) if part and chart is part.charts[-1] else []
-        yield chart.title, lines, [(0.0, 0.0, draw_interval_chart(chart, WIDTH))]
+        figures = [("", _draw_legend(spent)), *_name(draw_spent_bars(spent, "spent", _ROOM), names)]
+        yield display.shorten(report.verdict.sentence, _HEADLINE), [spent.caption], figures
+    if use:
+        names = [join(row.label, row.small, row.total, row.text, by=_DOT) for row in use.rows]
+        yield "GPU use over time", [use.caption], _name(draw_use_rows(use, "use", _ROOM), names)
+    if worst:
+        names = [join(panel.label, panel.note, by=": ") for panel in worst.panels]
+        caption = textwrap.wrap(worst.caption, _LINE_LETTERS)
+        yield worst.title, caption, _name(draw_signal_panels(worst, _ROOM), names)
+    for chart in compared.charts if compared else ():
+        lines = textwrap.wrap(compared.legend, _LINE_LETTERS) if compared and chart is compared.charts[-1] else []
+        yield chart.title, lines, [("", draw_interval_chart(chart, _ROOM))]
     for at, run in enumerate(report.timeline):
         name = display.shorten(run.label, _NAME)
         if run.strips:
             heading = f"{name}: mean GPU utilisation over time, height 0 to 100%, hatched not recorded"
-            yield heading, _list_marks(report, at, run), [(0.0, 0.0, draw_timeline(run, f"run{at}"))]
+            yield heading, _list_marks(report, at, run), [("", draw_timeline(run, f"run{at}", _ROOM))]
         else:
             yield f"{name}: {display.lower_first(run.absent)}", [], []
 
 
-def _draw_legend(spent: TimeSpent) -> list[Placed]:
-    """Return the swatches and names of classes, in lines."""
-    placed: list[Placed] = []
-    x = y = 0.0
+def _name(figures: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return figures with the words above each; the last one is the axis."""
+    return list(zip([*(display.shorten(name, _LINE_LETTERS) for name in names), ""], figures, strict=True))
+
+
+def _draw_legend(spent: TimeSpent) -> str:
+    body, x, y = [], 0.0, 0.0
     for at, each in enumerate(spent.legend):
         wide = 40 + 6.5 * len(each.label)
-        if x + wide > WIDTH - 2 * _MARGIN:
-            x, y = 0.0, y + 18
-        placed.append((_MARGIN + x, y + 3, draw_swatch(each.key, each.label, f"legend{at}")))
-        placed.append((_MARGIN + x + 21, y, _write_words(each.label)))
+        x, y = (0.0, y + 18) if x + wide > _ROOM else (x, y)
+        swatch = draw_swatch(each.key, each.label, f"legend{at}").replace("<svg", f'<svg x="{x:g}" y="{y + 3:g}"', 1)
+        body += [swatch, text(x + 21, y + 12, each.label, size=10.5)]
         x += wide
-    return placed
-
-
-def _measure_names(rows: Sequence[tuple[str, str, str]]) -> float:
-    """Return where figures in rows begin, so that their names have room."""
-    return min(max(6.5 * max(len(row[0]) for row in rows) + 16, 70.0), 190.0)
-
-
-def _place_rows(figures: Sequence[str], rows: Sequence[tuple[str, str, str]], left: float, top: float) -> list[Placed]:
-    """Return rows of figures with their name at the left and two lines at the right, and the axis below."""
-    placed: list[Placed] = []
-    for figure, (label, *beside) in zip(figures, rows, strict=False):
-        placed += [(_MARGIN, top, _write_words(display.shorten_middle(label, 26))), (left, top, figure)]
-        shown = [display.shorten(words, 44) for words in beside]
-        placed += [(_ROW_TEXT, top - 3 + _LINE * at, _write_words(words)) for at, words in enumerate(shown) if words]
-        top += max(_measure_height(figure), 28.0) + 6
-    return [*placed, (left, top, figures[-1])]
+    return write_document(body, width=_ROOM, height=y + 18, label=", ".join(each.label for each in spent.legend))
 
 
 def _list_marks(report: Report, place: int, run: Timeline) -> list[str]:
@@ -126,17 +101,5 @@ def _list_marks(report: Report, place: int, run: Timeline) -> list[str]:
     return textwrap.wrap(" · ".join([*shown[:_LISTED], *more]), _LINE_LETTERS, break_on_hyphens=False)
 
 
-def _write_words(words: str) -> str:
-    return write_document([text(0, 13, words, size=10.5)], width=_ROW_END, height=18, label=words)
-
-
-def _measure_height(figure: str) -> float:
-    return float(figure.partition(' height="')[2].partition('"')[0])
-
-
 def _say(change: Change | None) -> str:
     return f"{change.text} {change.verdict}".rstrip() if change else ""
-
-
-def _join(*words: str) -> str:
-    return "   ".join(filter(None, words))

@@ -58,9 +58,10 @@ def set_document(name: str, content: object, describe: Describe, *, brand: Brand
                 "fonts": list(fonts.family_names(own_fonts)),
                 "footer": brand.footer,
                 "logo": logo,
-                "missing": _missing_note(fonts.find_missing_characters(plain, files.drawable)),
             }
             text = f'{{"report": {plain}, {json.dumps(rest, ensure_ascii=False)[1:]}'
+            missing = json.dumps(_missing_note(fonts.find_missing_characters(text, files.drawable)), ensure_ascii=False)
+            text = f'{{"missing": {missing}, {text[1:]}'
             (folder / "colours.json").write_text(json.dumps(brand.colours), encoding="utf-8")
             model = fonts.replace_missing_characters(text, files.drawable)
             (folder / "model.json").write_text(model, encoding="utf-8")
@@ -94,7 +95,6 @@ def _choose_date(ended: int) -> int:
 
 
 def _compile(folder: Path, name: str, date: int) -> bytes:
-    """Return the document; typst sees nothing outside its folder."""
     content: bytes = typst.compile(
         folder / name,
         root=folder,
@@ -110,7 +110,6 @@ def _compile(folder: Path, name: str, date: int) -> bytes:
 
 
 def _missing_note(missing: Sequence[int]) -> str:
-    """Return which characters are not shown, in words; empty when all are."""
     if not missing:
         return ""
     codes = ", ".join(f"U+{code:04X}" for code in missing[:20])
@@ -123,7 +122,7 @@ def _missing_note(missing: Sequence[int]) -> str:
 
 def convert_to_json(value: object) -> JsonValue:
     """Return a part of the content as JSON holds it; series are left out, as the figures show them."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [convert_to_json(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))

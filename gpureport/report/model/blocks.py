@@ -1,37 +1,35 @@
-"""Blocks: what terminal and Markdown print one below the other, whatever it is about."""
+"""Blocks: what every format shows one below the other, whatever it is about."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 
 from gpureport.columns import FloatArray
+from gpureport.report.model.comparison_parts import IntervalChart
 from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.shapes import Fact, Table
 
 
 class Form(Flag):
-    """Where a block stands: on one screen of a terminal, in Markdown, in the full text of a terminal."""
+    """Where a block stands: on a screen, in Markdown, in the full text, on short paper, on a page and full paper."""
 
     SCREEN = auto()
     MARKDOWN = auto()
-    FULL = auto()
+    TEXT = auto()
+    PAPER = auto()
+    PAGE = auto()
+    FULL = TEXT | PAGE
     LONG = MARKDOWN | FULL
     ALL = SCREEN | LONG
+    EVERY_PAGE = FULL | PAPER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Values over time, drawn as heights.
+    """Values over time, drawn as heights from `low` to `high`; NaN where nothing was recorded.
 
-    Attributes:
-        name: what they are.
-        ends: both ends of the scale in words; on a screen the heading says them.
-        values: one a stretch of time; NaN where nothing was recorded.
-        low: value of the least height.
-        high: value of the greatest height.
-        note: what to see.
-        share: length as a share of the longest series.
+    `ends` are both ends of the scale in words, `share` is its length as a share of the longest series.
     """
 
     name: str
@@ -48,31 +46,30 @@ class Block:
     """A heading with what stands below it, in this order.
 
     Attributes:
-        forms: where it stands.
+        anchor: id of the section that begins with it; blocks without one belong to that before.
         part: what it counts as where a screen is full; empty for what never gives way.
-        title: empty for none.
         label: stands beside the title.
-        style: severity of a finding, or `heading`, for a title below the headings in capitals; empty for one of those.
-        head: headline, what was read, and the lead.
+        level: 2 for the title of a section, 3 within it, 4 for a few words above what follows.
+        style: severity of a finding.
+        warnings: what a reader must know of the rest.
         texts: paragraphs; a screen has no room for them.
-        bars: GPU time by class.
-        series: lines over time.
         marks: begin and end of stretches to mark below the series, as shares of their length.
-        marked: what is marked, in words.
         events: what the log says happened, as shares of the length of the series.
-        tiles: key figures.
-        actions: what to do.
+        charts: figures of steps; text says them in words.
         table: of which a screen has the first rows.
-        facts: named statements.
+        facts: named statements; those of one name follow each other.
         code: lines to be copied as they are.
     """
 
     forms: Form = Form.FULL
+    anchor: str = ""
     part: str = ""
     title: str = ""
     label: str = ""
+    level: int = 2
     style: str = ""
     head: FirstScreen | None = None
+    warnings: Sequence[str] = ()
     texts: Sequence[str] = ()
     bars: TimeSpent | None = None
     series: Sequence[Series] = ()
@@ -81,6 +78,27 @@ class Block:
     events: Sequence[float] = ()
     tiles: Sequence[Tile] = ()
     actions: Sequence[Action] = ()
+    charts: Sequence[IntervalChart] = ()
     table: Table | None = None
     facts: Sequence[Fact] = ()
     code: Sequence[str] = ()
+
+    @property
+    def has_body(self) -> bool:
+        """Whether anything stands in it but a heading."""
+        said = (*self.warnings, *self.texts, *self.code, *self.series, *self.tiles, *self.actions, *self.charts)
+        return any((self.label, self.head, self.bars, self.table, *self.facts, *said))
+
+
+def select_blocks(blocks: Iterable[Block], form: Form) -> list[Block]:
+    """Return the blocks of a form, without headings below which nothing stands."""
+    kept = []
+    # whether anything stands below a heading of a level that is yet to come
+    filled = dict.fromkeys((2, 3, 4), False)
+    for block in reversed([each for each in blocks if form in each.forms]):
+        is_kept = block.has_body or (bool(block.title) and filled[block.level])
+        if is_kept:
+            kept.append(block)
+        for level in filled:
+            filled[level] = is_kept or filled[level] if not block.title or level < block.level else False
+    return kept[::-1]

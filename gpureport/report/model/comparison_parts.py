@@ -1,8 +1,8 @@
 """Pieces that the comparison of steps consists of: figures with intervals, one step against another, gains."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from gpureport.report.model.shapes import EMPTY, HEADING, Cell, Fact, ReportSection, Table
+from gpureport.report.model.shapes import Cell, Fact, ReportSection, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,6 @@ class IntervalRow:
     """One figure of a step.
 
     Attributes:
-        label: the step.
         value: a mean over its runs in the unit shown; None when not recorded.
         interval: ends of its 95% interval, cut where the figure cannot be; None where none can be told.
         text: value and interval in words.
@@ -57,10 +56,9 @@ class IntervalChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPairView:
-    """One step against the step before it. Text formats show every field with a heading.
+    """One step against the step before it.
 
     Attributes:
-        label: both labels.
         changes: what was recorded not to be the same, beside what makes the comparison doubtful.
         figures: before, after, difference and interval of every figure.
         effects: the same with verdicts, and since the first step where that is another one.
@@ -74,18 +72,16 @@ class StepPairView:
     """
 
     label: str
-    changes: tuple[Fact, ...] = field(metadata={HEADING: "Changed"})
+    changes: tuple[Fact, ...]
     figures: Table
-    effects: Table = field(metadata={HEADING: "Differences"})
-    whole: Table | None = field(metadata={HEADING: "Whole recordings"})
-    verdicts: tuple[Fact, ...] = field(metadata={HEADING: "Verdicts"})
-    training: tuple[Fact, ...] = field(metadata={HEADING: "Training at the end"})
-    findings: tuple[Fact, ...] = field(
-        metadata={HEADING: "What became of findings", EMPTY: "Neither step has a finding."}
-    )
-    checks: Table = field(metadata={HEADING: "Comparable?"})
-    doubts: tuple[str, ...] = field(metadata={HEADING: "Doubtful"})
-    unknown: str = field(metadata={HEADING: "Not known"})
+    effects: Table
+    whole: Table | None
+    verdicts: tuple[Fact, ...]
+    training: tuple[Fact, ...]
+    findings: tuple[Fact, ...]
+    checks: Table
+    doubts: tuple[str, ...]
+    unknown: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +89,6 @@ class GainCell:
     """One figure of a row of gains.
 
     Attributes:
-        text: the figure.
         interval: its 95% interval, with `one of 5 comparisons` where `comparisons` says so; empty without one.
         verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed`; empty of a figure that is no
             change.
@@ -130,15 +125,13 @@ class GainTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPart:
-    """What a report on several steps says beside their table. Text formats show every field with a heading.
+    """What a report on several steps says beside their table.
 
     Attributes:
         grouped: names of the settings whose values make the groups; empty where the steps are a chain.
-        charts: figures of every step with their intervals.
         legend: what the marks of the charts stand for; empty without charts.
         study: the best group and what each setting did; nothing where the steps are a chain.
         estimates: the same in figures.
-        links: every step against the one before.
         remaining: what the last step still loses, of groups the best one, and the largest finding left.
         across: what all steps together say.
         gains: the table of gains; None of groups, which are no chain.
@@ -147,11 +140,11 @@ class ComparisonPart:
     grouped: str
     charts: tuple[IntervalChart, ...]
     legend: str
-    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
-    estimates: Table = field(metadata={HEADING: "Means of steps"})
+    study: tuple[ReportSection, ...]
+    estimates: Table
     links: tuple[StepPairView, ...]
-    remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
-    across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})
+    remaining: tuple[Fact, ...]
+    across: tuple[Fact, ...]
     gains: GainTable | None
 
 

@@ -4,15 +4,13 @@ A renderer lays out and never computes. Times are seconds since the run's first 
 otherwise; text holds no markup and no control characters.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.finding_rows import FindingRow
+from gpureport.report.model.findings import FindingCard, FindingRow
 from gpureport.report.model.head import Action, Tile, Verdict
-from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
-from gpureport.report.model.shapes import HEADING, Fact, Table
-from gpureport.report.model.time_charts import LogEventLine, TimeBar, Timeline
+from gpureport.report.model.pictures import LogEventLine, SignalHistory, TimeBar, Timeline, TimeSpent, UseOverTime
+from gpureport.report.model.shapes import Fact, Table
 
 SCHEMA = "gpureport.report/1"
 """Name and version of the content; fields are added, never renamed."""
@@ -186,9 +184,9 @@ class Report:
     quality: tuple[RunQuality, ...]
     judgement: Judgement
     method: Method
-    clocks: tuple[RunTable, ...] = field(default=(), metadata={HEADING: "What held the clocks"})
-    stages: tuple[RunTable, ...] = field(default=(), metadata={HEADING: "Stages"})
-    spending: tuple[RunFacts, ...] = field(default=(), metadata={HEADING: "Energy and cost"})
+    clocks: tuple[RunTable, ...] = ()
+    stages: tuple[RunTable, ...] = ()
+    spending: tuple[RunFacts, ...] = ()
     answers: tuple[Answers, ...] = ()
     checklists: tuple[Checklist, ...] = ()
     policy: Table | None = None
@@ -199,6 +197,11 @@ class Report:
     rows: tuple[FindingRow, ...] = ()
     folds: tuple[Fact, ...] = ()
     schema: str = SCHEMA
+
+    @property
+    def several(self) -> bool:
+        """Whether it is about more runs than one."""
+        return len(self.quality) > 1
 
     @property
     def quiet_line(self) -> str:

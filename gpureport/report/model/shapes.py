@@ -1,14 +1,8 @@
-"""The generic shapes of a section: statements, tables, paragraphs. Every format shows them without new code."""
+"""The generic shapes of a section: statements and tables, which every format shows without new code."""
 
 from dataclasses import dataclass, field
 
 from gpureport.report.model.head import Change
-
-HEADING = "heading"
-"""Metadata of a field whose tables or statements every text format shows under this heading."""
-
-EMPTY = "empty"
-"""Metadata of such a field: what text formats say where it is empty; without it they leave the heading out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +18,7 @@ class Cell:
     """A table cell.
 
     Attributes:
-        text: what it says.
-        small: a small line under it.
+        small: a small line under the text.
         value: the value behind it; None when not recorded.
         flagged: whether it stands apart from the others.
         change: how the figure changed from the row above.
@@ -57,20 +50,12 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Join the notes."""
         object.__setattr__(self, "note", " ".join(self.notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSection:
-    """A section as every text format shows it.
-
-    Attributes:
-        heading: what it is about.
-        label: the run or the pair of steps it is about; empty when it is about all.
-        table: shown with its notes.
-        facts: named statements.
-    """
+    """A section; `label` is the run or the pair of steps it is about, empty when it is about all."""
 
     heading: str
     label: str = ""

@@ -14,6 +14,8 @@ from gpureport.data_quality import ClockStep, LogGap, Quality
 from gpureport.importers.labels import shorten_node
 from gpureport.recording import Device, Recording, Run, Source, Stage
 from gpureport.report.runs.network_names import (
+    DistinctTexts,
+    HostNumbers,
     hide_addresses,
     is_personal,
     list_machines,
@@ -22,7 +24,6 @@ from gpureport.report.runs.network_names import (
     list_people,
     names_machine,
 )
-from gpureport.report.runs.pseudonyms import DistinctTexts, HostNumbers
 
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
 _SINGLE_WORD = re.compile(r"[A-Za-z_]+")
@@ -79,7 +80,6 @@ def _devices(column: Any, names: "_Pseudonyms") -> Any:
 
 
 def _anonymise_training(training: "pa.Table", names: "_Pseudonyms") -> "pa.Table":
-    """Return training metrics without names in theirs; metrics stay as many as they were."""
     place = training.schema.get_field_index("name")
     column: Any = training.column(place)
     shown: dict[str, str] = {}
@@ -120,8 +120,6 @@ class _SharedNames:
 
 
 class _Pseudonyms:
-    """The names of a run and the pseudonyms that replace them."""
-
     def __init__(self, run: Run, shared: _SharedNames) -> None:
         self._shared = shared
         self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
@@ -224,7 +222,6 @@ class _Pseudonyms:
 
 
 def _short_hash(identity: str | None) -> str | None:
-    """Return a short hash of an identity, so that boards can still be distinguished."""
     return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
 
 
@@ -236,7 +233,6 @@ def _anonymise_kernel_message(text: str) -> str:
 
 
 def _source_name(source: Source, place: int) -> str:
-    """Return the pseudonym of a source: its number and its file extensions."""
     if "#" in source.locator:
         return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
     ends = [end for end in PurePath(source.locator).suffixes[-2:] if _ENDS.fullmatch(end)]

@@ -5,12 +5,12 @@ from math import isfinite
 
 import numpy as np
 
+from gpureport.analysis.series.clock_and_power import gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved
-from gpureport.analysis.signals.clock_signals import gather_signals
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model.time_charts import MetricLimit
+from gpureport.report.model.pictures import MetricLimit
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
@@ -50,7 +50,6 @@ def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
 
 
 def _list_troubled(run: ReportRun) -> list[str]:
-    """Return the GPUs with the gravest findings that few share and that call for action, the gravest first."""
     graver: dict[str, tuple[int, float]] = {}
     for finding in run.analysis.findings:
         weight = _SEVERITIES.index(finding.severity), -(finding.lost_gpu_seconds or 0.0) / max(len(finding.devices), 1)

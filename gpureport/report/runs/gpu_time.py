@@ -4,19 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+from gpureport.analysis import results
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
-from gpureport.analysis.signals.load import measure_pauses_ratio
 from gpureport.comparison.gains import (
     MOST_UNSEEN_RATIO,
     NEGLIGIBLE_RATIO,
     loses_unknown_time,
     measure_excessive_short_pauses,
 )
+from gpureport.report.model.pictures import ClassShare, TimeBar
 from gpureport.report.model.shapes import Cell, Row, Table
-from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
 
@@ -85,7 +85,7 @@ def measure_own_seconds(time: GpuTime) -> float:
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
     """Return which share of their observed time some runs spent in short pauses."""
-    return measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+    return results.measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gpureport.data_quality import LogEvent
-from gpureport.report.model.time_charts import LogEventLine
+from gpureport.report.model.pictures import LogEventLine
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from math import fsum
 from zoneinfo import ZoneInfo
 
-from gpureport import columns, sampling_rate
 from gpureport.analysis.job.phases import NO_JOB
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
@@ -17,8 +16,8 @@ from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_range
-from gpureport.report.wording.numbered_labels import group_holders
-from gpureport.report.wording.work_scale import name_work
+from gpureport.report.wording.scales import name_work
+from gpureport.report.wording.words import group_holders
 
 LABEL_LENGTH = 60
 """Most characters of a name from outside."""
@@ -90,16 +89,8 @@ class ReportRun:
         return display.join_words(names)
 
     def describe_sampling(self) -> str:
-        """Return how often a run with two samples or more was sampled: `every 1 s, in part every 10 s`."""
-        usual, others = display.duration(self.run.interval or 0.0), list[str]()
-        device = next(iter(self.run.gpus or self.run.hosts), None)
-        if device is not None:
-            times = columns.integers(self.recording.rows.rows_of(device.id).column("timestamp"))
-            pace = sampling_rate.measure_sampling_rate(times)
-            if pace is not None and (pace.slow or pace.denser):
-                rates = {pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)}
-                others = [text for text in dict.fromkeys(map(display.duration, sorted(rates))) if text != usual]
-        return f"every {usual}{', in part every ' if others else ''}{', '.join(others)}"
+        """Return how often a run with two samples or more was sampled: `every 1 s`."""
+        return f"every {display.duration(self.run.interval or 0.0)}"
 
 
 def device_name(device: Device) -> str:
@@ -173,7 +164,6 @@ def _format_clock(run: Run, at: datetime) -> str:
 
 
 def _convert_to_local_time(run: Run, microseconds: int) -> datetime:
-    """Return a time of a run to the nearest second, as its own clock shows it; in UTC where its zone is not known."""
     at = _EPOCH + timedelta(seconds=round(microseconds / 1e6))
     try:
         return at if run.timezone is None else at.astimezone(ZoneInfo(run.timezone))

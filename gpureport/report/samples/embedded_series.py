@@ -17,10 +17,18 @@ import numpy as np
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
 from gpureport.report.charts.elements import find_fill, stack_classes
-from gpureport.report.model.time_charts import Timeline, TimelineStrip
+from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
-from gpureport.report.samples.packing import DeviceSamples, collect_samples, encode_times, encode_values, fit_scale
-from gpureport.report.samples.plotted_metrics import PlottedMetric, describe_metric, select_metrics
+from gpureport.report.samples.packing import (
+    DeviceSamples,
+    PlottedMetric,
+    collect_samples,
+    describe_metric,
+    encode_times,
+    encode_values,
+    fit_scale,
+    select_metrics,
+)
 from gpureport.report.wording import display
 
 _BUDGET = 10_000_000
@@ -193,7 +201,6 @@ def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: 
 
 
 def _describe_strip(strip: TimelineStrip, run: Timeline, metrics: Sequence[PlottedMetric]) -> dict[str, Any]:
-    """Return what is drawn of a strip; times have no more digits than stamps of logs."""
     shown = {metric.metric: (at, metric.unit.factor) for at, metric in enumerate(metrics)}
     limits = [(*shown[limit.metric], limit) for limit in strip.limits if limit.metric in shown]
     return {
@@ -212,7 +219,6 @@ def _describe_strip(strip: TimelineStrip, run: Timeline, metrics: Sequence[Plott
 
 
 def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
-    """Return what is there, and how exact it is."""
     if lengths := sorted({run.index["bucket"] for run in packed} - {0}):
         heavy = f"All samples together would take more than {_BUDGET / 1e6:g}{display.GAP}MB, so the charts hold"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])

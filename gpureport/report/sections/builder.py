@@ -1,5 +1,6 @@
-"""The one place where a report's content is put together."""
+"""The one place where the content of a report is put together, and what each fold of it holds in one line."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -10,23 +11,25 @@ from gpureport.comparison.chain import Comparison, compare, pair_steps
 from gpureport.comparison.factors import Factor, describe_factors
 from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
-from gpureport.findings import Check
+from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
-from gpureport.report.sections import data_quality, fold_lines, method
+from gpureport.report.sections import method
 from gpureport.report.sections.findings import actions, assessed, cards
 from gpureport.report.sections.findings.found import find_worst
 from gpureport.report.sections.gpus import gpu_table, spending, timeline
 from gpureport.report.sections.head import run_tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
-from gpureport.report.sections.steps import gains, pairs, tables, tiles
+from gpureport.report.sections.pictures import signal_history, time_spent
+from gpureport.report.sections.steps import gains, headline, pairs, tables
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
 _TITLE, _CHAIN = 120, 80
 _LAST_STEP_FIRST = "Those of the last step first. "
@@ -78,7 +81,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     histories = {place: over_time.trace_classes(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
     if several:
-        figures = groups.build_study_tiles(comparison, study) if study else tiles.build_step_tiles(comparison)
+        figures = groups.build_study_tiles(comparison, study) if study else headline.build_step_tiles(comparison)
     else:
         figures = run_tiles.build_tiles(comparison, findings, worst, history)
     report = Report(
@@ -96,7 +99,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         timeline=timeline.build_timelines(inputs, found, histories),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=gpu_table.build_stage_tables(inputs),
-        quality=data_quality.quality(inputs),
+        quality=method.quality(inputs),
         judgement=judgement,
         method=method.method(inputs, rules, command, version),
         clocks=gpu_table.build_clock_tables(inputs),
@@ -107,25 +110,88 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         actions=next_steps,
         rows=told,
         spent=time_spent.build_time_spent(comparison, inputs, study),
-        use=use_over_time.build_use_over_time(comparison, inputs, histories),
+        use=time_spent.build_use_over_time(comparison, inputs, histories),
         worst=history,
     )
-    return replace(report, folds=fold_lines.build_fold_lines(report))
+    return replace(report, folds=build_fold_lines(report))
 
 
 def _build_comparison_part(
     comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
 ) -> ComparisonPart:
-    """Return what a report says of its steps beside their table, or of its groups."""
-    links, charts = pair_steps(comparison), tables.build_charts(comparison, study)
+    links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=tables.describe_marks(charts),
         study=tuple(groups.build_study_sections(study, comparison)) if study else (),
-        estimates=tables.build_summary_table(comparison),
-        links=tuple(pairs.build_step_pairs(comparison, links, inputs)),
+        estimates=estimates,
+        links=tuple(pairs.build_step_pairs(comparison, links)),
         remaining=tuple(gains.list_remaining(comparison, inputs, study, cards)),
         across=tuple(groups.list_across(comparison, study)),
         gains=None if study else gains.build_gain_table(comparison, links),
     )
+
+
+# --- folds
+
+
+_SLOWING_KINDS = {"thermal_throttle", "hw_throttle"}
+_LINE = 60
+"""Most characters of a line taken over from elsewhere."""
+
+
+def build_fold_lines(report: Report) -> tuple[Fact, ...]:
+    """Return a statement for each fold of a report: its name, and what it holds."""
+    runs, counts = report.timeline, Counter(row.severity for row in report.rows)
+    found = [display.plural(counts[word], word) for word in ("problem", "warning") if counts[word]]
+    found += [f"{counts['info']} info"] if counts["info"] else []
+    lengths = display.format_range((run.seconds for run in runs), display.duration)
+    has_one_gpu = {len(run.table.rows) for run in report.gpus} == {1}
+    lines = {
+        "Findings": (", ".join(found) or "none") + (f" in {len(runs)} runs" if report.several else ""),
+        "Timeline": _describe_timeline(report),
+        "Every run" if report.several else "The GPU" if has_one_gpu else "Per GPU": (
+            f"{len(runs)} runs, {lengths}" if report.several else _describe_gpus(report)
+        ),
+        "Not assessed": _describe_judgement(report),
+        "Policy": _describe_policy(report),
+        "Method": "how the figures were made, and what the words mean",
+    }
+    return tuple(Fact(name=name, text=text) for name, text in lines.items() if text)
+
+
+def _describe_timeline(report: Report) -> str:
+    strips, undrawn = sum(len(run.strips) for run in report.timeline), sum(run.undrawn_gpus for run in report.timeline)
+    if not strips:
+        return "a single moment: nothing to draw"
+    gpus = f"{strips} of {strips + undrawn} GPUs" if undrawn else display.plural(strips, "GPU")
+    return f"every sample of {f'{len(report.timeline)} runs' if report.several else gpus}, to zoom into"
+
+
+def _describe_gpus(report: Report) -> str:
+    """Return which GPU stands apart; where none does, that none was slowed, if that is known of every run."""
+    outliers = [line for run in report.gpus for line in run.outliers]
+    if outliers:
+        more = f"; {len(outliers) - 1} more" if len(outliers) > 1 else ""
+        return display.shorten(outliers[0].partition(":")[0], _LINE) + more
+    slowing = {(line.kind, line.outcome) for run in report.answers for line in run.lines if line.kind in _SLOWING_KINDS}
+    is_never = slowing == {(kind, Outcome.JUDGED.value) for kind in _SLOWING_KINDS}
+    return "never slowed by heat or hardware" if is_never else "clock, temperature, power, memory and utilisation"
+
+
+def _describe_judgement(report: Report) -> str:
+    found = report.judgement
+    if not found.missing:
+        whole = f"all {found.checks} assessed" if found.checks else ""
+        return f"{found.partly} of {found.checks} checks in part" if found.partly else whole
+    return f"{found.missing} of {found.checks} checks{f', {found.partly} more in part' if found.partly else ''}"
+
+
+def _describe_policy(report: Report) -> str:
+    if report.policy is None:
+        return ""
+    counts = Counter(row.cells[0].text for row in report.policy.rows)
+    words = {word: "met" if outcome is CheckOutcome.PASSED else word for outcome, word in OUTCOME_WORDS.items()}
+    parts = ", ".join(f"{counts[word]} {shown}" for word, shown in words.items() if counts[word])
+    return f"{display.plural(len(report.policy.rows), 'rule')}: {parts}"

@@ -1,15 +1,19 @@
-"""How the report came about: limits and their origin, terms, the command, versions and inputs; rules a person set."""
+"""How the report came about: limits, terms, versions and inputs, rules a person set, and what became of every line."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from gpureport.analysis.rulebook import Rule
+from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality, Rejected
 from gpureport.findings import Check, CheckOutcome
-from gpureport.report.model.report_content import SCHEMA, Method
+from gpureport.report.model.report_content import SCHEMA, Method, RunQuality
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
-from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun
+from gpureport.report.runs import log_events
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
+from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.words import group_holders
 
 _LOCATOR = 200
 _NOTE = "A rule that is not assessed is neither kept nor broken: the reason stands with it."
@@ -38,7 +42,6 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
 
 
 def _list_limits(rules: Sequence[Rule]) -> Iterator[Row]:
-    """Yield every limit the rules judge by: they are the fields of the rules."""
     for rule in rules:
         kinds = ", ".join(terms.kind_title(kind) for kind in rule.kinds)
         for name, limit in rule.limits.items():
@@ -76,3 +79,132 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
         rows=tuple(rows),
         notes=(_NOTE,) if any(check.outcome is CheckOutcome.CANNOT_JUDGE for check in checks) else (),
     )
+
+
+# --- data quality
+
+
+_LISTED = 12
+_NEARLY_ALL = 0.9995
+"""Share of the time from which coverage prints as all of it."""
+_LONGEST = 500
+"""Characters of params or tags that are shown; the JSON has them all."""
+
+
+def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
+    """Return one entry a run."""
+    return tuple(
+        RunQuality(
+            label=run.label,
+            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run) if text),
+            notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
+            events=log_events.list_events(run),
+            more_events=log_events.describe_omitted(run),
+        )
+        for run in runs
+    )
+
+
+def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+    data, info, length = run.run.quality, run.run, display.duration(run.seconds)
+    noun = "point" if info.tracked else "line"
+    period = f"{length} in all" if data.synthetic_time else f"{format_period(info, info.started, info.ended)}, {length}"
+    yield "GPUs", format_gpu_models(info.gpus) or "none recorded"
+    yield "Hosts", str(len(info.hosts) or "not recorded")
+    yield "Recorded", period
+    yield "Times", clock_note(info)
+    for name, pairs in (("Params", info.params), ("Tags", info.tags)):
+        said = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
+        yield name, display.shorten(said, _LONGEST)
+    yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs) if len(run.analysis.jobs) > 1 else ""
+    single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
+    yield "Sampling", single if info.interval is None else f"A sample {run.describe_sampling()}."
+    yield from _list_gap_facts(run)
+    yield f"{noun.capitalize()}s", _describe_lines(data, noun)
+    yield "Rejected", _join_first([_describe_rejected(each, noun) for each in data.rejected], "reason")
+    yield "Absent values", _join_first(list(_describe_absent(run, data.absent_cells)), "kind")
+    yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
+    restored = data.imputed_points
+    yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
+    yield "Clock", _join_first([_describe_clock_step(run, step) for step in data.clock_steps], "step")
+
+
+def _join_first(texts: Sequence[str], noun: str) -> str:
+    left = len(texts) - _LISTED
+    return "; ".join([*texts[:_LISTED], *([display.plural(left, f"more {noun}")] if left > 0 else [])])
+
+
+def _describe_rejected(entry: Rejected, noun: str) -> str:
+    first = "" if entry.first_line is None else f" (first: line {entry.first_line})"
+    return f"{display.plural(entry.rows, noun)}: {display.clean(entry.reason)}{first}"
+
+
+def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[str]:
+    every = run.samples * len(run.run.gpus)
+    columns = group_holders(((entry.cells, entry.reason), entry.column) for entry in absent)
+    for (cells, reason), held in columns.items():
+        named = [display.shorten_middle(terms.column_title(display.clean(each)), LABEL_LENGTH) for each in held]
+        count = "every value" if cells == every else display.plural(cells, "value")
+        yield f"{count} ({display.clean(reason)}) of {display.join_words(named)}"
+
+
+def _describe_clock_step(run: ReportRun, step: ClockStep) -> str:
+    back, at = display.duration(abs(step.step_seconds)), display.elapsed(run.since_start(step.at))
+    done = "put in order" if step.cause == "log restarted" else "repaired"
+    return f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}"
+
+
+def _describe_lines(data: Quality, noun: str) -> str:
+    """Return whether anything was lost, then the sum that every line is part of."""
+    rejected = sum(entry.rows for entry in data.rejected)
+    parts = {
+        "kept as samples": data.rows_kept,
+        "rejected": rejected,
+        "header" if data.headers == 1 else "headers": data.headers,
+        "without data": data.noise,
+        "driver message" if data.events == 1 else "driver messages": data.events,
+        "further lines of these rows": data.continued,
+    }
+    shown = " + ".join(
+        f"{display.integer(count)} {name}" for name, count in parts.items() if count or name == "rejected"
+    )
+    total = f"{display.integer(data.lines)} read = {shown}"
+    if not data.accounted:
+        return f"{total}; the parts do not add up, please report this log"
+    return total if rejected else f"{total}: no {noun} lost"
+
+
+def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+    """Yield that there is no gap, or how much samples cover and where the longest gap is."""
+    covered, pauses, gaps = run.analysis.coverage_ratio, run.analysis.pauses, run.run.quality.gaps
+    if covered is not None and covered > _NEARLY_ALL and pauses is None and not gaps:
+        yield "Coverage", "No gap."
+        return
+    share = display.or_not_recorded(covered, display.percent)
+    share += " of the time from first to last sample lies near a sample" if covered is not None else ""
+    if pauses:
+        # what no sample owns though it is no gap
+        count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
+        share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
+    yield "Coverage", share
+    if gaps and not run.run.quality.synthetic_time:
+        yield "Longest gap", _describe_longest_gap(run, gaps)
+
+
+def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
+    """Return when the longest gap is and of which devices; gaps of several devices that overlap are one."""
+    stretches: list[list[LogGap]] = []
+    end = 0
+    for gap in sorted(gaps, key=lambda gap: gap.start):
+        if not stretches or gap.start >= end:
+            stretches.append([])
+        stretches[-1].append(gap)
+        end = max(end, gap.end)
+    longest = max(gaps, key=lambda gap: gap.end - gap.start)
+    devices = [gap.device for gap in next(stretch for stretch in stretches if longest in stretch)]
+    known = {gpu.id for gpu in run.run.gpus}
+    gpus = [device for device in devices if device in known]
+    hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in known]
+    whose = display.join_words([*([run.devices(gpus)] if gpus else []), *hosts])
+    length, at = display.duration((longest.end - longest.start) / 1e6), display.elapsed(run.since_start(longest.start))
+    return f"{length}, {whose} at {at}; {display.plural(len(stretches), 'gap')} in all"

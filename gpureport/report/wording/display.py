@@ -119,6 +119,11 @@ def join_words(words: list[str] | tuple[str, ...]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
 
 
+def join(*texts: str, by: str = "; ") -> str:
+    """Return the texts that are not empty."""
+    return by.join(filter(None, texts))
+
+
 integer, number, signed = number_format.format_integer, number_format.format_number, number_format.format_signed
 
 

@@ -10,8 +10,7 @@ from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import ShortRun
 from gpureport.comparison.quality_at_work import NoWork
 from gpureport.report.wording import display
-from gpureport.report.wording.numbered_labels import group_holders
-from gpureport.report.wording.words import WORDS, say
+from gpureport.report.wording.words import WORDS, group_holders, say
 
 SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those it is compared with"
 """How a rule decides on a change where either side is one run, which shows no scatter of its own."""

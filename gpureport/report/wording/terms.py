@@ -13,7 +13,7 @@ from gpureport.analysis.rules import RULES
 from gpureport.comparison.figures import WORK_BATCH
 from gpureport.metrics import BY_NAME, METRICS
 from gpureport.report.wording.display import lower_first
-from gpureport.report.wording.work_scale import name_work
+from gpureport.report.wording.scales import name_work
 
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
 

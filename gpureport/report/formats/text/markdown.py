@@ -6,14 +6,15 @@ Whatever else a report holds is on the page and in JSON.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.report.formats.text.report_blocks import build_report_command, describe_change, join, list_blocks
-from gpureport.report.formats.text.terminal import BLOCKS, draw_bar
-from gpureport.report.model.blocks import Block, Form
+from gpureport.report.blocks.opening import describe_change, list_blocks
+from gpureport.report.formats.text.terminal import BLOCKS, build_report_command, draw_bar
+from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
+from gpureport.report.wording.display import join
 
 LIMIT = 20_000
 """Most bytes: a summary that is longer than its server takes would be lost whole."""
@@ -49,7 +50,7 @@ def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
     last = f"gpureport {_say(version)}{full}\n"
     room = LIMIT - len(f"{_CUT}{last}".encode())
     shown: list[str] = []
-    for line in (line for block in blocks if Form.MARKDOWN in block.forms for line in _block(block)):
+    for line in (line for block in select_blocks(blocks, Form.MARKDOWN) for line in _block(block)):
         room -= len(f"{line}\n".encode())
         if room < 0:
             return "".join([*shown, _CUT, last])
@@ -59,14 +60,14 @@ def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
 
 def _block(block: Block) -> Iterator[str]:
     body = list(_body(block))
-    if block.title and (body or block.label):
-        yield from (f"{'###' if block.style else '##'} {_say(join(block.title, block.label, by=': '))}", "")
+    if block.title:
+        yield from (f"{'#' * block.level} {_say(join(block.title, block.label, by=': '))}", "")
     yield from body
 
 
 def _body(block: Block) -> Iterator[str]:
     yield from _head(block.head) if block.head else ()
-    for text in filter(None, block.texts):
+    for text in filter(None, (*block.warnings, *block.texts)):
         yield from (_begin(text), "")
     yield from _bars(block.bars) if block.bars else ()
     yield from _tiles(block.tiles) if block.tiles else ()
@@ -99,7 +100,6 @@ def _tiles(tiles: Sequence[Tile]) -> Iterator[str]:
 
 
 def _bars(spent: TimeSpent) -> Iterator[str]:
-    """Yield the bars as characters, each with its total, its change and the figure beside it."""
     longest = max(sum(part.value for part in bar.segments) for bar in spent.bars)
     rows = []
     for bar in spent.bars:
@@ -115,7 +115,6 @@ def _bars(spent: TimeSpent) -> Iterator[str]:
 
 
 def _action(action: Action) -> str:
-    """Return what to do, with its gain, why and how, and how sure it is."""
     gain, command = action.gain and f"{action.gain}.", action.command and _code(action.command)
     words = (f"**{_say(action.title)}.**", _say(gain), _say(action.text), command, _say(action.certainty))
     return join(*words, by=" ")

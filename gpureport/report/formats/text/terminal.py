@@ -1,23 +1,19 @@
 """Blocks as text for a terminal or a pipe: one screen of a report, or everything."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from gpureport.report.formats.text.report_blocks import (
-    build_report_command,
-    describe_change,
-    join,
-    list_blocks,
-    shared_total,
-)
-from gpureport.report.model.blocks import Block, Form, Series
+from gpureport.report.blocks.opening import describe_change, list_blocks, shared_total
+from gpureport.report.model.blocks import Block, Form, Series, select_blocks
 from gpureport.report.model.head import Action, Change, FirstScreen, Tile, Verdict
 from gpureport.report.model.pictures import TimeSegment, TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Fact, Table
 from gpureport.report.wording import display
+from gpureport.report.wording.display import join
 from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 
 _HEIGHT = 30
@@ -44,12 +40,15 @@ BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
 
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
-_GUTTER = 2
+_GUTTER, _SECTION = 2, 2
 _NAME, _WORDS = 24, 22
 """Columns that a name takes at most, and what is said of it at least."""
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
 """Cells of the longest bar, and of a series, at least: where a page is too narrow, words give way, then figures."""
 _EVENTS = "events"
+_ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
+_ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
+"""Options of a command that `gpureport report` does not have, that mean something else there, or of one call alone."""
 _BLANK = 0.005
 """Share of the full height below which nothing is drawn."""
 
@@ -61,8 +60,26 @@ def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
     return write_blocks(list_blocks(report), page, closing, full=full)
 
 
+def build_report_command(command: str) -> list[str]:
+    """Return the words of the command that writes the page of what a command read; none where it names no source."""
+    try:
+        program, verb, *arguments = (word for word in shlex.split(command) if word not in _ONLY_THERE)
+    except ValueError:
+        return []
+    kept, waiting = [], iter(arguments if verb != "demo" else ())
+    for argument in waiting:
+        name, equals, _ = argument.partition("=")
+        if name not in _ONLY_THERE_WITH_VALUE:
+            # the ellipsis stands in the place of names left out
+            kept.append(argument if argument == "…" else shlex.quote(argument))
+        elif not equals:
+            next(waiting, None)
+    if program != "gpureport" or not (kept or verb == "demo"):
+        return []
+    return [program, "demo" if verb == "demo" else "report", *kept, "-o", "report.html"]
+
+
 def _continue_lines(words: Sequence[str], page: Page) -> Iterator[Line]:
-    """Yield a command in lines that a shell reads as one."""
     text = " ".join(each.replace(" ", "\0") for each in words[1:])
     *lines, last = replace(page, width=page.width - 2).wrap(text, 2, f"{words[0]} ")
     for line in (*(f"{line.text} \\" for line in lines), last.text):
@@ -71,7 +88,7 @@ def _continue_lines(words: Sequence[str], page: Page) -> Iterator[Line]:
 
 def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = (), *, full: bool = True) -> str:
     """Return blocks as text: all of them, or at most 30 lines; what gives way stands in the full text."""
-    shown = [block for block in blocks if (Form.FULL if full else Form.SCREEN) in block.forms]
+    shown = select_blocks(blocks, Form.TEXT if full else Form.SCREEN)
     if full:
         lines = [line for block in shown for line in set_block(block, page)]
         return page.render([*lines, Line(), *closing] if closing else lines).lstrip("\n")
@@ -99,9 +116,9 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
     """Yield a block below a blank line, its heading first, or nothing; with `most` entries, else with all it says."""
     body = list(_body(block, page, most))
-    if block.title and (body or block.label or block.style):
+    if block.title:
         yield Line()
-        title = block.title if block.style else block.title.upper()
+        title = block.title.upper() if block.level == _SECTION else block.title
         label = block.label
         if most is not None:
             rows = len(block.table.rows) if block.table else 0
@@ -114,7 +131,7 @@ def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Lin
 def _body(block: Block, page: Page, most: int | None) -> Iterator[Line]:
     if block.head:
         yield from _head(block.head, page, most)
-    for text in block.texts if most is None else ():
+    for text in (*block.warnings, *block.texts) if most is None else ():
         yield from page.wrap(text, _GUTTER)
     if block.bars:
         yield from _bars(block.bars, page, most)
@@ -170,12 +187,10 @@ def _shorten_change(change: Change | None) -> tuple[str, str, str]:
 
 
 def _measure(rows: Iterable[Sequence[str]]) -> list[int]:
-    """Return how wide each column of some rows is."""
     return [max(map(display.terminal_width, column)) for column in zip(*rows, strict=True)]
 
 
 def _set_columns(texts: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -> str:
-    """Return texts in columns, each behind a gap; without those that have no width."""
     columns = zip(texts, widths, rights, strict=True)
     padded = (display.pad_to_width(text, width, right=right) for text, width, right in columns if width)
     return "".join(f"{'':{_GUTTER}}{text}" for text in padded)
@@ -265,7 +280,6 @@ def _series(block: Block, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _draw_heights(series: Series, length: int, page: Page) -> str:
-    """Return `length` characters whose heights are means of stretches of a series."""
     values, signs = series.values, _DIGITS if page.ascii else _HEIGHTS
     ends = np.arange(length + 1) * len(values) // max(length, 1)
     top, drawn = len(signs) - 1, ""

@@ -5,18 +5,17 @@ from dataclasses import replace
 from itertools import pairwise, product
 from math import fsum
 
-from gpureport.analysis.advice.choose import choose_workers_trial
-from gpureport.analysis.advice.facts import gather_facts
+from gpureport.analysis.advice.choose import choose_workers_trial, gather_facts
 from gpureport.analysis.job.events import REQUESTS
 from gpureport.analysis.kinds import ACTIONS, KINDS
-from gpureport.analysis.signals.load import NOTABLE
+from gpureport.analysis.results import NOTABLE
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.gains import is_recording_too_short
 from gpureport.comparison.verdict import Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording_advice import RECORD
-from gpureport.report.model.finding_rows import FindingRow
+from gpureport.report.model.findings import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
@@ -24,7 +23,7 @@ from gpureport.report.sections.findings import words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
 from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
@@ -124,7 +123,6 @@ def _may_serve(every: Iterable[Found]) -> bool:
 
 
 def _name_class(found: Found) -> str:
-    """Return the class of GPU time of a kind; empty where it has none."""
     return KINDS[found.finding.kind].gpu_time_class if found.finding.kind in KINDS else ""
 
 
@@ -145,7 +143,6 @@ def _measure_saving(found: Found, every: Sequence[Found]) -> float:
 
 
 def _overlap(one: Finding, other: Finding) -> bool:
-    """Return whether two findings speak of the same time of the same GPU."""
     if one.devices and other.devices and not {*one.devices} & {*other.devices}:
         return False
     pairs = list(product(one.intervals, other.intervals))

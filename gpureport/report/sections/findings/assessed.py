@@ -10,12 +10,12 @@ from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.findings import Answer, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORD
-from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist, Judgement, NotJudgedLine
 from gpureport.report.runs.drawn_gpus import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _FEW, _NAMED_GROUPS = 4, 3
 """Places and groups of GPUs that are named one by one."""
@@ -56,7 +56,6 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
 
 
 def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
-    """Yield a line for each thing that is missing: the checks that need it in the same places."""
     cases = [(run, entry) for run in runs for entry in run.analysis.not_judged]
     # a run is named where there are several, a device where not all are meant
     named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
@@ -82,7 +81,6 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
 
 
 def _find_remedy(entry: NotJudged) -> object:
-    """Return what entries share that one recording answers."""
     if entry.needed_seconds is not None:
         return "longer"
     scopes = {BY_NAME[name].scope for name in entry.metrics}

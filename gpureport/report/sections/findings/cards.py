@@ -10,15 +10,14 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
-from gpureport.report.model.finding_card import AdviceStep, EvidenceLine, FindingCard, Occurrence
-from gpureport.report.model.finding_rows import FindingRow, RunMark
+from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings.found import Found, gather, rank
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
 from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
 _LISTED, _NAMED = 100, 3
@@ -109,7 +108,6 @@ def _clean_once(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
-    """Return that a finding is open, or what the last step says about one of an earlier step."""
     final = [run.analysis for run in runs if run.step == runs[-1].step]
     if group.run.step == runs[-1].step:
         return _OPEN
@@ -125,7 +123,7 @@ def _summarize(group: Found) -> str:
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     if len(group.findings) == 1:
         return largest
-    run, said = group.run, count_findings(group)
+    run, said = group.run, _count_findings(group)
     held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
     lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
     if lengths:
@@ -135,7 +133,7 @@ def _summarize(group: Found) -> str:
     return f"{said}. Largest: {largest}"
 
 
-def count_findings(group: Found) -> str:
+def _count_findings(group: Found) -> str:
     """Return how many there are, those that GPUs have at one time as one: `7 gaps`."""
     known = terms.DESCRIPTIONS.get(group.finding.kind)
     noun = (known.stretch if known else "") or ("period" if len(group.findings) > 1 else "")
@@ -156,7 +154,6 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
 
 
 def _list_occurrences(group: Found) -> Iterator[Occurrence]:
-    """Yield every stretch in order of time, then of device."""
     run = group.run
     spans = [(span.start, span.end, run.devices(each.devices)) for each in group.findings for span in each.intervals]
     for begin, finish, device in sorted(spans):
@@ -177,7 +174,6 @@ def _describe_evidence(evidence: Evidence) -> EvidenceLine:
 
 
 def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
-    """Yield the steps of findings of one kind and cause, each once, with the fewest open preconditions."""
     chosen: dict[str, AdvisedStep] = {}
     for each in (each for finding in findings for each in finding.steps):
         if each.name not in chosen or len(each.unknown) < len(chosen[each.name].unknown):
@@ -256,7 +252,6 @@ def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _describe_cost(found: Found) -> str:
-    """Return the GPU time lost and what it cost; empty where it is not known or nothing."""
     amounts, costs = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
     currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
     parts = [format_gpu_time_range(amounts)] if amounts else []
@@ -276,7 +271,6 @@ def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
 
 
 def _list_caveats(found: Found) -> Iterator[str]:
-    """Yield what was ruled out, and what would settle doubts."""
     for reason in found.finding.ruled_out:
         yield f"Not {display.lower_first(display.clean_sentence(reason).rstrip('.'))}."
     if found.confidence is not Confidence.HIGH:

@@ -11,7 +11,7 @@ from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]

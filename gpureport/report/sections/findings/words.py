@@ -83,7 +83,6 @@ def tell(found: Found, template: str, *, now: bool = False, **places: str) -> st
 
 
 def _list_values(found: Found, name: str) -> tuple[list[float], str]:
-    """Return the values of a figure of the evidence, and their unit."""
     metric, _, said = FIGURES.get(name, name).partition(", ")
     statistics, _, convert = said.partition(" | ")
     entries = list(found.list_evidence(metric, *statistics.split(" / ")))
@@ -145,13 +144,11 @@ def _describe_computing(found: Found) -> str:
 
 
 def _rule_out_host(found: Found) -> str:
-    """Return that the host is known to have been idle: confidence is low where a recorded cause was not ruled out."""
     recorded = all(any(found.list_evidence(name, "")) for name in ("cpu_iowait_ratio", "cpu_busiest_core_ratio"))
     return "ruled out" if recorded and found.finding.confidence is not Confidence.LOW else ""
 
 
 def _name_stopped(found: Found) -> str:
-    """Return the GPUs that stand idle in a hang or because of it."""
     gaps = [each for each in found.run.analysis.findings if each.kind == "idle_gap"]
     caused = [device for each in gaps if each.root in found.worst.fingerprints for device in each.devices]
     devices = found.worst.devices if found.finding.kind == "idle_gap" else caused
@@ -166,7 +163,6 @@ def _count_jobs(found: Found) -> str:
 
 
 def _quote_error(found: Found) -> str:
-    """Return what the log has in the place of the values of a lost GPU."""
     events = found.run.run.quality.log_events
     return next((display.clean(each.text.strip("[]")) for each in events if each.device in found.devices), "")
 
@@ -190,7 +186,6 @@ def _describe_held(found: Found) -> str:
 
 
 def _name_workers(found: Found) -> str:
-    """Return how many loader workers to try; empty where more are no advice."""
     steps = [step for each in (found.finding, *found.findings) for step in each.steps if step.name == _WORKERS]
     return next((step.suggestion for step in steps if step.suggestion), "Add one at a time." if steps else "")
 

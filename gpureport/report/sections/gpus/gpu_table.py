@@ -148,7 +148,6 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
-    """Yield a figure of each GPU, with what the others show where it differs from them."""
     known = [value for value in values if value is not None]
     middle = median(known) if known else 0.0
     limit = inf
@@ -175,7 +174,6 @@ def _describe_outliers(columns: Sequence[_Column], rows: Sequence[Row]) -> Itera
 def _build_node_rows(
     run: ReportRun, rows: Sequence[Row], columns: Sequence[_Column], values: Sequence[Sequence[float | None]]
 ) -> Iterator[Row]:
-    """Yield a row for each node, each followed by the rows of its GPUs that differ."""
     places, listed = {gpu.id: place for place, gpu in enumerate(run.run.gpus)}, 0
     for node, gpus in group_by_node(run.run.gpus).items():
         own, cells = [places[gpu.id] for gpu in gpus], []
@@ -245,13 +243,9 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     cells = [_build_clock_cells(entry) for entry in ordered]
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
     columns = list(compress(_CLOCK_COLUMNS, known))
-    harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
-    seen = {entry.reason for entry in harmful if _measure_reason(entry)}
-    never = list(dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in seen))
     lacking = [missing for name, missing in _CLOCK_COLUMNS.items() if name not in columns]
     notes = [*(f"{name}: {words}." for name, words in _CLOCK_MEANINGS.items() if name in columns), _CLOCK_NOTE]
     notes += [f"Not recorded: {display.join_words(lacking)}."] if lacking else []
-    notes += [f"Recorded and never seen: {display.join_words(never)}."] if never else []
     notes += [f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else []
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
     return Table(

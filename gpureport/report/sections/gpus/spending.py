@@ -11,7 +11,7 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
 _NEARLY_ALL = 0.995
@@ -68,16 +68,15 @@ def common_price(analyses: Sequence[Analysis]) -> str:
 
 
 def _list_facts(run: ReportRun) -> Iterator[Fact]:
-    stated, said = run.analysis.cost, {"Energy": "; ".join(_describe_energy(run.analysis))}
+    stated, said = run.analysis.cost, dict(_describe_energy(run.analysis))
     if stated is not None and stated.gpus:
-        said |= {"Cost": _describe_cost(run, stated), "GPU-hour": "; ".join(_list_prices(run, stated))}
+        said |= dict(_describe_cost(run, stated)) | {"GPU-hour": "; ".join(_list_prices(run, stated))}
     if stated is not None and stated.carbon_intensity is not None:
         said["Carbon"] = _describe_carbon(stated, stated.carbon_intensity)
     yield from (Fact(name=name, text=text) for name, text in said.items() if text)
 
 
-def _describe_energy(analysis: Analysis) -> Iterator[str]:
-    """Yield the energy of all GPUs by integral and by counter, each where some GPU has it."""
+def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     gpus = {gpu.id for gpu in analysis.run.gpus}
 
     def name_some(held: Sequence[object]) -> str:
@@ -97,28 +96,28 @@ def _describe_energy(analysis: Analysis) -> Iterator[str]:
         part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
         part += f" (bridged: {display.duration(bridged)}{each_gpu})" if bridged > 0 else ""
         joules = display.energy(sum(each.energy_joules or 0.0 for each in integrals))
-        yield f"{joules} by the integral of sampled power{name_some(integrals)}{part}"
+        yield "Energy", f"{joules}{name_some(integrals)}{part}"
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""
-        anew = ", which started anew in between" if any(counter.restarts for counter in counters) else ""
+        anew = " (it started anew in between)" if any(counter.restarts for counter in counters) else ""
         counted = display.energy(sum(counter.total for counter in counters))
-        yield f"{counted} by the driver's counter{anew}{name_some(counters)}{missed}"
+        yield "Energy counted", f"{counted}{anew}{name_some(counters)}{missed}"
     if doubts:
-        yield f"left out where power cannot be right: it {doubts[0]}{name_some(doubts)}"
+        yield "Energy left out", f"power cannot be right: it {doubts[0]}{name_some(doubts)}"
 
 
-def _describe_cost(run: ReportRun, stated: Cost) -> str:
+def _describe_cost(run: ReportRun, stated: Cost) -> Iterator[tuple[str, str]]:
     if stated.total is None:
-        return "not known: the recording has no length, or a GPU has no price"
+        yield "Cost", "not known: the recording has no length, or a GPU has no price"
+        return
     held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
+    yield "Cost", f"{display.money(stated.total, stated.currency)} for {held}"
     idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
-    what = " (idle gaps, idle samples outside the job, and unused GPUs)" if stated.idle else ""
-    return f"{display.money(stated.total, stated.currency)} for {held}, idle: {idle}{what}"
+    yield "Cost of idle time", idle
 
 
 def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
-    """Yield each price with where it is stated, and the GPUs it is for where they differ."""
     groups = group_holders(((gpu.amount, gpu.source), gpu.device) for gpu in stated.gpus)
     for (amount, source), gpus in groups.items():
         whose = f" for {run.devices(gpus)}" if len(groups) > 1 else ""

@@ -8,8 +8,8 @@ from gpureport.analysis.series.device_series import DeviceSeries, build_device_s
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
+from gpureport.report.model.findings import FindingCard
+from gpureport.report.model.pictures import FindingMark, Timeline, TimelineStrip
 from gpureport.report.runs import log_events
 from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice, find_limits
 from gpureport.report.runs.over_time import SHORTEST, ClassHistory, accumulate
@@ -63,7 +63,6 @@ def _caption(run: ReportRun) -> str:
 
 
 def _why_no_strips(run: ReportRun) -> str:
-    """Return why a run has no strips; empty where it has some."""
     if not run.run.gpus:
         return "No GPU was recorded in this run."
     if run.seconds > 0:
@@ -121,7 +120,6 @@ def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: fl
 
 
 def _unrecorded_stretches(mean: FloatArray, edges: FloatArray) -> Iterator[tuple[float, float]]:
-    """Yield where buckets hold no utilisation."""
     steps = np.flatnonzero(np.diff(np.concatenate([[0], np.isnan(mean), [0]])))
     for first, stop in steps.reshape(-1, 2):
         yield float(edges[first]), float(edges[stop])

@@ -1,22 +1,23 @@
-"""How much of the GPU time of a step was lost and to what, how little its GPUs computed, or why nothing is known."""
+"""How much GPU time a step lost and to what, how little its GPUs computed, or why nothing is known; and money saved."""
 
 from collections.abc import Mapping, Sequence
-from math import fsum
+from math import fsum, isfinite
 from typing import NamedTuple
 
-from gpureport.analysis import phrases
 from gpureport.analysis.account.gpu_time import OUTSIDE
-from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.low_use import BELOW
 from gpureport.comparison import gains
-from gpureport.comparison.figures import below_ratios, mean_over_time
+from gpureport.comparison.chain import Comparison, find_work_contradiction
+from gpureport.comparison.figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps import Step
+from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import group_holders
+from gpureport.report.sections.steps.figures import Figures
+from gpureport.report.wording import display
 
 _UNKNOWN = "No {} was recorded, so nothing can be said about GPU time."
 _NAMED = 3
@@ -33,16 +34,6 @@ LOSSES = {
 }
 """What GPU time was lost to, by class; that of slowed clocks depends on what slowed them."""
 _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): "slowed by hardware"}
-_PAUSES, _MEAN = "short_pauses", (UTILISATION, "mean")
-_LOW = 0.25
-"""Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
-_OFTEN = 0.2
-"""Share of the time below it that is told: twice what the sound jobs among the samples show, start-up included."""
-_NEARLY_ALL = 0.9
-"""Share of the time of a run over which a mean is told as that of the whole (pragmatic): what the other tenth did
-moves it by a tenth of the difference at most."""
-_ALIKE = 0.05
-"""Difference of their shares up to which GPUs are named together (pragmatic): less is no difference to act on."""
 
 
 class Findings(NamedTuple):
@@ -127,7 +118,6 @@ def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
 
 
 def _describe_cost(analyses: Sequence[Analysis]) -> str:
-    """Return what the lost time and all time cost, a mean over the runs; empty without one price for all."""
     totals = [analysis.cost.total for analysis in analyses if analysis.cost and analysis.cost.total is not None]
     lost, currency = spending.lost_cost(analyses), spending.currency(analyses)
     if lost is None or len(totals) < len(analyses) or len({one.cost.currency for one in analyses if one.cost}) > 1:
@@ -193,53 +183,73 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-def often_low_sentence(analyses: Sequence[Analysis], where: str = "") -> str:
-    """Return how long GPUs were below 25%, the worst of several named; empty where that is not often.
+# --- money
 
-    `where` are words to begin with, as "in the last step".
+
+_NOTABLE = 0.05
+"""Share of a run outside training from which its cost is told without it too (pragmatic)."""
+
+
+def describe_saving(comparison: Comparison) -> str:
+    """Return how much money the last step saves against the first, such as `Saves $3.28 per million images`.
+
+    Empty without a cost per unit of work, where the difference may be none, and where the work is in doubt.
     """
-    known = [(each.device, each.metric(UTILISATION)) for analysis in analyses for each in analysis.statistics]
-    held = group_holders((gpu, summary) for gpu, summary in known if summary is not None and summary.seconds > 0)
-    low = {gpu: sum(dict(each.below).get(_LOW, 0.0) * each.seconds for each in own) for gpu, own in held.items()}
-    shares = {gpu: low[gpu] / sum(each.seconds for each in own) for gpu, own in held.items()}
-    worst = max(shares, key=lambda gpu: shares[gpu], default="")
-    if not worst or shares[worst] < _OFTEN:
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
+    is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED
+    if delta is None or not delta.difference or not (delta.verdict.is_established or is_unconfirmed):
         return ""
-    others, share, rest = [shares[gpu] for gpu in shares if gpu != worst], shares[worst], ""
-    if share - min(others, default=share) <= _ALIKE:
-        who, share = "the GPUs were" if others else "the GPU was", sum(shares.values()) / len(shares)
-    else:
-        who, (least, most) = f"{phrases.gpu_name(worst)} was", (min(others), max(others))
-        span = display.percent(least) + (f" to {display.percent(most)}" if most - least > _ALIKE else "")
-        rest = f", {'the other GPU' if len(others) == 1 else 'the others'} for {span}"
-    said = f"below {display.percent(_LOW)} utilisation for {display.percent(share)} of the time"
-    return f"{display.raise_first(f'{where} {who}'.lstrip())} {said}{rest}."
-
-
-def describe_levels(analyses: Sequence[Analysis]) -> str:
-    """Return the mean utilisation, how long it was below some levels, and how much pauses took; empty unless low.
-
-    The lowest level is left out where a sentence of its own tells it, and the mean where a finding does.
-    """
-    mean = mean_over_time(analyses, UTILISATION)
-    if mean is None or mean >= BELOW.value:
+    if any(find_work_contradiction(run) for step in comparison.steps for run in step.runs):
         return ""
-    left_out = _LOW if often_low_sentence(analyses) else None
-    parts = {limit: part for limit, part in below_ratios(analyses).items() if limit != left_out}
-    below = [f"below {display.percent(limit)} for {display.percent(part)}" for limit, part in parts.items()]
-    below[:1] = [f"{text} of the time" for text in below[:1]]
-    held = gpu_time.job_gpu_seconds(analyses)
-    seconds = gpu_time.seconds_by_class(time for each in analyses for time in each.gpu_time)
-    pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
-    took = f"; {display.lower_first(terms.CLASSES[_PAUSES])} took {display.percent(pauses)}"
-    said = f"{display.join_words(below)}{took if pauses >= gains.NEGLIGIBLE_RATIO else ''}."
-    # a finding tells the mean of a single run already, all GPUs over nearly all of its time; its figure ends with the
-    # first and the last sample, and the other half an interval beyond them: two of one thing
-    alone = analyses[0] if len(analyses) == 1 and below else None
-    for found in alone.findings if alone else ():
-        is_whole = fsum(span.seconds for span in found.intervals) >= _NEARLY_ALL * analyses[0].seconds
-        is_of_all = set(found.devices) in (set(), {gpu.id for gpu in analyses[0].run.gpus})
-        if is_whole and is_of_all and any((each.metric, each.statistic) == _MEAN for each in found.evidence):
-            return f"Utilisation was {said}"
-    runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
-    return f"Mean utilisation{runs} {display.percent(mean)}: {said}"
+    currency, scale = (
+        spending.currency([*first.analyses, *last.analyses]),
+        Figures(comparison).cost,
+    )
+
+    def show(size: float) -> str:
+        return display.money(abs(size) * scale.factor, currency)
+
+    amount, ends = show(delta.difference), delta.interval
+    # an interval has both ends on one side of 0, or says nothing of the size
+    if ends is not None and all(map(isfinite, ends)) and ends[0] * ends[1] > 0:
+        low, high = map(show, sorted(ends, key=abs))
+        amount += "" if low == high else f" ({low} to {high})"
+    falls, per = delta.difference < 0, f"{scale.per}{'' if currency else ', no currency given'}"
+    if is_unconfirmed:
+        return f"Costs {amount} {'less' if falls else 'more'} {per}, unconfirmed."
+    return f"Saves {amount} {per}." if falls else f"Costs {amount} more {per}."
+
+
+def explain_missing_cost(comparison: Comparison) -> str:
+    """Return why a price that was stated gives no cost per unit of work; empty where it does, and without a price."""
+    priced = [run.gpu_hour_price is not None for step in comparison.steps for run in step.runs]
+    ends = (comparison.steps[0], comparison.steps[-1])
+    if len(comparison.steps) == 1 or not any(priced) or None not in {end.value(COST_PER_WORK) for end in ends}:
+        return ""
+    if not all(priced):
+        return "No cost per unit of work: not every GPU has a price."
+    if all(step.work_unit is not None for step in comparison.steps):
+        return ""
+    said = []
+    for end in ends:
+        totals = [each.cost.total for each in end.analyses if each.cost and each.cost.total is not None]
+        said += [display.money(sum(totals) / len(totals), spending.currency(end.analyses))] if totals else []
+    known = f"A run cost {said[0]}, then {said[1]}; no" if len(said) > 1 else "No"
+    return f"{known} cost per unit without the work done (--work 9600:images, for each source where they differ)."
+
+
+def format_training_cost(comparison: Comparison) -> str:
+    """Return what work of the last step would cost at its training rate alone; empty where the cost is hardly more."""
+    last = comparison.steps[-1]
+    cost, share = last.value(COST_PER_WORK), _measure_outside_training(last)
+    if not cost or share is None or share < _NOTABLE:
+        return ""
+    factor = Figures(comparison).cost.factor
+    return display.money(cost * (1 - share) * factor, spending.currency(last.analyses))
+
+
+def _measure_outside_training(step: Step) -> float | None:
+    """Return the part of its runs by which the whole job was slower than training alone; None where not known."""
+    whole, training = step.value(WORK_RATE), step.value(TRAINING_RATE)
+    return 1 - whole / training if whole and training else None

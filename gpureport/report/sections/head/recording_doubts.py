@@ -6,12 +6,16 @@ from itertools import pairwise
 import numpy as np
 
 from gpureport.analysis import phrases
-from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.events import DATA, MUCH, WAITING
-from gpureport.analysis.job.phases import WITHOUT_LASTING_WORK
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import gains
-from gpureport.comparison.chain import Comparison, find_drift, find_steps_not_in_turn, find_work_contradiction
+from gpureport.comparison.chain import (
+    Comparison,
+    find_drift,
+    find_other_use,
+    find_steps_not_in_turn,
+    find_work_contradiction,
+)
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
@@ -19,10 +23,10 @@ from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
-from gpureport.report.wording import display, terms
-from gpureport.report.wording.numbered_labels import clean_name, group_holders, list_labels
+from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_state
-from gpureport.report.wording.work_scale import name_work
+from gpureport.report.wording.scales import name_work
+from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
 """Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
@@ -33,8 +37,6 @@ _PAIRS, _JOBS = 3, 6
 """Pairs of steps and jobs that are named; the others are counted."""
 _MOST_NAMES = 120
 """Characters of a list of names above which all but the first are counted."""
-_AROUND = {"startup_idle", "tail_idle"}
-"""Kinds that are idle time outside the job."""
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
@@ -46,6 +48,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     recorded = [run.analysis.run for run in runs]
     told = (
         _describe_drift(comparison),
+        _describe_other_use(comparison),
         _describe_unfinished(recorded),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
@@ -75,6 +78,19 @@ def _describe_drift(comparison: Comparison) -> str:
                 "of this change or more."
             )
     return ""
+
+
+def _describe_other_use(comparison: Comparison) -> str:
+    """Return which GPUs something else used beside a job of one step and not of all; empty where there are none."""
+    found = find_other_use(comparison.steps)
+    if found is None or len(comparison.steps) == 1:
+        return ""
+    info = found.run.analysis.run
+    return (
+        f"Something else kept {phrases.gpu_names(found.devices, [gpu.id for gpu in info.gpus])} "
+        f"{display.percent(found.busy)} busy beside the job of {display.clean(info.step or info.name)}, "
+        "which can make a part of this change: measure it again alone."
+    )
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
@@ -161,7 +177,6 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
 
 
 def _join_first(texts: Sequence[str], most: int) -> str:
-    """Return the first texts, and how many more there are."""
     return "; ".join([*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])])
 
 
@@ -200,28 +215,3 @@ def job_list(run: Run, jobs: Sequence[Job]) -> str:
     lengths = [display.duration(job.interval.seconds) for job in jobs]
     named = [f"job {job.number}, {start} to {end}" for job, start, end in times]
     return _join_first([f"{job} ({length})" for job, length in zip(named, lengths, strict=True)], _JOBS)
-
-
-def list_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:
-    """Yield the idle time that no finding covers, if it is a notable share.
-
-    A finding has all of that of a run in which no GPU ever worked.
-    """
-    job_seconds = gpu_time.job_gpu_seconds(analyses)
-    worked = [
-        analysis
-        for analysis in analyses
-        if not any(found.kind == "startup_idle" and found.cause in WITHOUT_LASTING_WORK for found in analysis.findings)
-    ]
-    idle = gpu_time.seconds_by_cause(time for analysis in worked for time in analysis.gpu_time).get("idle", {})
-    seconds = idle.get(OUTSIDE, 0.0)
-    if not job_seconds or seconds / job_seconds < gains.NOTABLE_RATIO:
-        return
-    share = f"Idle before or after work: {display.percent(seconds / job_seconds)}"
-    unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & _AROUND)
-    if unjudged:
-        titles = [display.lower_first(terms.kind_title(kind)) for kind in unjudged]
-        yield f"{share}; not assessed: {display.join_words(titles)}."
-    elif set(idle) != {OUTSIDE}:
-        # the lead tells of idle time, and would say the same where there is no other
-        yield f"{share}."

@@ -13,7 +13,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.findings.words import find_words, tell
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
-from gpureport.report.sections.pictures.signals import CLOCK, POWER, format_number
+from gpureport.report.sections.pictures.signals import CLOCK, format_number
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import build_plain_change
 from gpureport.report.wording.scales import split_common_unit
@@ -75,7 +75,7 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
         if value:
             yield Tile(label=label, value=value, unit=unit, context=context)
     kind, panels = found.finding.kind, {panel.quantity: panel for panel in (history.panels if history else ())}
-    clock, power = panels.get(CLOCK.label), panels.get(POWER.label)
+    clock = panels.get(CLOCK.label)
     usual, meanwhile = (clock.usual or 0.0, clock.meanwhile) if clock else (0.0, None)
     gpu, fall = history.gpu if history else "", tell(found, "{fall}")
     if kind in {"thermal_throttle", "hw_throttle"} and fall and meanwhile is not None and meanwhile < usual:
@@ -87,9 +87,6 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
             change=Change(text=f"\N{MINUS SIGN}{fall}", arrow="down"),
             context=tell(found, "For {length}", now=True),
         )
-    if kind == "hollow_util" and power and power.meanwhile is not None:
-        value, limit = format_number(POWER, power.meanwhile), display.raise_first(power.limit_text)
-        yield Tile(label=f"Power of {gpu} meanwhile", value=value, unit=POWER.unit, context=limit)
 
 
 def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:

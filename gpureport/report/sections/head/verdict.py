@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis.certainty import SURE_READINGS
-from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.load import NOTABLE
+from gpureport.analysis.results import NOTABLE, Analysis
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison
@@ -18,22 +17,20 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.found import Found, find_worst
 from gpureport.report.sections.findings.words import tell_headline
-from gpureport.report.sections.head import money_sentences, recording_doubts
+from gpureport.report.sections.head import loss_sentence, recording_doubts
 from gpureport.report.sections.head.loss_sentence import (
     Findings,
     describe_computing,
-    describe_levels,
     describe_loss,
     explain_unknown_loss,
     is_low_mid_job,
     is_partly_unseen,
     name_loss,
-    often_low_sentence,
 )
 from gpureport.report.sections.steps import headline, tables
 from gpureport.report.sections.steps.quality import warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
-from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording import display, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
 _LEAD, _DOUBTS = 3, 2
@@ -126,7 +123,6 @@ def _describe_step(step: Step, runs: Sequence[ReportRun], findings: Findings) ->
 
 
 def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) -> tuple[str, VerdictCode]:
-    """Return the headline of a run in which nothing was found that calls for attention."""
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
     computing, share = describe_computing(analyses), sum(lost.values()) / held if held else 0.0
@@ -211,7 +207,7 @@ def _describe_comparison(
         lengths = {label: display.duration_below(each, SHORTEST_REPETITION_SECONDS) for label, each in short.items()}
         near = {label for label, each in short.items() if round(each) >= SHORTEST_REPETITION_SECONDS}
         names = [f"{display.clean(each)} ({lengths[each]})" if each in near else display.clean(each) for each in short]
-        why = f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(names)}."
+        why = f"Under 20{display.GAP}s was recorded of {words.list_labels(names)}."
         fallen = headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
@@ -225,7 +221,7 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     yield warn_of_falls(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
-    money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
+    money = loss_sentence.describe_saving(comparison) or loss_sentence.explain_missing_cost(comparison)
     if all(len(step.runs) == 1 for step in comparison.steps) or (
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
@@ -261,7 +257,6 @@ def _describe_largest_loss(step: Step) -> str:
 
 
 def _describe_training(comparison: Comparison) -> str:
-    """Return how much faster training alone got, and that start-up hid it, if so."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged_training(first.label, last.label)
     if delta is None or not delta.before or not delta.after or not delta.verdict.is_established:
@@ -290,21 +285,15 @@ def _write_notes(  # noqa: PLR0913 - what notes depend on, each by name
     """Yield what else is worth knowing, nothing that the lead says already; empty texts among it."""
     last, several = comparison.steps[-1], len(comparison.steps) > 1
     final, runs = last.analyses, [analysis.run for step in comparison.steps for analysis in step.analyses]
-    if several and not study:
-        yield from headline.list_other_changes(comparison)
     yield tables.describe_left_out_runs(comparison)
     yield tables.describe_allowance(comparison)
     if several:
-        yield money_sentences.describe_start_up_cost(comparison)
         yield recording_doubts.describe_recording_order(comparison.steps)
     yield from recording_doubts.list_jobs(final)
     if not findings.too_short:
         place = f"{display.clean(last.label)}, the last group" if study else "the last step"
         lost, unseen, where = describe_loss(final), gpu_time.unobserved_ratio(final), f"in {place}" if several else ""
         yield f"{display.raise_first(where)}: {display.lower_first(lost)}" if where and lost else ""
-        yield often_low_sentence(final, where)
-        yield describe_levels(final)
-        yield from recording_doubts.list_idle_without_finding(final)
         # a loss within all the time says it already
         is_said = lost and unseen <= gains.MOST_UNSEEN_RATIO
         if gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:

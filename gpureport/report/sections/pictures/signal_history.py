@@ -31,11 +31,6 @@ from gpureport.report.sections.pictures.signals import (
 from gpureport.report.wording import display, terms
 
 _BUCKETS = 240
-_LOW_USE = frozenset(
-    ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound", "underutilised", "low_util_cause_unknown")
-)
-"""Findings of stretches in which a GPU is used in part, so that less time is lost than they last."""
-
 _OTHERS = 7
 """Most GPUs drawn in grey beside the one that a picture is about."""
 
@@ -47,9 +42,6 @@ _CROPPED, _WHOLE = 0.5, 0.95
 
 _BUSY, _HEALTHY_PANELS = 95.0, 2
 """Mean utilisation in per cent above which its panel says nothing; and how many panels a run without problems has."""
-
-_VISIBLE = 0.04
-"""Share of the height of a panel by which a line has to leave the main one to be seen, and of time for which."""
 
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
 """Share of a limit from which it counts as reached; lower end of the axis of temperatures above it; and share of
@@ -108,7 +100,7 @@ def build_worst_history(
     if not panels:
         return None
     shaded = _name_spans(findings, view.spans)
-    about = [_describe_others(view, panels), f"Shaded: {shaded}{_describe_unused(view, findings)}." if shaded else ""]
+    about = [_describe_others(view, panels), f"Shaded: {shaded}." if shaded else ""]
     return SignalHistory(
         gpu=run.device(gpu.id),
         title=f"{run.device(gpu.id)} over time",
@@ -155,7 +147,6 @@ def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> _Spans:
 
 
 def _crop(run: ReportRun, spans: _Spans) -> tuple[float, float]:
-    """Return the part of a run that holds its stretches with some time around; the whole run where they fill it."""
     if not spans or spans[-1][1] - spans[0][0] > _CROPPED * run.seconds:
         return 0.0, run.seconds
     start, end = spans[0][0], spans[-1][1]
@@ -237,7 +228,6 @@ def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> S
 
 
 def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
-    """Return the samples of a quantity; None where it was not recorded."""
     series = build_device_series(run.recording, device)
     metric = next((name for name in signal.metrics if series.is_recorded(name)), None)
     if metric is None:
@@ -309,32 +299,11 @@ def _describe(
 
 def _describe_others(view: _View, panels: Sequence[SignalPanel]) -> str:
     """Return where the other GPUs are in the panels that show them; empty where none does."""
-    shown = [panel for panel in panels if len(panel.lines) > 1]
-    if not shown:
+    if not any(len(panel.lines) > 1 for panel in panels):
         return ""
     total, drawn = len(view.run.run.gpus) - 1, len(view.gpus) - 1
     others = f"the other {total}" if drawn == total else f"{drawn} of the other {total}"
-    others = "the other GPU" if total == 1 else others
-    if any(_has_visible_others(panel) for panel in shown):
-        return f"Thick: {view.run.device(view.gpus[0].id)}. Thin grey: {others}."
-    return f"{display.raise_first(others)} {'lies' if total == 1 else 'lie'} under the line."
-
-
-def _has_visible_others(panel: SignalPanel) -> bool:
-    """Return whether some grey line leaves the main one far enough to be seen."""
-    main, *others = (line.mean for line in panel.lines)
-    least = _VISIBLE * (panel.high - panel.low)
-    return any(float((np.abs(other - main) > least).mean()) > _VISIBLE for other in others)
-
-
-def _describe_unused(view: _View, findings: Sequence[Finding]) -> str:
-    """Return how much of the time of a GPU went unused in stretches of low use, in which it did some work."""
-    device = view.gpus[0].id
-    held = {time.device: time.job_seconds for time in view.run.analysis.gpu_time}.get(device)
-    lost = [found.lost_gpu_seconds for found in findings if found.devices == (device,)]
-    if findings[0].kind not in _LOW_USE or not lost or None in lost or not held:
-        return ""
-    return f"; {display.percent(sum(filter(None, lost)) / held)} of this GPU's time was lost there"
+    return f"Thick: {view.run.device(view.gpus[0].id)}. Thin grey: {others if total > 1 else 'the other GPU'}."
 
 
 def _name_spans(findings: Sequence[Finding], spans: _Spans) -> str:

@@ -1,4 +1,4 @@
-"""Where the GPU time went, as bars by class of GPU time: one a step, or one a GPU of a single run.
+"""Where the GPU time went, as bars by class: one a step, or one a GPU of a single run; and use over time of each step.
 
 Of many GPUs the worst have bars of their own, and the others share one.
 """
@@ -7,8 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
+import numpy as np
+
 from gpureport import number_format
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
+from gpureport.analysis.series.device_series import build_device_series
+from gpureport.columns import FloatArray
 from gpureport.comparison.chain import Comparison, Mean, average, mean_over_runs
 from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, count_jobs, find_sampling_step
 from gpureport.comparison.gains import measure_excessive_short_pauses
@@ -17,13 +21,14 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.report.charts.elements import place_ticks, place_time_ticks
 from gpureport.report.model.head import Change
-from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent
+from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent, UseOverTime, UseRow
 from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
+from gpureport.report.runs.over_time import ClassHistory, CumulativeSums, accumulate
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_change
+from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
-from gpureport.report.wording.work_scale import name_work
 
 Causes = Mapping[str, Collection[str]]
 """What lies behind the time of classes, by class."""
@@ -167,13 +172,11 @@ def choose_steps(steps: Sequence[Step]) -> list[Step]:
 
 
 def _sum_classes(step: Step) -> dict[str, float]:
-    """Return the GPU-seconds of each class over all runs of a step that count as whole jobs."""
     seconds = seconds_by_class(time for run in count_jobs(step.runs).counted for time in run.analysis.gpu_time)
     return {name: amount for name, amount in seconds.items() if name != "no_job"}
 
 
 def _mean_gpu_seconds(step: Step) -> Mean:
-    """Return the GPU time of a run, a mean over those that count."""
     runs = count_jobs(step.runs).counted
     held = [run.analysis.job_gpu_seconds for run in runs]
     if len(held) == 1:
@@ -218,7 +221,6 @@ def _change(comparison: Comparison, base: int, place: int, metric: str) -> Chang
 
 
 def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
-    """Return the bars of the GPUs of a run; None where no GPU time is known."""
     times = [time for time in run.analysis.gpu_time if time.job_seconds > 0]
     if not times:
         return None
@@ -266,7 +268,6 @@ def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]
 
 
 def _round_shares(time: GpuTime) -> dict[str, str]:
-    """Return how one GPU spent its time, to the per cent."""
     shares = {name: amount / time.job_seconds for name, amount in time.seconds}
     return {name: display.percent(share) for name, share in shares.items() if share >= _NEGLIGIBLE}
 
@@ -279,7 +280,6 @@ def _lost_ratio(*times: GpuTime) -> float:
 def _build_gpu_bar(
     run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_rest: bool, is_bad: bool
 ) -> SpentBar:
-    """Return the bar of one GPU, or the mean of several."""
     classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
     whole = fsum(time.job_seconds for time in times) / len(times)
     devices = [time.device for time in times]
@@ -320,7 +320,6 @@ def _describe_loss(classes: Mapping[str, float], seen: float, causes: Causes) ->
 
 
 def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
-    """Return the mean power of GPUs, with their limit where it is the same for all."""
     figures = [each for each in run.analysis.statistics if each.device in devices]
     means = [summary.mean for each in figures if (summary := each.metric("gpu_power_watts"))]
     limits = {summary.max for each in figures if (summary := each.metric("gpu_power_limit_watts"))}
@@ -328,3 +327,93 @@ def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
         return ""
     mean = display.integer(fsum(means) / len(means))
     return f"{mean} of {display.integer(limits.pop())}{display.GAP}W" if len(limits) == 1 else f"{mean}{display.GAP}W"
+
+
+# --- use over time
+
+
+_BUCKETS = 240
+
+
+def build_use_over_time(
+    comparison: Comparison, runs: Sequence[ReportRun], histories: Mapping[int, ClassHistory]
+) -> UseOverTime | None:
+    """Return one row a step; None for a single run, whose signals say more, and where no run has a length.
+
+    Histories are the classes of runs over time, by their place among them.
+    """
+    if len(runs) == 1:
+        return None
+    place_of = {run.run.id: place for place, run in enumerate(runs)}
+    known = [step for step in comparison.steps if _choose_typical_run(step)]
+    chosen = [
+        (step, place_of[identity])
+        for step in choose_steps(known)
+        if (identity := _choose_typical_run(step)) in place_of
+    ]
+    seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
+    if seconds <= 0:
+        return None
+    several = any(len(step.runs) > 1 for step in comparison.steps)
+    undrawn = len(known) - len(chosen)
+    return UseOverTime(
+        caption=f"{'The middle run of each' if several else 'Each'} step. The band has the colours from above.",
+        rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),
+        seconds=seconds,
+        ticks=place_time_ticks(0.0, seconds),
+        rest=f"{display.plural(undrawn, 'step')} not drawn." if undrawn else "",
+    )
+
+
+def _choose_typical_run(step: Step) -> str:
+    """Return the id of the run with the median GPU time, of an even number the shorter one; empty without a length."""
+    held = [run.analysis for run in count_jobs(step.runs).counted if run.analysis.run.ended > run.analysis.run.started]
+    ordered = sorted(held, key=lambda analysis: analysis.job_gpu_seconds)
+    return ordered[(len(ordered) - 1) // 2].run.id if ordered else ""
+
+
+def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
+    finest = max(axis / _BUCKETS, run.run.interval or 0.0)
+    # the last bucket ends with the run, not beyond the axis
+    count = max(int(np.ceil(run.seconds / finest - 1e-9)), 1)
+    bucket = run.seconds / count
+    sums = []
+    for gpu in run.run.gpus:
+        series = build_device_series(run.recording, gpu)
+        # a value speaks of the window before its stamp, so it lies that much earlier
+        start, end = ((each - run.run.started - series.shift) / 1e6 for each in (series.start, series.end))
+        sums.append(accumulate(start, end, series.values("gpu_utilization_ratio")))
+    number = [each.analysis.run.id for each in step.runs].index(run.run.id) + 1
+    return UseRow(
+        label=display.clean(step.label),
+        small=f"run {number} of {len(step.runs)}" if len(step.runs) > 1 else "",
+        mean=_average(sums, np.arange(count + 1, dtype=np.float64) * bucket),
+        bucket_seconds=bucket,
+        band=history.list_stretches([gpu.id for gpu in run.run.gpus]),
+        band_seconds=history.bucket_seconds,
+        total=display.duration(run.seconds),
+        text=_describe(run, sums),
+    )
+
+
+def _average(sums: Sequence[CumulativeSums], edges: FloatArray) -> FloatArray:
+    """Return the mean utilisation of GPUs between edges; NaN where none has a sample, as in a run of a host alone."""
+    means = np.array([each.means(edges) for each in sums]).reshape(-1, len(edges) - 1)
+    count = (~np.isnan(means)).sum(axis=0)
+    averaged: FloatArray = np.where(count, np.nansum(means, axis=0) / np.maximum(count, 1), np.nan)
+    return np.clip(averaged, 0.0, 1.0)
+
+
+def _describe(run: ReportRun, sums: Sequence[CumulativeSums]) -> str:
+    """Return how busy GPUs were from the first to the last sustained work."""
+    steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
+    seconds = fsum(part.seconds for part in steady)
+    if seconds <= 0:
+        return "no sustained GPU work"
+    edges = (np.array([run.since_start(part.start), run.since_start(part.end)]) for part in steady)
+    means = [float(_average(sums, each)[0]) for each in edges]
+    busy = fsum(mean * part.seconds for mean, part in zip(means, steady, strict=True)) / seconds
+    if np.isnan(busy):
+        return "utilisation not recorded"
+    who = "GPUs" if len(run.run.gpus) > 1 else "GPU"
+    return f"{who} {display.percent(busy)} busy in {display.duration(seconds)} of training"

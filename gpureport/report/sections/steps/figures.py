@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.evidence import Reason
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -21,7 +23,7 @@ from gpureport.comparison.work import STEP_COUNTER
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.time_spent import choose_unit_per_run, choose_unit_per_work
-from gpureport.report.wording import display, scales, terms, work_scale
+from gpureport.report.wording import display, scales, terms
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat
 from gpureport.report.wording.terms import name_figure
 
@@ -66,6 +68,20 @@ def build_table(
     )
 
 
+class Line(NamedTuple):
+    """A figure of two steps in words; `why` is what its verdict rests on, `reason` what more of them may share."""
+
+    metric: str
+    title: str
+    before: str
+    after: str
+    change: Cell
+    verdict: Cell
+    why: str = ""
+    reason: Reason | None = None
+    noun: str = ""
+
+
 @dataclass(frozen=True)
 class Figures:
     """The figures of a comparison."""
@@ -101,9 +117,9 @@ class Figures:
         return bool(known) and max(known) < _BRIEF
 
     @cached_property
-    def cost(self) -> work_scale.WorkScale:
+    def cost(self) -> scales.WorkScale:
         """The batch of work that costs are given of."""
-        return work_scale.choose_work_scale(self.values(COST_PER_WORK), self.comparison.steps[-1].work_unit)
+        return scales.choose_work_scale(self.values(COST_PER_WORK), self.comparison.steps[-1].work_unit)
 
     def format(self, metric: str, steps: Sequence[Step] = ()) -> FigureFormat:
         """Return how a figure of some steps, otherwise of all, is printed, with its unit."""
@@ -112,16 +128,16 @@ class Figures:
         unit = units.pop() if len(units) == 1 else None
         per, scale = terms.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
         if metric == COST_PER_WORK:
-            batch = work_scale.choose_work_scale(self.values(COST_PER_WORK), unit)
+            batch = scales.choose_work_scale(self.values(COST_PER_WORK), unit)
             currency = spending.currency(list_analyses(steps))
             per, scale = batch.per, scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
         elif metric == ENERGY_PER_WORK:
-            energy = work_scale.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
+            energy = scales.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
             per, scale = energy.per, scales.Scale(units=((energy.unit, energy.size),))
         elif metric == PER_WORK and self.in_seconds:
             scale = scales.GPU_SECONDS
         elif metric in {WORK_RATE, TRAINING_RATE}:
-            scale = scales.Scale(units=((f"{work_scale.name_work(unit or 'units')}/s", 1.0),))
+            scale = scales.Scale(units=((f"{scales.name_work(unit or 'units')}/s", 1.0),))
         return FigureFormat(
             title=name_figure(metric, per),
             scale=scale,
@@ -175,12 +191,12 @@ class Figures:
             spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
             return spent.name, spent.unit, spent.size
         if metric == ENERGY_PER_WORK:
-            energy = work_scale.choose_energy_scale(self.values(metric), work)
+            energy = scales.choose_energy_scale(self.values(metric), work)
             return name_figure(metric, energy.per), energy.unit, energy.size
         if metric == ENERGY:
-            return name_figure(metric), *work_scale.choose_energy_unit(self.values(metric))
+            return name_figure(metric), *scales.choose_energy_unit(self.values(metric))
         units = {MEMORY: ("GiB", 2.0**30), POWER: ("W", 1.0)}
-        return name_figure(metric), *units.get(metric, (f"{work_scale.name_work(work)}/s", 1.0))
+        return name_figure(metric), *units.get(metric, (f"{scales.name_work(work)}/s", 1.0))
 
 
 def describe_training_source(steps: Sequence[Step]) -> str:

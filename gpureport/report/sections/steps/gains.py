@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from gpureport.analysis import phrases
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair
-from gpureport.comparison.changes import ChangeKind, RemainingLoss, measure_remaining_loss, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, summarize_by_kind
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -18,8 +17,6 @@ from gpureport.comparison.figures import (
     recorded_seconds,
 )
 from gpureport.comparison.gains import (
-    MOST_UNSEEN_RATIO,
-    NEGLIGIBLE_RATIO,
     NOTABLE_RATIO,
     AdvisedChange,
     GainSince,
@@ -34,14 +31,15 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study, select_focus
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
-from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.head.loss_sentence import describe_short_pauses, list_losses
+from gpureport.report.sections.head.loss_sentence import describe_loss, describe_short_pauses
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_training_source
+from gpureport.report.sections.steps.pairs import list_fates
 from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.reasons import (
     count_family,
@@ -79,12 +77,6 @@ _COLUMNS = (
     _Column("Cost", COST_PER_WORK, lambda since: since.cost, absent="no_cost"),
     _Column("Energy", ENERGY_PER_WORK, lambda since: since.energy, absent="no_energy"),
 )
-_FATES = {
-    ChangeKind.RESOLVED: "Gone",
-    ChangeKind.NEW: "New",
-    ChangeKind.PERSISTING: "Still there",
-    ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
-}
 
 
 def build_gain_table(comparison: Comparison, links: Sequence[StepPair]) -> GainTable:
@@ -118,7 +110,6 @@ def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
 
 
 def _show(figures: Figures, step: Step, metric: str) -> GainCell:
-    """Return a figure of the first step."""
     value, shown = step.value(metric), figures.format(metric, [step])
     if value is None:
         return GainCell(text=display.NOT_RECORDED)
@@ -178,16 +169,12 @@ def _list_since_first(gain: StepGain, columns: Sequence[_Column]) -> Iterator[Fa
 
 
 def _list_facts(gain: StepGain) -> Iterator[Fact]:
-    """Yield what changed, quality, findings, and what had been advised, of a step against the one before it."""
     listed = differences.list_setup_changes(gain.changes)
     yield Fact(name="Changed", text=say("gains.changed", changes=listed, recorded=gain.params_recorded))
     yield from _list_quality(gain.quality)
-    fates, said = summarize_by_kind(gain.findings), []
-    for fate, name in _FATES.items():
-        titles = dict.fromkeys(_name_finding(*key) for key, each in fates.items() if each is fate)
-        said += [f"{name}: {'; '.join(titles)}."] if titles else []
-    if said:
-        yield Fact(name="Findings", text=" ".join(said))
+    fates = summarize_by_kind(gain.findings)
+    if said := " ".join(f"{fact.name}: {fact.text}." for fact in list_fates(gain.findings)):
+        yield Fact(name="Findings", text=said)
     advised = [
         say(
             "gains.advised",
@@ -217,7 +204,6 @@ def _name_finding(kind: str, cause: str | None) -> str:
 
 
 def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
-    """Yield quality and what had been advised, of all steps together."""
     yield from _list_quality(gains[-1].quality_since_first)
     if any(gain.params_recorded for gain in gains[1:]):
         names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)
@@ -298,63 +284,11 @@ def list_remaining(
 
     Nothing where it is too short to tell.
     """
-    step, first = select_focus(comparison, study), None if study else comparison.steps[0]
-    left = measure_remaining_loss(step.label, step.analyses)
-    if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not left.held_gpu_seconds:
+    step = select_focus(comparison, study)
+    if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not (lost := describe_loss(step.analyses)):
         return
-    yield Fact(name="Still lost", text=_describe_loss(first, step, left))
-    largest = left.largest
-    if largest is None:
-        yield Fact(name="Largest left", text="No finding says what it costs.")
-        return
-    run = [run for run in inputs if run.step == display.clean(step.label)][-1]
-    known = [card for card in cards if card.is_open and set(card.fingerprints) & set(largest.fingerprints)]
-    worst = max(known, key=lambda card: card.lost_seconds or 0.0, default=None)
-    several = left.runs > 1
-    text = say(
-        "left.largest",
-        id=worst.id if worst and not several else "",
-        title=_name_finding(largest.kind, largest.cause),
-        devices=run.devices(largest.devices) if largest.devices else "",
-        cost=gpu_time.format_held(largest.lost_gpu_seconds * left.runs, left.runs),
-        share=display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds),
-        several=several,
-        found=largest.runs if largest.runs < left.runs else 0,
-        runs=left.runs,
-        worst=worst.id if worst and worst.lost_ratio else "",
-        most=display.percent(worst.lost_ratio) if worst and worst.lost_ratio else "",
-    )
+    yield Fact(name="Still lost", text=f"{display.clean(step.label)}: {display.lower_first(lost)}")
+    own = [card for card in cards if inputs[card.run_index].step == display.clean(step.label) and card.lost_seconds]
+    worst = max(own, key=lambda card: card.lost_seconds or 0.0, default=None)
+    text = f"{worst.id}: {worst.title}, {worst.lost}" if worst else "No finding says what it costs."
     yield Fact(name="Largest left", text=text)
-
-
-def _describe_loss(first: Step | None, last: Step, left: RemainingLoss) -> str:
-    lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
-    ratio = sum(lost.values()) / seconds if seconds else 0.0
-    was = measure_remaining_loss(first.label, first.analyses) if first else None
-    base = _base_seconds(was) if was else 0.0
-    pauses = gpu_time.excessive_short_pauses(last.analyses)
-    key = "lost"
-    if left.unseen_gpu_seconds >= (1 - NEGLIGIBLE_RATIO) * left.held_gpu_seconds:
-        key, seconds = "unknown", left.held_gpu_seconds
-    elif ratio < NOTABLE_RATIO and pauses is not None:
-        key = "pauses"
-    elif ratio < NEGLIGIBLE_RATIO:
-        key = "little"
-    return say(
-        f"left.{key}",
-        step=display.clean(last.label),
-        held=gpu_time.format_held(seconds * left.runs, left.runs),
-        observed=0 < seconds < left.held_gpu_seconds,
-        first=display.clean(first.label) if first else "",
-        was=display.percent(sum(dict(was.lost_gpu_seconds).values()) / base) if was and base else "",
-        pauses=phrases.capitalize(describe_short_pauses(pauses)) if pauses is not None else "",
-        least=gpu_time.is_lower_bound(last.analyses),
-        share=display.percent(ratio),
-        classes=list_losses(lost, seconds, last.analyses) if key == "lost" else "",
-    )
-
-
-def _base_seconds(left: RemainingLoss) -> float:
-    """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
-    few = left.unseen_gpu_seconds > MOST_UNSEEN_RATIO * left.held_gpu_seconds
-    return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

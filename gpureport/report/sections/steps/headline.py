@@ -1,25 +1,30 @@
-"""The headline of steps, how sure it is, and what else changed from the first to the last."""
+"""The headline of steps, how sure it is, and their four figures from the first to the last."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 from gpureport.comparison.across import scaling
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.evidence import ReasonKind
-from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS
-from gpureport.report.model.head import VerdictCode
+from gpureport.report.model.head import Change, Tile, VerdictCode
 from gpureport.report.runs import gpu_time
+from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head import loss_sentence
+from gpureport.report.sections.head.run_tiles import build_memory_tile
 from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
-from gpureport.report.wording import differences, display
+from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, list_analyses
+from gpureport.report.wording import differences, display, scales
+from gpureport.report.wording.differences import build_change, build_plain_change
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.reasons import count_family, describe_interval
-from gpureport.report.wording.terms import name_one
+from gpureport.report.wording.scales import split_common_unit
+from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import say
 
 _MOST = 0.5
@@ -61,7 +66,6 @@ def describe_quality_alone(comparison: Comparison) -> str:
 
 
 def _name_unit(unit: str | None) -> str:
-    """Return the unit of work for one: `image` of `images`."""
     one = name_one(display.shorten(display.clean(unit or ""), 24)) or "unit of work"
     return "training step" if one == "step" else one
 
@@ -86,7 +90,6 @@ def _describe_scaling(comparison: Comparison) -> str:
 
 
 def _describe_use(delta: Delta) -> str:
-    """Return how GPU utilisation changed: `GPU utilisation rises from 35% to 78%`."""
     values = (delta.before, delta.after)
     before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
     way = "" if before == after else "rises" if (delta.difference or 0) > 0 else "falls"
@@ -154,34 +157,90 @@ def describe_certainty(comparison: Comparison) -> str:
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
 
 
-def list_other_changes(comparison: Comparison) -> Iterator[str]:
-    """Yield the other figures that are worse or better, then those moved without a verdict."""
-    first, last, judged = comparison.steps[0], comparison.steps[-1], judge_ends(comparison)
-    if judged is None or judged.difference is None:
-        return
-    shown, moves = Figures(comparison), []
-    for delta in comparison.between(first.label, last.label):
-        if not _says_the_same(delta, judged):
-            # the tile and the table beside it are of whole recordings
-            settled = " in steady state" if delta.window == "steady" else ""
-            figure = shown.format(delta.metric, [last])
-            before, after = figure.format_pair(delta.before, delta.after)
-            moved = f"still {after}" if before == after else f"{before} to {after}"
-            moves.append((delta, f"{figure.noun}{settled} {moved}", (before, after)))
-    for verdict in (Verdict.WORSE, Verdict.BETTER):
-        if texts := [text for delta, text, _ in moves if delta.verdict is verdict]:
-            yield f"Also {verdict.value}: {'; '.join(texts)}."
-    moves = [move for move in moves if move[0].verdict is Verdict.DIFFERS and move[2][0] != move[2][1]]
-    sm_clock = [values for delta, _, values in moves if delta.metric == SM_CLOCK]
-    # the graphics clock moves as the SM clock beside it
-    rest = [text for delta, text, values in moves if delta.metric != GRAPHICS_CLOCK or values not in sm_clock]
-    if rest:
-        yield f"Also changed: {'; '.join(rest)}."
+# --- tiles
 
 
-def _says_the_same(other: Delta, judged: Delta) -> bool:
-    """Return whether a figure is the one judged or equivalent; cost where prices are equal."""
-    covered = {WORK_RATE, TRAINING_RATE, GPU_SECONDS, ENERGY} if judged.metric == PER_WORK else set()
-    if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
-        return judged.metric == PER_WORK
-    return other.metric in {judged.metric, *covered}
+_Ends = tuple[float | None, float | None]
+
+
+def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
+    """Return four figures of the first and the last step with their changes, by work where that is known."""
+    last, figures, memory = comparison.steps[-1], Figures(comparison), build_memory_tile(comparison)
+    # of a run where the work is not known
+    energy = _build_tile(figures, ENERGY_PER_WORK if last.value(ENERGY_PER_WORK) is not None else ENERGY, "GPUs only")
+    if last.value(PER_WORK) is None:
+        return _build_use_tile(figures), _build_time_tile(comparison), energy, memory
+    is_priced = last.value(COST_PER_WORK) is not None
+    spent = _build_cost_tile(figures) if is_priced else _build_tile(figures, PER_WORK, "No price given")
+    return _build_throughput_tile(figures), spent, energy, memory
+
+
+def _set_tile(  # noqa: PLR0913 - the parts of a tile
+    label: str, ends: _Ends, show: Callable[[float], str], change: Change | None, context: str, *, unit: str = ""
+) -> Tile:
+    before, after = ends
+    return Tile(
+        label=label,
+        before="" if before is None else show(before),
+        value=display.NOT_RECORDED if after is None else show(after),
+        unit="" if after is None else unit,
+        change=change,
+        context=context,
+    )
+
+
+def _build_tile(figures: Figures, metric: str, context: str, scale: tuple[str, float] | None = None) -> Tile:
+    """Return a tile of a figure in a unit that has a size, otherwise in that of all steps."""
+    ends = figures.ends(metric)
+    if metric == ENERGY:
+        scale = scales.choose_energy_unit(ends)
+    label, unit, size = (name_figure(metric), *scale) if scale else figures.unit(metric)
+    change = build_change(figures.delta(metric)) or build_plain_change(*ends)
+    return _set_tile(label, ends, lambda value: display.number(value / size), change, context, unit=unit)
+
+
+def _build_throughput_tile(figures: Figures) -> Tile:
+    factor, unit = scales.choose_rate_unit(figures.ends(WORK_RATE), figures.comparison.steps[-1].work_unit)
+    before, after = figures.ends(TRAINING_RATE)
+    context = "Start-up and pauses included"
+    if before and after:
+        rates = [display.number(rate * factor) for rate in (before, after)]
+        context = f"Training: {' → '.join(rates)}, {differences.format_percent_change(after / before)}"
+    return _build_tile(figures, WORK_RATE, context, (unit, 1 / factor))
+
+
+def _build_cost_tile(figures: Figures) -> Tile:
+    ends, (label, show) = figures.ends(COST_PER_WORK), figures.column(COST_PER_WORK)
+    context = say(
+        "tile.price",
+        price=spending.common_price(list_analyses(figures.comparison.steps)),
+        training=loss_sentence.format_training_cost(figures.comparison),
+        nameless=not figures.currency,
+    )
+    change = build_change(figures.delta(COST_PER_WORK)) or build_plain_change(*ends)
+    return _set_tile(label, ends, show, change, context)
+
+
+def _build_use_tile(figures: Figures) -> Tile:
+    delta, ends = figures.delta(UTILISATION), figures.ends(UTILISATION)
+    if delta is not None and delta.difference is not None:
+        # the figures of the time that the change is of
+        ends = delta.before, delta.after
+    context = say("tile.no_work", settled=delta is not None and delta.window == "steady")
+    return _set_tile(name_figure(UTILISATION), ends, display.percent_formatter(ends), build_change(delta), context)
+
+
+def _build_time_tile(comparison: Comparison) -> Tile:
+    """Return GPU time of a run; runs of several steps may differ in their work."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    before, after = (gpu_time.job_gpu_seconds(step.analyses) / len(step.analyses) or None for step in (first, last))
+    ends = None if first is last else before, after
+    texts, unit = split_common_unit(["" if seconds is None else display.gpu_time(seconds) for seconds in ends])
+    return Tile(
+        label=name_figure(GPU_SECONDS),
+        before=texts[0],
+        value=texts[1] or display.NOT_RECORDED,
+        unit=unit,
+        change=build_plain_change(*ends),
+        context="Runs may differ in work",
+    )

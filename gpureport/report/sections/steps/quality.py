@@ -8,6 +8,7 @@ from gpureport.comparison.chain import Comparison
 from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.shapes import Cell, Fact, Table
+from gpureport.report.sections.steps.figures import Line
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
@@ -85,36 +86,20 @@ def add_quality_column(table: Table, comparison: Comparison) -> Table:
     return replace(table, columns=columns, numeric=(True, *table.numeric), rows=tuple(rows))
 
 
-def list_difference_rows(changes: Sequence[QualityChange]) -> Iterator[list[str]]:
-    """Yield the rows of metrics in a table of differences: both values, how far apart, and the interval of that."""
+def list_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
+    """Yield the line of each metric in tables of two steps."""
     for change in changes:
-        yield [_head(change), *format_pair(change), *_format_difference(change)]
-
-
-def list_verdict_rows(
-    changes: Sequence[QualityChange], first: Sequence[QualityChange] | None
-) -> Iterator[list[Cell | str]]:
-    """Yield the rows of metrics in a table of verdicts; against the first step too, unless that is None."""
-    since = {change.name: change for change in first or ()}
-    for change in changes:
-        row: list[Cell | str] = [_head(change), *format_pair(change)]
-        for one in (change, *(() if first is None else (since.get(change.name),))):
-            size, interval = _format_difference(one) if one else ("", "")
-            row.append(Cell(text=size, small=interval, value=one.difference if one else None))
-            verdict = one.verdict if one else None
-            row.append(Cell(text=verdict.value if verdict else "", flagged=verdict is Verdict.WORSE))
-        yield row
-
-
-def _head(change: QualityChange) -> str:
-    return f"{name_metric(change.name)}{name_work(change) or ' at the end'}"
-
-
-def list_verdicts(changes: Sequence[QualityChange]) -> Iterator[Fact]:
-    """Yield the verdict on each metric."""
-    for change in changes:
-        why = describe_no_work(change.reason)
-        yield Fact(name=_head(change), text=f"{change.verdict.value.capitalize()}. {why}".rstrip())
+        size, interval = _format_difference(change)
+        before, after = format_pair(change)
+        yield Line(
+            metric=change.name,
+            title=f"{name_metric(change.name)}{name_work(change) or ' at the end'}",
+            before=before,
+            after=after,
+            change=Cell(text=size, small=interval, value=change.difference),
+            verdict=Cell(text=change.verdict.value, flagged=change.verdict is Verdict.WORSE),
+            why=describe_no_work(change.reason),
+        )
 
 
 def list_facts(changes: Sequence[QualityChange]) -> Iterator[Fact]:

@@ -14,18 +14,18 @@ from gpureport.comparison.factors import (
     describe_factors,
     is_repetition_param,
     parse_factors,
+    step_folders,
 )
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.folders import step_folders
 from gpureport.comparison.study import BestGroup, Study, select_focus
 from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import Tile, VerdictCode
 from gpureport.report.model.shapes import Fact, ReportSection, Table
 from gpureport.report.sections.steps.figures import Figures, build_table
+from gpureport.report.sections.steps.headline import build_step_tiles
 from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
 from gpureport.report.sections.steps.tables import name_value
-from gpureport.report.sections.steps.tiles import build_step_tiles
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.display import drop_equal_ends, format_interval
@@ -108,7 +108,6 @@ def _name_settings(factors: Sequence[Factor]) -> str:
 
 
 def _list_best(study: Study) -> Iterator[Fact]:
-    """Yield the group that takes the least money or GPU time and the fastest one, and what else varied."""
     bests = [best for best in (study.best_by_cost, study.best_by_speed) if best]
     for best in bests:
         yield Fact(name=_word(best, "best_by"), text=_describe_best(best))
@@ -122,7 +121,6 @@ def _list_best(study: Study) -> Iterator[Fact]:
 
 
 def _describe_best(best: BestGroup) -> str:
-    """Return the best group with its margin over the next, or that none is clear."""
     sign = 1.0 if best.change >= 0 else -1.0
     low, high = sorted(sign * end for end in best.interval or (0.0, 0.0))
     ends = f"{display.percent(low).removesuffix('%')} to {display.percent(high)}" if best.interval and low >= 0 else ""
@@ -173,7 +171,6 @@ def _is_inverse(one: FigureEffects, other: FigureEffects) -> bool:
 
 
 def _build_effects_table(effects: FigureEffects) -> Table:
-    """Return one row a value of each setting, against the first value of that setting."""
     rows = [row for setting in effects.settings for row in _list_rows(setting, relative=effects.relative)]
     levels = [level for setting in effects.settings for level in setting.levels]
     intervals, is_free = sum(level.interval is not None for level in levels), effects.degrees >= 1
@@ -193,7 +190,6 @@ def _build_effects_table(effects: FigureEffects) -> Table:
 
 
 def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of rows: setting, runs, change, interval and verdict."""
     name, (first, *levels) = display.clean(setting.factor.name), setting.levels
     if setting.confounded_with:
         runs = str(sum(level.runs for level in setting.levels))
@@ -268,7 +264,6 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
 
 
 def _describe_time(found: TimeToTarget, currency: str) -> str:
-    """Return when a step reached the target and what that took, or why it has no time, by how many of its runs."""
     step, runs = display.clean(found.step), len(found.runs)
     if found.seconds is None:
         missing = [run.missing for run in found.runs]

@@ -1,0 +1,148 @@
+"""What a reader sees first as blocks for text: the head, pictures as characters, what to do, rules and steps."""
+
+from collections.abc import Iterator
+
+from gpureport.report.blocks.findings import list_findings
+from gpureport.report.blocks.reference import list_reference
+from gpureport.report.model.blocks import Block, Form, Series
+from gpureport.report.model.head import Change
+from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.wording import display
+from gpureport.report.wording.display import join
+
+_DOUBTS = 5
+"""Doubts about comparisons that Markdown has at most."""
+
+
+def list_blocks(report: Report) -> Iterator[Block]:
+    """Yield the blocks of a report, in the order in which a terminal and Markdown print them."""
+    yield Block(forms=Form.ALL, part="details", head=report)
+    yield from _pictures(report)
+    yield Block(forms=Form.ALL, part="actions", title="What to do next", actions=report.actions)
+    yield from _rules(report.policy) if report.policy else ()
+    yield Block(forms=Form.LONG, title=report.steps_heading, table=report.steps)
+    yield from list_study(report)
+    yield from list_findings(report)
+    yield from _timelines(report)
+    yield from list_reference(report)
+
+
+def describe_change(change: Change | None) -> str:
+    """Return a change with the step it is measured from, its interval and its verdict."""
+    if change is None:
+        return ""
+    since = change.since and f"since {change.since}"
+    return join(change.text, since, change.interval and f"({change.interval})", change.verdict, by=" ")
+
+
+def list_study(report: Report) -> Iterator[Block]:
+    """Yield the best group and what each setting did, and for Markdown what makes comparisons doubtful."""
+    part = report.comparison
+    for each in part.study if part else ():
+        forms, facts = Form.LONG | Form.PAPER, each.facts
+        yield Block(forms=forms, title=each.heading, label=each.label, level=3, table=each.table, facts=facts)
+    doubts = list(dict.fromkeys(doubt for pair in part.links for doubt in pair.doubts))[:_DOUBTS] if part else []
+    yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in doubts])
+
+
+def _pictures(report: Report) -> Iterator[Block]:
+    """Yield bars, lines over time and tiles; where lines show what a finding speaks of, a screen needs no tiles."""
+    is_chain, worst = report.steps is not None, report.worst
+    has_spans = worst is not None and bool(worst.spans)
+    if report.spent and report.spent.bars:
+        yield from _spent(report.spent)
+    if worst:
+        yield _history(worst, Form.LONG if is_chain or not has_spans else Form.ALL)
+        yield Block(texts=[worst.caption])
+    if report.use:
+        yield _use(report.use, Form.FULL if is_chain or has_spans else Form.SCREEN | Form.FULL)
+        yield Block(texts=[report.use.caption, report.use.rest])
+    heading = "First → last" if any(tile.change for tile in report.tiles) else "Key figures"
+    forms = Form.LONG if has_spans else Form.ALL
+    yield Block(forms=forms, part="tiles", title=heading, tiles=report.tiles)
+
+
+def _spent(spent: TimeSpent) -> Iterator[Block]:
+    each, unit = shared_total(spent), spent.columns[0]
+    if each:
+        # the total of a GPU holds its unit, that of a step has it in the heading of its column
+        unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
+    versus = "change from the previous step" if any(bar.change for bar in spent.bars) else ""
+    label, title = join(unit, versus, by=", "), "Where the GPU time went"
+    yield Block(forms=Form.ALL, part="bars", title=title, label=label, texts=[spent.caption], bars=spent)
+    facts = []
+    for bar in spent.bars:
+        interval = bar.interval_text and f"95% interval {bar.interval_text}"
+        beside = bar.beside and f"{display.lower_first(spent.columns[1])} {bar.beside}"
+        classes = ", ".join(f"{part.label} {part.text}" for part in bar.segments)
+        said = (bar.total, interval, describe_change(bar.change), bar.note, beside, describe_change(bar.beside_change))
+        facts.append(Fact(name=join(bar.label, bar.small, by=", "), text=join(*said, classes)))
+    since = join(describe_change(spent.since_first), describe_change(spent.beside_since_first))
+    facts += [Fact(name="Since the first step", text=since)] if since else []
+    yield Block(facts=facts)
+
+
+def shared_total(spent: TimeSpent) -> str:
+    """Return the total that all bars have, where none has a change; empty where they differ."""
+    totals = {bar.total for bar in spent.bars}
+    return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
+
+
+def _history(history: SignalHistory, forms: Form) -> Block:
+    seconds = max(history.end - history.start, 1e-3)
+    panels = [panel for panel in history.panels if panel.note] or history.panels
+    named = [(panel, *panel.label.rpartition(", ")) for panel in panels]
+    series = [
+        Series(
+            name=name or panel.label,
+            ends=ends if name else "",
+            values=next((line.mean for line in panel.lines if line.is_main), panel.lines[0].mean),
+            low=panel.low,
+            high=panel.high,
+            note=panel.note,
+        )
+        for panel, name, _, ends in named
+    ]
+    marks = [((start - history.start) / seconds, (end - history.start) / seconds) for start, end in history.spans]
+    return Block(forms=forms, part="signals", title=history.title, series=series, marks=marks, marked=history.span_text)
+
+
+def _use(use: UseOverTime, forms: Form) -> Block:
+    longest = max(use.seconds, 1e-3)
+    series = [
+        Series(
+            name=row.label,
+            ends="0 to 100%",
+            values=row.mean,
+            note=join(row.small, row.total, row.text),
+            share=len(row.mean) * row.bucket_seconds / longest,
+        )
+        for row in use.rows
+    ]
+    return Block(forms=forms, part="uses", title="GPU use over time", series=series)
+
+
+def _rules(policy: Table) -> Iterator[Block]:
+    failed = [row for row in policy.rows if row.cells[0].flagged]
+    facts = []
+    for row in failed:
+        outcome, observed, *_ = row.cells
+        words = join(observed.text, observed.small, by=" ")
+        facts.append(Fact(name=outcome.text, text=f"{row.head.text} ({words})" if words else row.head.text))
+    label = f"{len(failed)} of {len(policy.rows)} failed or not assessed"
+    yield Block(forms=Form.SCREEN, part="rules", title="Rules", label=label, facts=facts)
+    yield Block(forms=Form.LONG, title="Rules", label=label, table=policy)
+
+
+def _timelines(report: Report) -> Iterator[Block]:
+    for run in report.timeline:
+        series = [Series(name=strip.label, values=strip.coarse) for strip in run.strips]
+        events = [event.at / max(run.seconds, 1e-3) for event in run.events if event.at is not None]
+        said = [run.absent]
+        yield Block(forms=Form.TEXT, title="Timeline", label=run.label, series=series, texts=said, events=events)
+    if any(run.strips for run in report.timeline):
+        text = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
+        text += " ^: event of the log, listed under data quality."
+        yield Block(forms=Form.TEXT, texts=[text])
