@@ -63,6 +63,8 @@ _IN_TABLES = {
     "findings.summary": "of several runs the row says it of all, with the range",
     "answers.summary": "of several runs each answer says in how many",
     "answers.lines.cards": "of several runs each row lists its findings",
+    "comparison.links.verdicts.text": "each stands in the table beside its figure, and what it rests on below",
+    "method.definitions": "those of terms that the page uses; a term has a tooltip, and JSON has them all",
     "comparison.links.checks.columns": "each check says both values and whether they are alike",
     "gpu_time.total": "the table of classes has it",
     "gpu_time.parts.causes": "the table of classes has them",

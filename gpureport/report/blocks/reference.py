@@ -11,7 +11,7 @@ from gpureport.report.model.report_content import Answers, GpuTable, Judgement, 
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
-from gpureport.report.wording.words import WORDS, group_holders, list_labels
+from gpureport.report.wording.words import group_holders, list_labels
 
 _MOST_VARIANTS = 3
 """Texts that runs have under one name, from which on they stand in a table."""
@@ -21,6 +21,15 @@ Said = tuple[str, Sequence[Fact]]
 
 def list_reference(report: Report) -> Iterator[Block]:
     """Yield the sections in their order, each beginning with a block that has an anchor."""
+    shown = [*_list_sections(report)]
+    yield from shown
+    # terms are explained where some heading uses them
+    named = [text for block in shown for fact in block.facts for text in (fact.name, fact.text)]
+    named += [name for block in shown if block.table for name in block.table.columns]
+    yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
+
+
+def _list_sections(report: Report) -> Iterator[Block]:
     part = report.comparison
     if part and part.gains:
         yield from _gains(part.gains)
@@ -37,7 +46,6 @@ def list_reference(report: Report) -> Iterator[Block]:
     yield from _quality(report)
     notes = [Fact(name="", text=note) for note in report.verdict.notes]
     yield Block(forms=Form.EVERY_PAGE, anchor="notes", title="Also worth knowing", facts=notes)
-    yield from _method(report)
 
 
 def merge_facts(runs: Sequence[Said]) -> list[Fact]:
@@ -113,9 +121,9 @@ def _changes(part: ComparisonPart) -> Iterator[Block]:
         said.update(notes)
         yield Block(table=replace(link.effects, notes=notes))
         yield Block(title="Training at the end", level=4, facts=link.training)
-        yield Block(title="Findings", level=4, facts=link.findings or [Fact(name="", text="Neither step has one.")])
-    sure = merge_facts([(each.label, each.verdicts) for each in part.links])
-    yield Block(title="How sure this is", level=3, texts=[WORDS["precision.note"]], facts=sure)
+        # gains say what became of findings
+        found = link.findings or [Fact(name="", text="Neither step has one.")]
+        yield Block(title="Findings", level=4, facts=() if part.gains else found)
     yield Block(
         title="Whether both were recorded alike",
         level=3,
@@ -240,14 +248,15 @@ def _quality(report: Report) -> Iterator[Block]:
         yield Block(forms=Form.EVERY_PAGE, title=title, label=label, level=3, facts=told)
 
 
-def _method(report: Report) -> Iterator[Block]:
+def _method(report: Report, words: str) -> Iterator[Block]:
     """Yield the command, versions and inputs, what the words mean, and when what was found is found."""
     method, told = report.method, {row.title for row in report.rows}
     paper, made = Form.PAGE | Form.PAPER, "This report was made with"
+    terms = [fact for fact in method.definitions if fact.name.lower() in words]
     yield Block(forms=paper, anchor="method", title="Method", texts=[made], code=[method.command])
     yield Block(forms=paper, facts=method.versions)
     yield Block(forms=Form.PAGE, title="Inputs", level=3, table=method.inputs)
-    yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=method.definitions)
+    yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=terms)
     kinds = [fact for fact in method.kinds if fact.name in told]
     more = ["gpureport explain CHECK --detail full says it of every check, with its limits."] if kinds else []
     yield Block(forms=Form.PAGE, title="When this is found", level=3, texts=more, facts=kinds)

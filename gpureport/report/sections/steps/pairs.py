@@ -1,6 +1,7 @@
 """One step against the one before it: what changed, what may be said of each figure, and what may be doubted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
 from gpureport.comparison.changes import ChangeKind, FindingChange, summarize_by_kind
@@ -155,14 +156,16 @@ def _build_table(
     reasons: list[tuple[Reason | None, str]] = []
     for line in lines:
         far = since.get(line.metric)
-        row: list[Cell | str] = [line.title, line.before, line.after, line.change, line.verdict]
+        verdict = replace(line.verdict, small=line.why)
+        row: list[Cell | str] = [line.title, line.before, line.after, line.change, verdict]
         row += ([far.change, far.verdict] if far else ["", ""]) if since else []
         rows.append(row)
         reasons.append((line.reason, line.noun))
         if far and far.reason != line.reason:
             reasons.append((far.reason, f"{line.noun} since the first step"))
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
-    said = *notes, list_reasons(reasons), WORDS["quality.note"] if has_quality else ""
+    precise = WORDS["precision.note"] if any(line.why for line in lines) else ""
+    said = *notes, precise, list_reasons(reasons), WORDS["quality.note"] if has_quality else ""
     return build_table(columns if since else columns[:5], rows, *said)
 
 
