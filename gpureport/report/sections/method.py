@@ -192,19 +192,10 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
 
 
 def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
-    """Return when the longest gap is and of which devices; gaps of several devices that overlap are one."""
-    stretches: list[list[LogGap]] = []
-    end = 0
+    """Return when the longest gap is, and how many there are; gaps of several devices that overlap are one."""
+    longest, count, end = max(gaps, key=lambda gap: gap.end - gap.start), 0, 0
     for gap in sorted(gaps, key=lambda gap: gap.start):
-        if not stretches or gap.start >= end:
-            stretches.append([])
-        stretches[-1].append(gap)
+        count += not count or gap.start >= end
         end = max(end, gap.end)
-    longest = max(gaps, key=lambda gap: gap.end - gap.start)
-    devices = [gap.device for gap in next(stretch for stretch in stretches if longest in stretch)]
-    known = {gpu.id for gpu in run.run.gpus}
-    gpus = [device for device in devices if device in known]
-    hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in known]
-    whose = display.join_words([*([run.devices(gpus)] if gpus else []), *hosts])
     length, at = display.duration((longest.end - longest.start) / 1e6), display.elapsed(run.since_start(longest.start))
-    return f"{length}, {whose} at {at}; {display.plural(len(stretches), 'gap')} in all"
+    return f"{length}, {run.device(longest.device)} at {at}; {display.plural(count, 'gap')} in all"

@@ -78,21 +78,17 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
     Beside other runs they need work of their own, or nothing tells how fast they were.
     """
     cut = [run for run in runs if run.quality.unfinished]
-    lacking = [run for run in cut if run.work is None] if len(runs) > 1 else []
     if not cut:
         return ""
-    state, whose, todo = "are unfinished: they are still recording, or their recorders were", "their", ""
-    if len(cut) == 1:
-        state, whose = "is unfinished: it is still recording, or its recorder was", "its"
     named = list_labels([clean_name(run.name) for run in cut])
     if len(named) > _MOST_NAMES:
         named = f"{clean_name(cut[0].name)} and {display.plural(len(cut) - 1, 'more run')}"
-    if lacking:
-        of = f"the work of {list_labels([display.clean(run.name) for run in lacking])}"
-        of = f"{whose} work" if len(lacking) == len(cut) else of
-        them = "it" if len(lacking) == 1 else "them"
-        todo = f"; {of} is not known: give one --work for each source, or leave {them} out"
-    return f"{named} {state} killed{todo}."
+    state = "is unfinished: it is still recording, or its recorder was killed"
+    if len(cut) > 1:
+        state = "are unfinished: they are still recording, or their recorders were killed"
+    lacking = [display.clean(run.name) for run in cut if run.work is None] if len(runs) > 1 else []
+    todo = "is not known: give one --work for each source, or leave it out" if lacking else ""
+    return f"{named} {state}{f'; the work of {list_labels(lacking)} {todo}' if lacking else ''}."
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:

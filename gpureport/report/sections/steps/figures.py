@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.evidence import Reason
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -69,7 +68,7 @@ def build_table(
 
 
 class Line(NamedTuple):
-    """A figure of two steps in words; `why` is what its verdict rests on, `reason` what more of them may share."""
+    """A figure of two steps in words; `why` is what its verdict rests on."""
 
     metric: str
     title: str
@@ -78,8 +77,6 @@ class Line(NamedTuple):
     change: Cell
     verdict: Cell
     why: str = ""
-    reason: Reason | None = None
-    noun: str = ""
 
 
 @dataclass(frozen=True)

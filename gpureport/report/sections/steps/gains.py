@@ -213,12 +213,8 @@ def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
 
 
 def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:
-    parts = []
-    for change in changes:
-        values = f"{quality.name_metric(change.name)} {' → '.join(quality.format_pair(change))}"
-        known = change.before.runs and change.after.runs
-        parts.append(f"{values}{quality.name_work(change)}{f', {change.verdict.short}' if known else ''}")
-    if parts:
+    lines = quality.list_lines(changes)
+    if parts := [f"{each.title} {each.before} → {each.after}, {each.verdict.text}" for each in lines]:
         yield Fact(name="Quality", text="; ".join(parts))
 
 

@@ -25,7 +25,6 @@ from gpureport.report.wording.reasons import (
     describe_left_out,
     describe_reason,
     describe_unknown_change,
-    list_reasons,
 )
 from gpureport.report.wording.words import WORDS, name_some, say
 
@@ -143,8 +142,6 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
             change=Cell(text=size, small=each.format_interval(delta), value=delta.difference),
             verdict=Cell(text=differences.describe_verdict(delta)),
             why=" ".join(filter(None, (why, left_out, *precision))),
-            reason=delta.reason and delta.reason.of_any_run,
-            noun=each.noun,
         )
 
 
@@ -153,19 +150,14 @@ def _build_table(
 ) -> Table:
     """Return one row a figure: before, after, what changed, what may be said of it, also since the first."""
     rows: list[list[Cell | str]] = []
-    reasons: list[tuple[Reason | None, str]] = []
     for line in lines:
-        far = since.get(line.metric)
-        verdict = replace(line.verdict, small=line.why)
-        row: list[Cell | str] = [line.title, line.before, line.after, line.change, verdict]
-        row += ([far.change, far.verdict] if far else ["", ""]) if since else []
+        row: list[Cell | str] = [line.title, line.before, line.after]
+        for each in (line, since.get(line.metric)) if since else (line,):
+            row += [each.change, replace(each.verdict, small=each.why)] if each else ["", ""]
         rows.append(row)
-        reasons.append((line.reason, line.noun))
-        if far and far.reason != line.reason:
-            reasons.append((far.reason, f"{line.noun} since the first step"))
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
     precise = WORDS["precision.note"] if any(line.why for line in lines) else ""
-    said = *notes, precise, list_reasons(reasons), WORDS["quality.note"] if has_quality else ""
+    said = *notes, precise, WORDS["quality.note"] if has_quality else ""
     return build_table(columns if since else columns[:5], rows, *said)
 
 
