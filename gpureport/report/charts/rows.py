@@ -25,7 +25,7 @@ from gpureport.report.charts.elements import (
     text,
     write_document,
 )
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN, Colour
+from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN
 from gpureport.report.model.pictures import (
     SignalHistory,
     SignalPanel,
@@ -165,7 +165,10 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: HorizontalSca
         f"{paint('fill', SPAN)}/>"
         for start, end in shaded
     )
-    labels = [*_label_ends(panel, scale, tall), *_label_limit(panel, scale, tall, shaded)]
+    limit, limit_name = _draw_limit(panel, scale, tall, shaded)
+    ends = ((panel.high, 10.0), (panel.low, tall - 3))
+    labels = [scale.place(scale.start, text(2, y, f"{end:,.6g}", MUTED, size=_SMALL)) for end, y in ends]
+    labels.append(limit_name)
     if panel is history.panels[0] and len(shaded) == 1:
         labels.append(_label_span(history.span_text, scale, shaded[0]))
     # the lower end lies on the curve, on a ground of its own
@@ -174,7 +177,7 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: HorizontalSca
         [
             *grounds,
             draw_grid(history.ticks, scale, tall + _FOOT),
-            *_draw_limit(panel, scale, tall),
+            limit,
             *_draw_lines(panel, scale, tall),
             f"<g {ground}>{''.join(labels)}</g>",
         ],
@@ -198,36 +201,19 @@ def _draw_lines(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iter
     yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {paint("stroke", GRID)}/>'
 
 
-def _draw_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
-    if (y := _place_limit(panel, tall)) is not None:
-        stroke = f'{paint("stroke", _choose_limit_colour(panel))} stroke-dasharray="5 3"'
-        yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
-
-
-def _label_limit(
+def _draw_limit(
     panel: SignalPanel, scale: HorizontalScale, tall: float, shaded: list[tuple[float, float]]
-) -> Iterator[str]:
-    """Yield the name of the limit above its line: at the left, unless the name of what is shaded may stand there."""
-    if (y := _place_limit(panel, tall)) is None:
-        return
+) -> tuple[str, str]:
+    """Return the limit as a dashed line, and its name above: at the left, unless what is shaded is named there."""
+    if panel.limit is None or not panel.low <= panel.limit <= panel.high:
+        return "", ""
+    y = _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
+    colour = ALERT if panel.is_alert and panel.is_limit_reached else MUTED
+    look = f'{paint("stroke", colour)} stroke-dasharray="5 3"'
     is_right = bool(shaded) and scale.share(shaded[0][0]) < _LEFT
     x, where, anchor = (-4.0, scale.end, "end") if is_right else (_AFTER_END, scale.start, "")
-    yield scale.place(where, text(x, y - 4, panel.limit_text, _choose_limit_colour(panel), anchor=anchor))
-
-
-def _place_limit(panel: SignalPanel, tall: float) -> float | None:
-    if panel.limit is None or not panel.low <= panel.limit <= panel.high:
-        return None
-    return _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
-
-
-def _choose_limit_colour(panel: SignalPanel) -> Colour:
-    return ALERT if panel.is_alert and panel.is_limit_reached else MUTED
-
-
-def _label_ends(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
-    for value, y in ((panel.high, 10.0), (panel.low, tall - 3)):
-        yield scale.place(scale.start, text(2, y, f"{value:,.6g}", MUTED, size=_SMALL))
+    name = scale.place(where, text(x, y - 4, panel.limit_text, colour, anchor=anchor))
+    return f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {look}/>', name
 
 
 def _label_span(words: str, scale: HorizontalScale, span: tuple[float, float]) -> str:
