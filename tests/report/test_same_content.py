@@ -63,7 +63,7 @@ _IN_TABLES = {
     "findings.summary": "of several runs the row says it of all, with the range",
     "answers.summary": "of several runs each answer says in how many",
     "answers.lines.cards": "of several runs each row lists its findings",
-    "comparison.links.verdicts.text": "each stands in the table beside its figure, and what it rests on below",
+    "comparison.links.verdicts.text": "each stands beside its figure, above what it rests on",
     "method.definitions": "those of terms that the page uses; a term has a tooltip, and JSON has them all",
     "comparison.links.checks.columns": "each check says both values and whether they are alike",
     "gpu_time.total": "the table of classes has it",
@@ -163,10 +163,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     ".txt": KEYS
     | {
-        "spent.legend.key": "the label is the class in words",
-        "spent.bars.segments.key": "the label is the class in words",
-        "use.rows.band.key": "the bars name the classes",
-        "timeline.strips.band.key": "the bars name the classes",
         "timeline.strips.limits": "the signals of the worst GPU have the limits",
         "spent.ticks": "explains a drawing",
         "use.ticks": "explains a drawing",
