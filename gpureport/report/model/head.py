@@ -44,6 +44,12 @@ class Tile:
     unit: str = ""
     change: Change | None = None
 
+    @property
+    def figures(self) -> str:
+        """What it shows, before and now."""
+        before = f"{self.before} → " if self.before else ""
+        return f"{before}{self.value}{self.unit and f' {self.unit}'}"
+
 
 class VerdictCode(StrEnum):
     """What the headline says, in one word: of a run, of steps, or of groups."""

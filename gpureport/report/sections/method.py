@@ -121,17 +121,12 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     yield "Sampling", single if info.interval is None else f"A sample {run.describe_sampling()}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", _describe_lines(data, noun)
-    yield "Rejected", _join_first([_describe_rejected(each, noun) for each in data.rejected], "reason")
-    yield "Absent values", _join_first(list(_describe_absent(run, data.absent_cells)), "kind")
+    yield "Rejected", display.join_first([_describe_rejected(each, noun) for each in data.rejected], _LISTED, "reason")
+    yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
     yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
     restored = data.imputed_points
     yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
-    yield "Clock", _join_first([_describe_clock_step(run, step) for step in data.clock_steps], "step")
-
-
-def _join_first(texts: Sequence[str], noun: str) -> str:
-    left = len(texts) - _LISTED
-    return "; ".join([*texts[:_LISTED], *([display.plural(left, f"more {noun}")] if left > 0 else [])])
+    yield "Clock", display.join_first([_describe_clock_step(run, step) for step in data.clock_steps], _LISTED, "step")
 
 
 def _describe_rejected(entry: Rejected, noun: str) -> str:

@@ -293,16 +293,14 @@ def _draw_heights(series: Series, length: int, page: Page) -> str:
 
 def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line]:
     """Yield a figure a line; on a screen in columns, with its verdict or as much of its context as fits."""
-    figures = [join(join(tile.before, tile.value, by=" → "), tile.unit, by=display.GAP) for tile in tiles[:most]]
-    named = list(zip(tiles, figures, strict=False))
     if most is None:
-        texts = (join(figure, describe_change(tile.change), tile.context) for tile, figure in named)
+        texts = (join(tile.figures, describe_change(tile.change), tile.context) for tile in tiles)
         yield from _facts([Fact(name=tile.label, text=text) for tile, text in zip(tiles, texts, strict=True)], page)
         return
-    rows = [(tile.label, figure, _shorten_change(tile.change)[0]) for tile, figure in named]
+    rows = [(tile.label, tile.figures, _shorten_change(tile.change)[0]) for tile in tiles[:most]]
     widths = _measure(rows)
     room = page.width - _GUTTER - sum(width + _GUTTER for width in widths if width)
-    for row, (tile, _) in zip(rows, named, strict=True):
+    for row, tile in zip(rows, tiles, strict=False):
         _, verdict, style = _shorten_change(tile.change)
         words = verdict or tile.context
         while display.terminal_width(words) > max(room, 0):

@@ -142,10 +142,6 @@ def describe_drivers(analysis: Analysis) -> str:
     return f"{said}: read one log per machine." if named else ""
 
 
-def _join_first(texts: Sequence[str], most: int) -> str:
-    return "; ".join([*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])])
-
-
 def list_rejections(runs: Sequence[Run]) -> Iterator[str]:
     """Yield per run with more rejected than kept lines how many, why, and which option reads them."""
     for run in runs:
@@ -180,4 +176,4 @@ def job_list(run: Run, jobs: Sequence[Job]) -> str:
     times = [(job, format_time(run, job.interval.start), format_time(run, job.interval.end)) for job in jobs]
     lengths = [display.duration(job.interval.seconds) for job in jobs]
     named = [f"job {job.number}, {start} to {end}" for job, start, end in times]
-    return _join_first([f"{job} ({length})" for job, length in zip(named, lengths, strict=True)], _JOBS)
+    return display.join_first([f"{job} ({length})" for job, length in zip(named, lengths, strict=True)], _JOBS)
