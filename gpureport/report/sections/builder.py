@@ -13,6 +13,7 @@ from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
+from gpureport.redaction import redact_text
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import Report
@@ -50,7 +51,22 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
 ) -> Report:
-    """Return the content of a report; `report.build` says what each argument means."""
+    """Return the content of a report on one run, or on several in the order of their steps.
+
+    Args:
+        runs: recordings with their analyses, at least one.
+        title: headline of the report; the names of the runs when None.
+        command: the command that made it, without names of output files.
+        gpu_hour_price: price of one GPU-hour, in any currency.
+        version: version of gpureport.
+        rules: the rules the analyses were made with, for their limits; those that ship when None.
+        kinds: kinds that were asked for; all that the rules know when None.
+        by: settings whose values make the groups; none where the steps are a chain.
+        throughput: training metric that counts work, whatever its name.
+        checks: limits a person set, and what became of them.
+        goals: what a person says of training metrics; nothing when None.
+    """
+    title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = report_run.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))

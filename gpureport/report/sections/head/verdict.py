@@ -204,11 +204,7 @@ def _describe_comparison(
         if (seconds := recorded_seconds(step.analyses)) < SHORTEST_REPETITION_SECONDS
     }
     if comparison.steps[0].label in short or comparison.steps[-1].label in short:
-        # how long a step is stands with it where that would round to long enough
-        lengths = {label: display.duration_below(each, SHORTEST_REPETITION_SECONDS) for label, each in short.items()}
-        near = {label for label, each in short.items() if round(each) >= SHORTEST_REPETITION_SECONDS}
-        names = [f"{display.clean(each)} ({lengths[each]})" if each in near else display.clean(each) for each in short]
-        why = f"Under 20{display.GAP}s was recorded of {words.list_labels(names)}."
+        why = f"Under 20{display.GAP}s was recorded of {words.list_labels(list(map(display.clean, short)))}."
         fallen = headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
