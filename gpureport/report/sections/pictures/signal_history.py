@@ -69,15 +69,10 @@ class _View:
         return (self.edges[1:] + self.edges[:-1]) / 2
 
 
-def build_finding_history(run: ReportRun, findings: Sequence[Finding]) -> SignalHistory | None:
-    """Return the crop of a run in which findings of one kind are seen; None where nothing can be drawn."""
-    return build_worst_history(run, findings, is_cropped=True)
-
-
-def build_worst_history(
+def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU that the worst findings of a run are about; None of a single moment.
+    """Return the signals of the GPU that findings of a run are about; None where nothing can be drawn.
 
     Without findings it is the hottest GPU. Cropped to the part of the run with the findings, every panel is shown.
     """
