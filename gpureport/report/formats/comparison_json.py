@@ -62,7 +62,11 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             "changes": [change for link in found for change in link.changes],
             "comparability": [_check(check) for link in found for check in link.comparability],
             "deltas": comparison.deltas,
-            "training": [_final_values(change) for link in found for change in link.quality],
+            "training": [
+                take(each, "base step name before after", before=each.before.final, after=each.after.final)
+                for link in found
+                for each in link.quality
+            ],
             "quality": quality,
             "time_to_target": _time_to_target(comparison),
             "findings": {kind: [_finding(each) for each in changes if each.change is kind] for kind in ChangeKind},
@@ -120,10 +124,6 @@ def _sample_means(analysis: Analysis) -> dict[str, float]:
 def _check(check: Comparability) -> Content:
     code = {True: "", False: check.check, None: "not_known"}[check.comparable]
     return list_fields(check, "agree") | {"note": describe_check(check), "reason_code": code}
-
-
-def _final_values(change: QualityChange) -> Content:
-    return take(change, "base step name before after", before=change.before.final, after=change.after.final)
 
 
 def _time_to_target(comparison: Comparison) -> Content | None:

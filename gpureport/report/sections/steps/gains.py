@@ -195,12 +195,8 @@ def _list_facts(gain: StepGain) -> Iterator[Fact]:
 
 def _describe_advice(change: AdvisedChange) -> dict[str, str]:
     title, step = STEPS[change.name].title, display.clean(change.advised_in)
-    finding = _name_finding(change.kind, change.cause)
+    finding = terms.kind_title(display.clean(change.kind), change.cause)
     return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
-
-
-def _name_finding(kind: str, cause: str | None) -> str:
-    return terms.kind_title(display.clean(kind), cause)
 
 
 def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
