@@ -62,7 +62,7 @@ _ONCE_FOR_ALL = {
 _IN_TABLES = {
     "findings.summary": "of several runs the row says it of all, with the range",
     "answers.summary": "of several runs each answer says in how many",
-    "answers.lines.cards": "of several runs each row lists its findings",
+    "answers.lines.cards": "as the summary",
     "comparison.links.verdicts.text": "each stands beside its figure, above what it rests on",
     "method.definitions": "those of terms that the page uses; a term has a tooltip, and JSON has them all",
     "comparison.links.checks.columns": "each check says both values and whether they are alike",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from gpureport import recording_advice
 from gpureport.analysis import missing_metrics, phrases
@@ -11,12 +12,13 @@ from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist, Judgement, NotJudgedLine
+from gpureport.report.runs.drawn_gpus import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
-_FEW = 4
-"""Places that are named one by one."""
+_FEW, _NAMED_GROUPS = 4, 3
+"""Places and groups of GPUs that are named one by one."""
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 """Answers to the questions of the practice as people read them; JSON keeps its own words."""
@@ -120,8 +122,9 @@ def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> It
         named = [f"{counts[outcome]} {_OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
         # each model is asked every question
         asked = f", {groups} groups of GPUs asked one by one" if groups > 1 else ""
+        shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, groups)
         if lines:
-            yield Answers(label=run.label, summary=f"{', '.join(named)}{asked}", lines=tuple(lines))
+            yield Answers(label=run.label, summary=f"{', '.join(named)}{asked}", lines=tuple(shown))
 
 
 def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
@@ -137,6 +140,15 @@ def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], 
         reason_code=answer.reason_code,
         recording=display.clean(answer.recording),
     )
+
+
+def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLine]:
+    """Yield lines that say the same of many groups as one, kind by kind."""
+    of_kinds = group_holders((line.kind, line) for line in lines)
+    alike = group_holders((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
+    for line, names in alike.items():
+        named = "; ".join(names) if len(names) <= _NAMED_GROUPS else f"{len(names)} of {groups} groups of GPUs"
+        yield replace(line, group="" if len(names) == groups else named)
 
 
 def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
