@@ -25,20 +25,11 @@ _BY_STAGE = "Means are over time and GPUs; each stage by the samples its own pro
 _USE = "gpu_utilization_ratio"
 
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
-_CLOCK_COLUMNS = {
-    "Kind": "",
-    "Busy samples": "which reasons showed at a sample",
-    "Counted": "the driver's own counters of each reason",
-    "Median clock": "clocks",
-    "Unthrottled clock": "clocks without a reason",
-    "Busy time lost": "what the reasons cost",
-}
-"""What the note says is not recorded where a column has no value."""
-_CLOCK_MEANINGS = {
-    "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
-    "Counted": "by the driver, exact at any sampling",
-}
-_CLOCK_NOTE = "Reasons can hold a clock together, so the shares must not be added up."
+_CLOCK_COLUMNS = ("Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
+_CLOCK_NOTE = (
+    "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
+    "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
+)
 _AT_REST = {"gpu_idle"}
 """Reasons that only occur at rest."""
 _MOST_REASONS = 24
@@ -110,16 +101,12 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
     where = " in any run" if len(with_gpus) > 1 else ""
     where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
-    # the first table tells what is not recorded, and the first one of few GPUs that none can stand apart
+    # the first table tells what is not recorded
     note = f"Not recorded{where}: {unknown}." if unknown else ""
-    first = next((place for place, run in enumerate(with_gpus) if len(run.run.gpus) < _PEERS), None)
-    return tuple(
-        _build_gpu_table(run, known, note if place == 0 else "", is_said=len(run.run.gpus) < _PEERS and place != first)
-        for place, run in enumerate(with_gpus)
-    )
+    return tuple(_build_gpu_table(run, known, "" if place else note) for place, run in enumerate(with_gpus))
 
 
-def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_said: bool) -> GpuTable:
+def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> GpuTable:
     gpus, by_device = run.run.gpus, {statistics.device: statistics for statistics in run.analysis.statistics}
     columns = [*known, *([_COUNTED] if any(each.energy_counter for each in by_device.values()) else [])]
     values = [[column.value(by_device[gpu.id]) if gpu.id in by_device else None for gpu in gpus] for column in columns]
@@ -144,7 +131,7 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_
     elif len(rows) < _PEERS:
         same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
     outliers = (*told[:_MOST_SENTENCES], *more)
-    return GpuTable(label=run.label, table=table, outliers=outliers, same="" if is_said else same)
+    return GpuTable(label=run.label, table=table, outliers=outliers, same=same)
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
@@ -243,10 +230,7 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     cells = [_build_clock_cells(entry) for entry in ordered]
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
     columns = list(compress(_CLOCK_COLUMNS, known))
-    lacking = [missing for name, missing in _CLOCK_COLUMNS.items() if name not in columns]
-    notes = [*(f"{name}: {words}." for name, words in _CLOCK_MEANINGS.items() if name in columns), _CLOCK_NOTE]
-    notes += [f"Not recorded: {display.join_words(lacking)}."] if lacking else []
-    notes += [f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else []
+    notes = [_CLOCK_NOTE, *([f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else [])]
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
     return Table(
         columns=("Reason", *columns),
