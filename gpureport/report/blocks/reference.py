@@ -8,7 +8,7 @@ from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.comparison_parts import ComparisonPart, GainCell, GainTable, StepPairView
 from gpureport.report.model.head import Change
 from gpureport.report.model.report_content import Answers, GpuTable, Judgement, Report, RunTable
-from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.words import group_holders, list_labels
@@ -64,11 +64,8 @@ def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
     shared = [(label, [fact for fact in facts if fact.name not in own]) for label, facts in runs]
-    rows = tuple(
-        Row(head=Cell(text=label), cells=tuple(Cell(text=named.get(name, "")) for name in own)) for label, named in said
-    )
-    table = Table(columns=("Run", *own), numeric=(False,) * len(own), rows=rows) if own else None
-    return merge_facts(shared), table
+    rows = ([label, *(named.get(name, "") for name in own)] for label, named in said)
+    return merge_facts(shared), build_table(("Run", *own), rows, in_words=own) if own else None
 
 
 def _merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -96,10 +93,9 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
 
 
 def _gains(gains: GainTable) -> Iterator[Block]:
-    rows = tuple(Row(head=row.head, cells=tuple(map(_gain_cell, row.cells))) for row in gains.rows)
-    numeric = (True,) * (len(gains.columns) - 1)
+    rows = ([row.head, *map(_gain_cell, row.cells)] for row in gains.rows)
     facts = [Fact(name="Potential", text=gains.potential)] if gains.potential else []
-    table = Table(columns=gains.columns, numeric=numeric, rows=rows, notes=gains.notes)
+    table = build_table(gains.columns, rows, *gains.notes)
     yield Block(anchor="gains", title="Gains", table=table, facts=facts)
     yield from (Block(title=row.head.text, level=3, facts=row.facts) for row in gains.rows if row.facts)
 
@@ -180,14 +176,11 @@ def _gpus(report: Report) -> Iterator[Block]:
 
 
 def _not_assessed(judgement: Judgement) -> Iterator[Block]:
-    rows = tuple(
-        Row(
-            head=Cell(text=", ".join(line.kinds), small=line.where),
-            cells=(Cell(text=line.reason), Cell(text=line.recording)),
-        )
-        for line in judgement.lines
-    )
-    table = Table(columns=("Not assessed", "Why", "Needs"), numeric=(False, False), rows=rows)
+    columns = ("Not assessed", "Why", "Needs")
+    rows = [
+        (Cell(text=", ".join(line.kinds), small=line.where), line.reason, line.recording) for line in judgement.lines
+    ]
+    table = build_table(columns, rows, in_words=columns)
     forms, command = Form.EVERY_PAGE, judgement.command
     advice = f"{judgement.advice} Where gpureport cannot be installed, run instead:" if command else judgement.advice
     texts = [judgement.sentence, advice]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.results import ClockEventTotal, DeviceStatistics, Effect, StageStatistics
 from gpureport.report.model.report_content import GpuTable, RunTable
-from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.model.shapes import Cell, Row, Table, build_table
 from gpureport.report.runs.drawn_gpus import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
@@ -179,17 +179,13 @@ def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     """Return one table a run that has several stages."""
     columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
     held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
-    numeric, notes = (True,) * (len(columns) - 1), (_BY_STAGE,)
     return tuple(
-        RunTable(
-            label=label,
-            table=Table(columns=columns, numeric=numeric, rows=tuple(map(_build_stage_row, stages)), notes=notes),
-        )
+        RunTable(label=label, table=build_table(columns, map(_build_stage_row, stages), _BY_STAGE))
         for label, stages in held
     )
 
 
-def _build_stage_row(stage: StageStatistics) -> Row:
+def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:
     def take_mean(metric: str) -> float | None:
         """Return the mean of a metric over the time of all devices that recorded it."""
         found = [summary for one in stage.statistics if (summary := one.metric(metric))]
@@ -208,8 +204,8 @@ def _build_stage_row(stage: StageStatistics) -> Row:
         (max(peaks, default=None), display.memory),
         (take_mean("cpu_utilization_ratio"), display.percent),
     )
-    cells = tuple(Cell(text=display.or_not_recorded(value, show)) for value, show in figures)
-    return Row(head=Cell(text=display.shorten_middle(display.clean(stage.stage), LABEL_LENGTH)), cells=cells)
+    name = display.shorten_middle(display.clean(stage.stage), LABEL_LENGTH)
+    return [name, *(display.or_not_recorded(value, show) for value, show in figures)]
 
 
 def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
@@ -229,17 +225,10 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     ordered, left = ranked[:_MOST_REASONS], len(shown) - _MOST_REASONS
     cells = [_build_clock_cells(entry) for entry in ordered]
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
-    columns = list(compress(_CLOCK_COLUMNS, known))
-    notes = [_CLOCK_NOTE, *([f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else [])]
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
-    return Table(
-        columns=("Reason", *columns),
-        numeric=(False, *[True] * (len(columns) - 1)),
-        rows=tuple(
-            Row(head=Cell(text=name), cells=tuple(compress(row, known))) for name, row in zip(names, cells, strict=True)
-        ),
-        notes=tuple(notes),
-    )
+    rows = ([name, *compress(row, known)] for name, row in zip(names, cells, strict=True))
+    more = f"{display.plural(left, 'more row')} in the JSON." if left > 0 else ""
+    return build_table(("Reason", *compress(_CLOCK_COLUMNS, known)), rows, _CLOCK_NOTE, more, in_words=("Kind",))
 
 
 def _build_clock_cells(entry: ClockEventTotal) -> tuple[Cell, ...]:

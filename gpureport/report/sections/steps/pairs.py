@@ -14,9 +14,9 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.model.comparison_parts import EarlierComparison, StepPairView
-from gpureport.report.model.shapes import Cell, Fact, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import Figures, Line, build_table, describe_prices
+from gpureport.report.sections.steps.figures import Figures, Line, describe_prices
 from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.differences import FigureFormat
 from gpureport.report.wording.reasons import (
@@ -158,7 +158,8 @@ def _build_table(
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
     precise = WORDS["precision.note"] if any(line.why for line in lines) else ""
     said = *notes, precise, WORDS["quality.note"] if has_quality else ""
-    return build_table(columns if since else columns[:5], rows, *said)
+    shown = columns if since else columns[:5]
+    return build_table(shown, rows, *said, in_words=("Verdict", "Verdict since first"))
 
 
 def _build_whole_recording_table(shown: _Shown) -> Table | None:
