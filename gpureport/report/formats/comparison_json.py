@@ -31,11 +31,7 @@ from gpureport.comparison.verdict import Delta
 from gpureport.report.formats import analysis_json
 from gpureport.report.formats.analysis_json import Content, Made, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
-from gpureport.report.wording.reasons import (
-    describe_check,
-    describe_reason,
-    describe_unknown_change,
-)
+from gpureport.report.wording.reasons import describe_check, describe_reason, describe_unknown_change
 
 SCHEMA = "gpureport.comparison/1"
 _RUN = (
@@ -177,10 +173,7 @@ def _study(study: Study) -> Content:
     return {
         "by": [list_fields(factor) | {"values": values} for factor, values in zip(study.by, study.values, strict=True)],
         "groups": study.groups,
-        "best": {
-            "cost": study.best_by_cost,
-            "speed": study.best_by_speed,
-        },
+        "best": {"cost": study.best_by_cost, "speed": study.best_by_speed},
         "also_varied": study.mixed_in,
         "repetitions": study.varied.repetitions,
         "names": study.varied.names,

@@ -41,12 +41,7 @@ from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_training_source
 from gpureport.report.sections.steps.pairs import list_fates
 from gpureport.report.wording import differences, display, terms
-from gpureport.report.wording.reasons import (
-    count_family,
-    describe_interval,
-    describe_left_out,
-    describe_reason,
-)
+from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
 from gpureport.report.wording.words import WORDS, say
 
 _NAMED = 4
