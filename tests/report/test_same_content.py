@@ -56,7 +56,6 @@ KEYS = {
 _ONCE_FOR_ALL = {
     "answers.lines.reason": "what could not be judged gives each reason once for all runs",
     "answers.lines.recording": "as the reason",
-    "answers.lines.title": "what was found and what could not be judged have their titles",
     "checklists": "the answers for the last run; the page and JSON hold those of every run",
 }
 _IN_TABLES = {
@@ -68,6 +67,7 @@ _IN_TABLES = {
     "comparison.links.checks.columns": "each check says both values and whether they are alike",
     "gpu_time.total": "the table of classes has it",
     "gpu_time.parts.causes": "the table of classes has them",
+    "timeline.strips.limits": "lines of charts; panels of findings name those that matter",
     "method.kinds": "those that were found; explain says when every kind is found",
     "method.thresholds": "evidence has the limits of what was found; explain and JSON list all",
 }
@@ -109,18 +109,12 @@ _REFERENCE = dict.fromkeys(
 )
 
 ALLOWED: dict[str, dict[str, str]] = {
-    ".html": KEYS
-    | _ONCE_FOR_ALL
-    | _IN_TABLES
-    | {
-        "timeline.strips.limits": "drawn in the charts of one GPU, whose panels of findings name those that matter",
-    },
+    ".html": KEYS | _ONCE_FOR_ALL | _IN_TABLES,
     ".pdf": KEYS
     | _ONCE_FOR_ALL
     | _IN_TABLES
     | {
         "comparison.charts.rows.each_run": "drawn as dots; the alternative text of the figure says it",
-        "timeline.strips.limits": "lines of the timeline on the page; those of the worst GPU are in its panels",
     }
     | _DRAWN
     | _FOLDS,
@@ -163,7 +157,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     ".txt": KEYS
     | {
-        "timeline.strips.limits": "the signals of the worst GPU have the limits",
         "spent.ticks": "explains a drawing",
         "use.ticks": "explains a drawing",
         "worst.ticks": "explains a drawing",

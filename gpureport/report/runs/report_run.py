@@ -88,10 +88,6 @@ class ReportRun:
             return f"GPU{'s' if len(numbers) > 1 else ''} {display.join_words(numbers)}"
         return display.join_words(names)
 
-    def describe_sampling(self) -> str:
-        """Return how often a run with two samples or more was sampled: `every 1 s`."""
-        return f"every {display.duration(self.run.interval or 0.0)}"
-
 
 def device_name(device: Device) -> str:
     """Return the name of a device for people."""

@@ -109,7 +109,7 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
         yield name, display.shorten(said, _LONGEST)
     yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs) if len(run.analysis.jobs) > 1 else ""
     single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
-    yield "Sampling", single if info.interval is None else f"A sample {run.describe_sampling()}."
+    yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", _describe_lines(data, noun)
     yield "Rejected", display.join_first([_describe_rejected(each, noun) for each in data.rejected], _LISTED, "reason")
