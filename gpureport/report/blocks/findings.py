@@ -79,7 +79,7 @@ def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
 def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
     lines = [line for card in cards for line in card.evidence]
     observed = group_holders(((line.quantity, line.limit, line.source), line.observed) for line in lines)
-    rows = [
+    rows: list[list[Cell | str]] = [
         [name, ", ".join(values), Cell(text=limit, small=source)] for (name, limit, source), values in observed.items()
     ]
     title = "Observed" if len(cards) == 1 else f"Observed in {display.join_words([card.id for card in cards])}"

@@ -226,7 +226,7 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     cells = [_build_clock_cells(entry) for entry in ordered]
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
-    rows = ([name, *compress(row, known)] for name, row in zip(names, cells, strict=True))
+    rows: list[list[Cell | str]] = [[name, *compress(row, known)] for name, row in zip(names, cells, strict=True)]
     more = f"{display.plural(left, 'more row')} in the JSON." if left > 0 else ""
     return build_table(("Reason", *compress(_CLOCK_COLUMNS, known)), rows, _CLOCK_NOTE, more, in_words=("Kind",))
 
