@@ -10,7 +10,6 @@ from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.shapes import Fact, Table
 
-
 SECTION = 2
 """Level of the title of a section."""
 
