@@ -11,7 +11,7 @@ from gpureport.report.model.report_content import Answers, GpuTable, Judgement, 
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
-from gpureport.report.wording.words import group_holders, list_labels
+from gpureport.report.wording.words import WORDS, group_holders, list_labels
 
 _MOST_VARIANTS = 3
 """Texts that runs have under one name, from which on they stand in a table."""
@@ -111,11 +111,16 @@ def _changes(part: ComparisonPart) -> Iterator[Block]:
     yield Block(anchor="links", title=title, facts=(*part.remaining, *part.across))
     said: set[str] = set()
     for link in part.links:
-        yield Block(title=link.label, level=3, warnings=link.doubts)
-        yield Block(title="Changed", level=4, facts=link.changes)
         notes = tuple(note for note in link.effects.notes if note not in said)
         said.update(notes)
-        yield Block(table=replace(link.effects, notes=notes))
+        table = replace(link.effects, notes=notes)
+        yield Block(title=link.label, level=3, warnings=link.doubts, table=table)
+        yield Block(title="Changed", level=4, facts=link.changes)
+        # the table has the verdicts
+        why = [replace(fact, text=fact.text.partition(". ")[2]) for fact in link.verdicts]
+        facts = [fact for fact in why if fact.text]
+        texts = [WORDS["precision.note"]] if link is part.links[0] and facts else []
+        yield Block(title="How sure", level=4, texts=texts, facts=facts)
         yield Block(title="Training at the end", level=4, facts=link.training)
         # gains say what became of findings
         found = link.findings or [Fact(name="", text="Neither step has one.")]

@@ -108,7 +108,7 @@ def compare_with_earlier(
     why = [say("pair.rule", scatter=SINGLE_RUN_SCATTER)] if is_baseline and decides else []
     return EarlierComparison(
         title=title,
-        table=_build_table([*_list_lines(shown)], {}, _list_notes(shown, sides)),
+        table=_build_table([*_list_lines(shown)], {}, _list_notes(shown, sides), is_alone=True),
         notes=(*map(_describe_doubt, link.doubts), *why),
     )
 
@@ -146,18 +146,25 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
 
 
 def _build_table(
-    lines: Sequence[Line], since: Mapping[str, Line], notes: Iterable[str], *, has_quality: bool = False
+    lines: Sequence[Line],
+    since: Mapping[str, Line],
+    notes: Iterable[str],
+    *,
+    has_quality: bool = False,
+    is_alone: bool = False,
 ) -> Table:
-    """Return one row a figure: before, after, what changed, what may be said of it, also since the first."""
+    """Return one row a figure: before, after, what changed, what may be said of it, also since the first.
+
+    What verdicts rest on stands below them where nothing else says it.
+    """
     rows: list[list[Cell | str]] = []
     for line in lines:
         row: list[Cell | str] = [line.title, line.before, line.after]
         for each in (line, since.get(line.metric)) if since else (line,):
-            row += [each.change, replace(each.verdict, small=each.why)] if each else ["", ""]
+            row += [each.change, replace(each.verdict, small=each.why if is_alone else "")] if each else ["", ""]
         rows.append(row)
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
-    precise = WORDS["precision.note"] if any(line.why for line in lines) else ""
-    said = *notes, precise, WORDS["quality.note"] if has_quality else ""
+    said = *notes, WORDS["quality.note"] if has_quality else ""
     shown = columns if since else columns[:5]
     return build_table(shown, rows, *said, in_words=("Verdict", "Verdict since first"))
 
