@@ -40,3 +40,5 @@ copy_tree() {
 }
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1
+# the tree is a copy: what tests start is compiled once, as on a user's machine
+unset PYTHONDONTWRITEBYTECODE

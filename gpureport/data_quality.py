@@ -13,7 +13,7 @@ from gpureport.redaction import redact_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedLine:
-    """A line that was rejected: its number from 1, and what it says, without secrets and shortened."""
+    """A line that was rejected, by its number from 1, without secrets and shortened."""
 
     line: int
     text: str
@@ -21,11 +21,7 @@ class RejectedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """Lines that were read but could not be used, by reason, with the number of the first of them (from 1).
-
-    The number is None where the lines were counted after they had become rows of the series. A few are examples,
-    unless they were whole rows.
-    """
+    """Lines that could not be used, by reason, with the number of the first, if known, and a few examples."""
 
     reason: str
     rows: int
@@ -56,17 +52,15 @@ class LogGap:
     end: int
 
 
-CLOCK_SET_BACK = "clock set back"
-"""Cause of a step of one log that goes on, whose later stamps are moved."""
+CLOCK_SET_BACK = "clock set back"  # cause of a step of one log that goes on, whose later stamps are moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
     """A backward step of a device's stamps, why it is there, and the shift that later stamps got for it.
 
-    `at` is the time that the first row after the step has in the series, the shift includes earlier ones. The cause is
-    `daylight saving` at the end of summer time, `clock set back` where one log goes on, `log restarted` where another
-    recording begins, which keeps its stamps.
+    The cause is `daylight saving` at the end of summer time, `clock set back` where one log goes on, `log restarted`
+    where another recording begins, which keeps its stamps. `at` is the time of the first row after it.
     """
 
     device: str
@@ -80,8 +74,7 @@ class ClockStep:
 class LogEvent:
     """Something the log says happened: a message of the driver between rows, or a GPU that answered no more.
 
-    The kind is `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`; `at` is the time of the row before it,
-    of the row after where there is none before, in microseconds, None without rows.
+    The kind is `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`, `at` the time of the row beside it.
     """
 
     kind: str
@@ -95,20 +88,10 @@ class LogEvent:
 class Quality:
     """What became of every line that was read: lines = rows kept + rejected + headers + noise + events + continued.
 
-    Attributes:
-        lines: non-empty lines of the log; one that holds several rows counts once a row.
-        rows_kept: rows in the series that came from them.
-        rejected: lines that were not understood, by reason.
-        noise: separator and date lines that carry no data.
-        events: whole-line driver messages.
-        continued: lines that say more of a row that another line is counted for, as those of a block of XML.
-        duplicates: rows with the same device and stamp as the row before them (kept).
-        log_events: driver messages and lost GPUs with their time, the first of each kind and text at least.
-        synthetic_time: whether times were counted from `--interval` because the log has no stamps.
-        imputed_points: values restored because the recorder is known to drop them.
-        coverage_ratio: share of the time from first to last sample, over all GPUs, that is not in a gap; None with a
-            single sample. An analysis says how much of it samples cover.
-        unfinished: whether the recorder has written no end: it is recording still, or was killed.
+    A line with several rows counts once a row; `continued` ones say more of a row that is counted already. `duplicates`
+    have the device and stamp of the row before. `synthetic_time` was counted from `--interval`, `imputed_points` are
+    values that the recorder is known to drop. `coverage_ratio` is the share of the time of all GPUs that is not in a
+    gap. What is `unfinished` has no end: it is recorded still, or the recorder was killed.
     """
 
     lines: int = 0
@@ -130,7 +113,7 @@ class Quality:
     unfinished: bool = False
 
     def redacted(self) -> "Quality":
-        """Return the same without secrets in the texts of notes and events."""
+        """Return the same without secrets in its texts."""
         return replace(
             self,
             notes=tuple(map(redact_text, self.notes)),
@@ -152,11 +135,8 @@ _FINE_SECONDS = 2.0
 def gap_seconds(interval: float) -> float:
     """Return the distance between two samples above which the time between them is a gap of the log.
 
-    Jitter of up to 2.6 intervals is normal in genuine logs; below 2 s of interval a collector's hiccup of some
-    seconds is too (pragmatic, measured on public logs).
-
-    Args:
-        interval: median distance between samples, in seconds.
+    Jitter of up to 2.6 intervals is normal in genuine logs; below 2 s of interval a collector's hiccup of some seconds
+    is too (pragmatic, measured on public logs).
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 

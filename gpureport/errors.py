@@ -8,16 +8,13 @@ from pathlib import Path
 from gpureport.fetched_copies import name_by_url
 from gpureport.redaction import redact_start, redact_text
 
-_LONGEST = 300
-"""Characters of an exception's own text that are shown."""
-_MOST = 4000
-"""Characters of each part of an error, which repeats what a person gave, however long."""
+_LONGEST = 300  # characters of an exception's own text that are shown
+_MOST = 4000  # characters of each part of an error, which repeats what a person gave, however long
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
-CodedProblem = tuple[str, str, str]
-"""The same, and its code."""
+CodedProblem = tuple[str, str, str]  # the same, and its code
 _NO_THREAD = "can't start new thread"
 """What Python says where the system refuses one, for lack of memory or by a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
@@ -113,10 +110,7 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return why the system does not let a file be read now, which lies behind an error.
-
-    None where the file is missing, or is not what it should be.
-    """
+    """Return why the system does not let a file be read now, which lies behind an error; None where it is missing."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__
@@ -124,7 +118,6 @@ def find_refusal(error: BaseException) -> OSError | None:
 
 
 def _in_one_line(error: Exception) -> str:
-    """Return an exception with the line of gpureport that raised it."""
     import traceback  # noqa: PLC0415 - only when something fails
 
     frames = [

@@ -40,10 +40,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A limit in a physical unit or in time, with where it comes from in words.
-
-    The unit is a base unit: `1` for a ratio, `s`, `Cel`, `W`, `By`, `Hz`, or `rows` and `cores`, which are counted.
-    """
+    """A limit in a base unit, or in `rows` or `cores`, which are counted, with where it comes from in words."""
 
     value: float
     unit: str
@@ -71,8 +68,7 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 class Evidence:
     """One measured value set against the limit that made it count, or alone where it is only context.
 
-    The metric is a column, or a quantity in words where no single column gives it (`duration`); the statistic says how
-    the series was reduced (`mean`, `p95`, `share of busy time`), the unit is the base unit of value and threshold.
+    The metric is a column, or a quantity in words (`duration`); the statistic says how the series was reduced.
     """
 
     metric: str
@@ -97,10 +93,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedStep:
-    """A step of the advice catalogue that fits a finding, with the preconditions that the recording does not tell.
-
-    The suggestion says how far to go in this run and why; it is empty where the step has no size.
-    """
+    """A step of the advice catalogue that fits a finding, with preconditions that are unknown, and how far to go."""
 
     name: str
     unknown: tuple[str, ...] = ()
@@ -111,15 +104,9 @@ class AdvisedStep:
 class Finding:
     """One way GPU time was lost or a fact about the run that matters.
 
-    Attributes:
-        devices: device ids concerned; empty when the whole job is.
-        intervals: when, in order and disjoint; empty for the whole run.
-        lost_gpu_seconds: GPU time lost at most; None where it cannot be put in GPU time.
-        consequences: fingerprints of findings that follow from this one.
-        root: fingerprint of the finding this one follows from; on the same devices its lost time is part of that one's.
-        samples: how many readings it rests on; rows that repeat one count once where the refresh is known.
-        period_seconds: how often it recurs; None for what does not.
-        fingerprint: derived from kind, devices and cause, so that it is the same night after night.
+    No devices are the whole job, no intervals the whole run. GPU time was lost at most; None where it cannot be put so.
+    The `root` is the fingerprint of the finding it follows from, whose lost time holds its own on the same devices, and
+    `consequences` are those that follow from it. It rests on so many `samples`.
     """
 
     kind: str
@@ -145,16 +132,14 @@ class Finding:
         object.__setattr__(self, "fingerprint", sha256(scope.encode()).hexdigest()[:12])
 
 
-Amount = tuple[float, str]
-"""An amount that a sentence names: in a base unit, or a count, and in words."""
+Amount = tuple[float, str]  # an amount that a sentence names: in a base unit, or a count, and in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
     """A kind that could not be judged on a device or the whole run, why, and what to record so that it can.
 
-    The reason is a sentence, made from the template and the amounts in the place of each `{}` where there is one. The
-    metrics are the columns that `recording` asks for; `needed_seconds` is stated where this recording is too short.
+    The reason is a sentence, or a template with amounts; `needed_seconds` is stated where the recording is too short.
     """
 
     kind: str
@@ -183,10 +168,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What became of one kind on one group of devices, by its ids and in words (`4 x NVIDIA L4`).
-
-    It has the fingerprints of what was found, and why it could not be judged, also where only a part could not.
-    """
+    """What became of one kind on one group of devices, by its ids and in words (`4 x NVIDIA L4`)."""
 
     kind: str
     group: str
@@ -202,12 +184,12 @@ class Answer:
 
     @property
     def reason_code(self) -> str:
-        """The codes of why, each once; empty when it could."""
+        """The codes of why, each once."""
         return "; ".join(dict.fromkeys(entry.code for entry in self.missing))
 
     @property
     def recording(self) -> str:
-        """What to record so that it can be judged; empty where nothing is missing."""
+        """What to record so that it can be judged."""
         return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
 
     def reason_with(self, name: Callable[[str], str]) -> str:
@@ -233,10 +215,7 @@ class Practice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChecklistEntry:
-    """One question of the practice, answered for a run, with what to record where it cannot be judged.
-
-    The metrics are columns that `recording` asks for; `other_recordings` is what else it asks for.
-    """
+    """One question of the practice, answered for a run, with what to record where it cannot be judged."""
 
     item: str
     state: Practice
@@ -261,9 +240,8 @@ class CheckOutcome(StrEnum):
 class Check:
     """A limit that a person set, in words as it can be written again, checked on a run, or on a step for a change.
 
-    What was found is there in words and as a value in a base unit (`points` and `%` for changes, `findings` for a count
-    of them), with the lowest and the highest it can be unless it is exact. The reason says why it cannot be judged,
-    what was acknowledged, or what else a reader must know; the origin where the limit is stated (`gpureport.toml:4`).
+    The value is in a base unit (`points` and `%` for changes, `findings` for a count of them), with the lowest and the
+    highest it can be unless it is exact. The origin is where the limit is stated (`gpureport.toml:4`).
     """
 
     limit: str

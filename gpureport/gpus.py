@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _TABLE = Path(__file__).with_name("gpus.toml")
-_GA100 = (8, 0)
-"""The one Ampere chip whose readings do not average; those older than it do not either."""
+_GA100 = (8, 0)  # the one Ampere chip whose readings do not average; those older than it do not either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +26,8 @@ class Cell:
 class Gpu:
     """What is known about one model, in base units; None where nobody has a source.
 
-    All words of one set of `names` occur in a matching name, and none of `excluded`. Above the highest operating
-    temperature the driver begins to lower clocks. The tensor cores' operations are 16-bit ones without sparsity.
-    `clock_events_masked` is 1 where NVIDIA's diagnostics leave the clock events of the model aside.
+    All words of one set of `names` occur in a matching name, and none of `excluded`. `clock_events_masked` is 1 where
+    NVIDIA's diagnostics leave the clock events of the model aside.
     """
 
     model: str

@@ -4,73 +4,54 @@ They come from a table of jobs, from a file beside the log, from the labels of P
 recorded job. A run of a tracker may hold them under other names, which are read as well.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 
 class LabelTag(NamedTuple):
-    """One such tag, with what it is read from; a page calls it by its name in words."""
+    """A tag, and what holds it: headings of tables, variables of the environment, and labels of series in Prometheus.
+
+    Headings are in snake_case, those of `sacct` and usual ones; tags and params of `other_names` mean the same. The
+    first that is set counts. `exported_` precedes a label of dcgm-exporter's own where the scrape sets one of the same
+    name, which then names the exporter. A personal one identifies a person, a team or a machine.
+    """
 
     name: str
-    title: str
-    is_personal: bool
-    columns: list[str]
-    variables: list[str]
-    other_names: list[str]
-    series_labels: list[str]
+    columns: Sequence[str]
+    variables: Sequence[str] = ()
+    other_names: Sequence[str] = ()
+    series_labels: Sequence[str] = ()
+    is_personal: bool = True
+
+    @property
+    def title(self) -> str:
+        """What a page calls it."""
+        return self.name.replace("_", " ").capitalize()
 
 
-_PERSONAL = {"user", "account", "project", "node", "pod", "namespace"}
-"""Tags whose values identify a person, a team or a machine."""
-_COLUMNS = {
-    "user": "user username user_name owner",
-    "account": "account",
-    "project": "project project_name",
-    "partition": "partition queue",
-    "job": "job_id job jobid",
-    "job_name": "job_name jobname",
-    "job_state": "state job_state status",
-    "node": "node_list nodelist nodes node host hosts hostname",
-    "pod": "pod pod_name",
-    "namespace": "namespace",
-    "container": "container",
-}
-"""Headings of tables that mean a tag, in snake_case: those of `sacct`, and usual ones."""
-_VARIABLES = {
-    "user": "SLURM_JOB_USER",
-    "account": "SLURM_JOB_ACCOUNT",
-    "partition": "SLURM_JOB_PARTITION",
-    "job": "SLURM_JOB_ID",
-    "job_name": "SLURM_JOB_NAME",
-    "node": "SLURMD_NODENAME NODE_NAME",
-    "pod": "POD_NAME",
-    "namespace": "POD_NAMESPACE",
-}
-"""Environment variables that hold it; the first that is set counts."""
-_OTHER_NAMES = {
-    "user": "username owner mlflow.user sys/owner",
-    "partition": "queue",
-    "job": "job_id",
-    "node": "host hostname",
-}
-"""Tags and params of the same meaning, beside the variables; the first of a run counts."""
-_SERIES_LABELS = {
-    "job": "hpc_job",
-    "node": "Hostname hostname node kubernetes_node",
-    "pod": "exported_pod pod",
-    "namespace": "exported_namespace namespace",
-    "container": "exported_container container",
-}
-"""Labels of series in Prometheus that hold it. `exported_` precedes a label of dcgm-exporter's own where the scrape
-sets one of the same name, which then names the exporter."""
-LABEL_TAGS = tuple(
+LABEL_TAGS = (
     LabelTag(
-        name,
-        name.replace("_", " ").capitalize(),
-        name in _PERSONAL,
-        *(words.get(name, "").split() for words in (_COLUMNS, _VARIABLES, _OTHER_NAMES, _SERIES_LABELS)),
-    )
-    for name in _COLUMNS
+        "user",
+        ["user", "username", "user_name", "owner"],
+        ["SLURM_JOB_USER"],
+        ["username", "owner", "mlflow.user", "sys/owner"],
+    ),
+    LabelTag("account", ["account"], ["SLURM_JOB_ACCOUNT"]),
+    LabelTag("project", ["project", "project_name"]),
+    LabelTag("partition", ["partition", "queue"], ["SLURM_JOB_PARTITION"], ["queue"], is_personal=False),
+    LabelTag("job", ["job_id", "job", "jobid"], ["SLURM_JOB_ID"], ["job_id"], ["hpc_job"], is_personal=False),
+    LabelTag("job_name", ["job_name", "jobname"], ["SLURM_JOB_NAME"], is_personal=False),
+    LabelTag("job_state", ["state", "job_state", "status"], is_personal=False),
+    LabelTag(
+        "node",
+        ["node_list", "nodelist", "nodes", "node", "host", "hosts", "hostname"],
+        ["SLURMD_NODENAME", "NODE_NAME"],
+        ["host", "hostname"],
+        ["Hostname", "hostname", "node", "kubernetes_node"],
+    ),
+    LabelTag("pod", ["pod", "pod_name"], ["POD_NAME"], series_labels=["exported_pod", "pod"]),
+    LabelTag("namespace", ["namespace"], ["POD_NAMESPACE"], series_labels=["exported_namespace", "namespace"]),
+    LabelTag("container", ["container"], series_labels=["exported_container", "container"], is_personal=False),
 )
 """What a run can be labelled with, in the order in which a page lists it."""
 BY_NAME = {tag.name: tag for tag in LABEL_TAGS}
@@ -78,10 +59,7 @@ BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
 
 
 def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | None:
-    """Return what a run is labelled with: its tag or param of this name, else of another one that means the same.
-
-    Any other name than those of LABEL_TAGS is looked up as it is. None where the run has no such label.
-    """
+    """Return what a run is labelled with by its tag or param of this name, else by one that means the same."""
     pairs, tag = dict(params_and_tags), BY_NAME.get(name)
     names = [name, *tag.other_names, *tag.variables] if tag else [name]
     return next((pairs[each] for each in names if pairs.get(each)), None)
@@ -106,10 +84,7 @@ def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str,
 
 
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the labels that Slurm and Kubernetes put into the environment of a job, by name.
-
-    A task of an array is called as `sacct` calls it: the number of the array, `_`, that of the task.
-    """
+    """Return the labels that Slurm and Kubernetes put into the environment, tasks of an array as by `sacct`."""
     found = {tag.name: next(filter(None, map(variables.get, tag.variables)), "") for tag in LABEL_TAGS}
     array, task = (variables.get(f"SLURM_ARRAY_{part}", "") for part in ("JOB_ID", "TASK_ID"))
     if array and task:

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 MINUS = "\N{MINUS SIGN}"
 NOT_RECORDED = "not recorded"
 
-Units = Sequence[tuple[str, float]]
-"""Name and size in base units of each unit of a quantity, the largest first."""
+Units = Sequence[tuple[str, float]]  # name and size in base units of each unit of a quantity, the largest first
 
 GPU_TIME: Units = (("GPU-h", 3600.0), ("GPU-min", 60.0), ("GPU-s", 1.0), ("GPU-ms", 0.001))
 ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))
@@ -23,14 +22,11 @@ _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£":
 """Signs that stand before an amount; any other currency follows it as a code."""
 
 _FIGURES = 3
-_FINEST = 1e-9
-"""Size below which a number is the rounding of a computation."""
-_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600
-"""Days are easier to read than hours from two on."""
+_FINEST = 1e-9  # size below which a number is the rounding of a computation
+_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # days are easier to read than hours from two on
 _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
 """Seconds below which a length has a decimal, and between which it is in ms."""
-_SMALL_SHARE, _LEAST_SHARE = 10, 0.05
-"""Per cent below which a share has a decimal, and would round to 0.0%."""
+_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # per cent below which a share has a decimal, and would round to 0.0%
 _MANY = 10_000
 
 
@@ -70,7 +66,6 @@ def add_sign(text: str) -> str:
 
 
 def _with_sign(text: str) -> str:
-    """Return a formatted number with a true minus, or without one where it rounded to zero."""
     return text.replace("-", MINUS if _has_value(text) else "", 1)
 
 
@@ -136,10 +131,7 @@ def format_clock(hertz: float) -> str:
 
 
 def format_money(amount: float, currency: str = "") -> str:
-    """Return an amount of money: `$1.15`, `1.15 CHF`, `1.15` where no currency is given.
-
-    It has two decimals, none from 10,000 on, and below one at least two significant figures.
-    """
+    """Return an amount of money: `$1.15`, `1.15 CHF`, `1.15`; below one with two figures."""
     size, symbol = abs(amount), _SYMBOLS.get(currency, "")
     decimals = 0 if round(size, 2) >= _MANY else max(2, count_decimals(size, 2))
     text = f"{MINUS if amount < 0 and size >= _FINEST else ''}{symbol}{size:,.{decimals}f}"

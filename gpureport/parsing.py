@@ -47,14 +47,9 @@ _ESCAPES = re.compile(
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
-    """Return the quantity in `text` in the base unit, None when it is not one or none that can be.
+    """Return the quantity in a text in a base unit, None when it is not one, or of another dimension.
 
-    Only temperatures fall below 0, and nothing that is measured here is larger than 2**62.
-
-    Args:
-        text: a number, with or without a unit of its own, which wins over `unit`.
-        unit: unit assumed where the text has none.
-        base: base unit wanted; a quantity of another dimension is not one.
+    A unit of its own wins over `unit`. Only temperatures fall below 0, and nothing measured here is larger than 2**62.
     """
     parts = _QUANTITY.fullmatch(text)
     written = UNITS.get(parts[2] or unit) if parts else None
@@ -80,14 +75,9 @@ def replace_half_characters(text: str) -> str:
 
 
 def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:
-    """Return what JSON that others wrote holds, which can be written again: Python's reader alone does not ensure it.
+    """Return what JSON of others holds, in any encoding, so that it can be written again; raise ValueError if none.
 
-    Args:
-        text: the JSON; of bytes the encoding is found out, as JSON allows.
-        parse_number: makes a value of a number as it is written; Python's numbers when None.
-
-    Raises:
-        ValueError: when it is none. `RecursionError` when it is nested too deeply.
+    `parse_number` makes a value of a number as it is written. What is nested too deeply is a RecursionError.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
@@ -95,9 +85,6 @@ def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = No
 
 
 def split_numbers(name: str) -> list[tuple[str, int, str]]:
-    """Return a name as what people expect it to sort by: `gpu:2` before `gpu:10`, `step 9` before `step 10`.
-
-    Numbers in it sort by their length, then their digits, however many those are.
-    """
+    """Return a name as what people expect it to sort by: `gpu:2` before `gpu:10`, `step 9` before `step 10`."""
     texts, digits = re.split("[0-9]+", name), (*(each.lstrip("0") for each in re.findall("[0-9]+", name)), None)
     return [(text, -1 if each is None else len(each), each or "") for text, each in zip(texts, digits, strict=True)]

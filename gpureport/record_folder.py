@@ -19,12 +19,11 @@ SCHEMA = "gpureport.record/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRun:
-    """What `run.json` says; it is written when recording begins, and again when it ends.
+    """What `run.json` says, written when recording begins, and again when it ends.
 
-    Secrets in the command are replaced. The zone is an IANA name or an offset such as `+02:00`; times are microseconds
-    since 1970 (UTC). `ended` is None while it goes on, and when the recorder was killed; `exit_code` is that of the
-    job, None without one. `params` holds what could be seen of the configuration, `tags` whose job it was, by the names
-    of `label_tags`, and `notes` what could not be recorded, and why.
+    The zone is an IANA name or an offset such as `+02:00`; times are microseconds since 1970 (UTC), `ended` None while
+    it goes on. `params` are what could be seen of the configuration, `tags` whose job it was, `notes` what was not
+    recorded.
     """
 
     command: tuple[str, ...] = ()

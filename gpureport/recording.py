@@ -18,26 +18,16 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-HOST = "host"
-"""Device id of the machine the GPUs sit in."""
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}
-"""Kinds of sources that are runs of a tracker."""
+HOST = "host"  # device id of the machine the GPUs sit in
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs of a tracker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A GPU or a host that series belong to; None for what was not logged.
+    """A GPU, `gpu:0` or of several nodes `node_1/gpu:0`, or a `host`, without index; None for what was not logged.
 
-    Attributes:
-        id: `gpu:0`, `host`; with several nodes `node_1/gpu:0`.
-        index: the GPU's number; None for a host.
-        node: node name, None with a single node.
-        serial: serial number of the board, which may hold several GPUs.
-        memory_reserved_bytes: memory the driver keeps.
-        power_limit_watts: limit in force (the lowest seen); the default is the one that the board ships with.
-        power_window: `1 s`, `instant` or `unknown`: what a power reading averages over.
-        mig: whether the GPU is split into instances.
-        mixed: whether its rows come, or may come, from several GPUs that nothing distinguishes.
+    The power limit is the lowest that was in force. A power reading averages over the `power_window`, `1 s`, `instant`
+    or `unknown`. Rows of a `mixed` one come, or may come, from several GPUs that nothing distinguishes.
     """
 
     id: str
@@ -77,10 +67,7 @@ UUID = "uuid"
 
 
 def identify_card(uuid: str | None, node: str | None, device: str) -> Card | None:
-    """Return what tells a GPU from others over runs; None without a uuid and a node.
-
-    Jobs that each see one GPU of a node all call it by the same id.
-    """
+    """Return what tells a GPU from others over runs; None without a uuid and a node, for jobs call theirs alike."""
     if uuid:
         return UUID, uuid
     return (node, device.rpartition("/")[2]) if node else None
@@ -108,10 +95,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the run accomplished in all: `amount` of `unit` (steps, samples, tokens, epochs).
-
-    `is_common` says that it was stated once for several runs, of which each is to have done as much.
-    """
+    """What the run did in all, in steps, samples, tokens or epochs; `is_common` where several runs each did as much."""
 
     amount: float
     unit: str
@@ -122,16 +106,9 @@ class Work:
 class Run:
     """One training run: identity, time base, devices, and its labels.
 
-    Attributes:
-        id: hex identity from the bytes of its sources and the options that select or place rows.
-        name: what a person calls it.
-        started: first sample, in microseconds, as `ended` is the last.
-        devices: GPUs by index, then hosts.
-        step: label of the optimization step it belongs to.
-        timezone: zone name, or None when the log has none.
-        interval: median seconds between samples of one GPU; None with fewer than two.
-        params: what the run was configured with, as tags are what it was labelled with.
-        work: work it did in all, where known.
+    Its id is from the bytes of its sources and the options that select or place rows. It lasted from its first sample
+    to the last, which lie a median `interval` of seconds apart. `params` are what it was configured with, `tags` its
+    labels.
     """
 
     id: str

@@ -60,16 +60,9 @@ def is_folder(path: str | Path) -> bool:
 
 
 def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
-    """Make sure that a file can be opened safely.
+    """Make sure that a file can be opened safely: within `root`, links followed, and of so many bytes at `most`.
 
-    Args:
-        path: the file; a link counts as what it leads to.
-        root: folder that it must lie in, links followed; anywhere when None.
-        most: its size in bytes at most; any when None.
-
-    Raises:
-        UnsafeFileError: when it is no regular file or lies outside; `TooLargeFileError` when it is too large.
-        OSError: when it is missing, or cannot be looked at.
+    Raise `UnsafeFileError` where it cannot, OSError where it is missing.
     """
     state, copy = path.stat(), "put a copy in its place, or remove it"
     if root is not None and not lies_within(path, root):
@@ -103,9 +96,7 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
     """Yield each folder in a folder with the names of the folders and of the files in it, as `os.walk` does.
 
     Folders taken out of the list of names are not entered, nor those met already; links only if it `follows_links`.
-
-    Raises:
-        UnsafeFileError: when folders are nested too deeply.
+    Raise `UnsafeFileError` where folders are nested too deeply.
     """
     met: set[str] = set()
     for place, folders, names in os.walk(root, followlinks=follows_links):
@@ -122,11 +113,7 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
 
 @contextmanager
 def open_pipe(path: Path) -> Iterator[io.FileIO]:
-    """Give a named pipe that somebody has opened for writing.
-
-    Raises:
-        UnsafeFileError: when nobody has for a while, or it is no pipe.
-    """
+    """Give a named pipe that somebody has opened for writing; raise `UnsafeFileError` when nobody has for a while."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         check_regular_file(path)
     with io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))) as pipe:
@@ -139,12 +126,7 @@ def open_pipe(path: Path) -> Iterator[io.FileIO]:
 
 
 def read_small_text(path: Path) -> str:
-    """Return the text of a file that a person writes by hand, or of a pipe.
-
-    Raises:
-        UnsafeFileError: when it is neither, or too large.
-        OSError: when it cannot be read; `UnicodeDecodeError` when it is no UTF-8.
-    """
+    """Return the text of a file that a person writes by hand, or of a pipe; raise `UnsafeFileError` of others."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         return read_regular_file(path).decode("utf-8")
     with open_pipe(path) as pipe:

@@ -33,8 +33,7 @@ class SlowStretch:
 class SamplingRate:
     """How far apart samples are, in seconds: the median of different stamps, of the part that takes most of the time.
 
-    Slow stretches are where they are much farther apart, one inside another after it. Where most of the time is sampled
-    slowly, the rest is denser.
+    Slow stretches lie one inside another after it. Where most of the time is sampled slowly, the rest is denser.
     """
 
     interval: float
@@ -70,10 +69,7 @@ def _lower_median(values: IntArray) -> int:
 def detect_paired_interval(moved: IntArray) -> float | None:
     """Return the seconds between rows of each of two recorders that write one log, just behind each other.
 
-    None where distances do not alternate between one much shorter than the mean and a longer one.
-
-    Args:
-        moved: distances between different stamps in microseconds, in order.
+    None where distances in microseconds do not alternate between one much shorter than the mean and a longer one.
     """
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
@@ -99,12 +95,7 @@ def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, 
 
 
 def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
-    """Return which distances are those of a stretch in which samples keep being far apart, and no gaps.
-
-    Args:
-        far: first and second sample of each distance that is long enough for a gap, in order, one a row.
-        interval: seconds between the others.
-    """
+    """Return which long distances, given by both samples, are those of a slow stretch, and no gaps."""
     found = np.zeros(len(far), dtype=np.bool_)
     if not len(far):
         return found

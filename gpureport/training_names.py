@@ -24,11 +24,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingName:
-    """What a metric's name says of it: `unit` is what a throughput counts a second, empty where the name says none.
-
-    `seconds` is how many seconds one of a time is: a thousandth where its name says milliseconds.
-    `falls` is whether a lower value is the better one, `validation` whether it is of validation or test data.
-    """
+    """What a metric's name says of it: what a throughput counts a second, and how many seconds one of a time is."""
 
     name: str
     role: Role
@@ -118,10 +114,7 @@ def is_batch_metric(name: str) -> bool:
 
 
 def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
-    """Return the metric that counts work: the one that is `wanted`, else one that says what it counts.
-
-    Validation has a speed of its own, which is not that of training.
-    """
+    """Return the metric that counts work: the one that is `wanted`, else one of training that says what it counts."""
     known = list(names)
     if wanted is not None:
         metric = recognise_metric(wanted)

@@ -6,8 +6,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
 
-FEWEST_POINTS = 3
-"""Points below which no rate is told (pragmatic): two hold one distance, perhaps a pause."""
+FEWEST_POINTS = 3  # points below which no rate is told (pragmatic): two hold one distance, perhaps a pause
 _LONGEST = 1e10
 """Seconds for which a point can speak: a rate of next to nothing would have it speak for longer than clocks count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
@@ -45,10 +44,10 @@ def count_by_rates(
 ) -> CountedWork | None:
     """Return the work that logged rates come to; None for fewer than two points, or where no float holds it.
 
-    A rate, of work a second, holds for the time since the point before, in microseconds. Where that comes to more than
-    one and a half times the usual work of a step, a pause passed, as for an evaluation, and the usual work counts;
-    without a step counter no more than five usual distances between points count. The first rate holds for as many
-    steps as the counter says, or for a usual distance, but not before the `earliest` time.
+    A rate holds for the time since the point before. Where that comes to more than one and a half times the usual work
+    of a step, a pause passed, as for an evaluation, and the usual work counts; without a step counter no more than five
+    usual distances do. The first rate holds for as many steps as the counter says, or for a usual distance, but not
+    before the `earliest` time.
     """
     if len(times) < 2:  # noqa: PLR2004 - a distance takes two
         return None

@@ -21,7 +21,7 @@ from generators import (  # noqa: E402 - found beside this file
     kind_pictures,
     kinds_page,
     man_page,
-    message_listing,
+    message_texts,
     notebook,
     pages,
     report_schema,
@@ -36,10 +36,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/limits.md": pages.limits_page,
     "docs/reference/metrics.md": pages.metrics_page,
     "docs/reference/python.md": pages.python_page,
-    "docs/reference/report-1.schema.json": report_schema.page,
+    "docs/reference/report-1.schema.json": report_schema.schema_page,
     "docs/reference/secrets.md": secrets_page.secrets_page,
-    "docs/reference/sources.md": pages.sources_page,
-    "tests/golden/messages.txt": message_listing.list_wordings,
+    "tests/golden/messages.txt": message_texts.list_wordings,
 }
 
 

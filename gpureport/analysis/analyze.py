@@ -6,33 +6,37 @@ from itertools import pairwise
 
 import numpy as np
 
+from gpureport.analysis import missing_metrics
 from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
-from gpureport.analysis.advice.facts import RunFacts, gather_facts
+from gpureport.analysis.advice.choose import RunFacts, gather_facts
 from gpureport.analysis.certainty import SURE_READINGS
 from gpureport.analysis.job import jobs, phases
 from gpureport.analysis.job.events import summarise_stages
 from gpureport.analysis.job.phases import find_observed_job, find_work_window, split_phases
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.rules import RULES, memory
+from gpureport.analysis.rules import RULES
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import list_clock_events
 from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
-from gpureport.analysis.signals.clock_signals import list_clock_events
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
+from gpureport.recording_advice import RECORD
 
+_MIXED = "its rows may be of several GPUs, and no column tells them apart"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
 def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     """Return all that can be said about one run; rules do without findings of rules left out."""
     run, context = recording.run, build_context(recording)
-    unclear = list(answers.reject_mixed_gpus(run, rules))
+    mixed = [(kind, gpu.id) for gpu in run.gpus if gpu.mixed for rule in rules for kind in rule.kinds]
+    unclear = [missing_metrics.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, gpu) for kind, gpu in mixed]
     if unclear:
         context = replace(context.whole_log, jobs=(), time_without_job={})
     findings, not_judged = ([], unclear) if unclear else _run_rules(context, rules)
@@ -48,7 +52,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
     known_caveats = caveats.list_caveats(context, findings)
     kinds = {kind for rule in rules for kind in rule.kinds}
-    return Analysis(
+    analysis = Analysis(
         run=run,
         coverage_ratio=phases.measure_coverage(context),
         jobs=context.jobs,
@@ -68,28 +72,28 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
-        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds, times),
         pauses=None if run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
     )
+    return replace(analysis, checklist=checklist.answer_checklist(recording, analysis, known, kinds))
 
 
 def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = memoize_latest(
+    own_jobs, no_job, series, active = memoize_latest(
         recording.rows,
         ("jobs", recording.run.devices, whole, recording.run.tracked),
         lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
     )
     context = Context(
         recording=recording,
-        series=found.series,
-        active=found.active,
-        window=find_work_window(whole, found.active.values()),
+        series=series,
+        active=active,
+        window=find_work_window(whole, active.values()),
         all_series=all_cells,
-        jobs=found.jobs,
-        time_without_job={**found.no_job, **_find_turns(all_cells, whole, found.no_job)},
+        jobs=own_jobs,
+        time_without_job={**no_job, **_find_turns(all_cells, whole, no_job)},
     )
     return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
 
@@ -144,9 +148,8 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
                 findings.append(result)
             else:
                 not_judged.append(result)
-    findings, growing = memory.withdraw_headroom(findings)
-    findings, split = answers.withdraw_shared_memory(findings, context.recording.run)
-    not_judged += [*growing, *split]
+    findings, withdrawn = answers.withdraw_headroom(findings, context.recording.run)
+    not_judged += withdrawn
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
     return findings, [*not_judged, *answers.list_unevaluated_kinds(context, rules, answered)]
 

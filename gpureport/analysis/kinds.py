@@ -2,13 +2,12 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpureport.analysis.phrases import capitalize
-from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 
 _OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
 
@@ -33,19 +32,11 @@ class RootCause:
 class KindDescription:
     """One kind of finding, by its name in JSON and on the command line.
 
-    Attributes:
-        says: the sentence of a finding, by its cause or what its rule chooses by.
-        steps: names of the steps to take, the most promising first, by cause; "" is any other.
-        follows: kinds that may be its root, the preferred one first.
-        gpu_time_class: class of GPU time that its time counts to; empty for none.
-        gpu_time_part: the name of its part of that class, as in "waiting for input, *for storage*".
-        cause_titles: titles of causes that say more than that of the kind.
-        stretch: noun for one stretch of time of a finding, to count them by.
-        always_loses_time: whether a finding without a figure of lost time lost an unknown amount, not none.
-        needs_gpus: whether a run without GPUs cannot be judged.
-        judges_few_samples: whether a handful of samples is enough, or the rule itself denies it.
-        report: what a report says: `tells` the sentence on its findings, `why` its end by cause, `extent` how much
-            there is, `do` what to do, `sure` what would settle a doubt, `tiles` figures to begin with.
+    `says` has sentences by cause, or what its rule chooses by; `steps` what to do by cause, the most promising first;
+    `follows` kinds that may be its root, the preferred first. `gpu_time_part` names its part of its class of GPU time,
+    as in "waiting for input, *for storage*", `stretch` one stretch of its time. It `always_loses_time`, if an unknown
+    amount, and `judges_few_samples`, or denies it itself. `report` is what a report says: `tells` the sentence on its
+    findings, `why` its end by cause, `extent` how much, `do` what to do, `sure` what settles a doubt, `tiles` figures.
     """
 
     name: str
@@ -74,36 +65,6 @@ class KindDescription:
         said = _OPTIONAL.sub(lambda part: part[1] if all(words[name] for name in _NAME.findall(part[1])) else "", said)
         return capitalize(said.format_map(words))
 
-    def finding(  # noqa: PLR0913 - what a finding states, each by name
-        self,
-        severity: Severity,
-        confidence: Confidence,
-        devices: Iterable[str],
-        evidence: Iterable[Evidence],
-        *,
-        spans: Iterable[Interval] = (),
-        lost: float | None = None,
-        cause: str | None = None,
-        case: str | None = None,
-        samples: int = 0,
-        ruled_out: Iterable[str] = (),
-        **words: str,
-    ) -> Finding:
-        """Return a finding of this kind, with the sentence of a case, by default its cause."""
-        return Finding(
-            kind=self.name,
-            severity=severity,
-            confidence=confidence,
-            devices=tuple(devices),
-            intervals=tuple(spans),
-            evidence=tuple(evidence),
-            lost_gpu_seconds=lost,
-            cause=cause,
-            samples=samples,
-            ruled_out=tuple(ruled_out),
-            summary=self.say(case or cause, **words),
-        )
-
 
 def _by_case(said: Any) -> dict[str, Any]:
     return said if isinstance(said, dict) else {"": said}
@@ -130,5 +91,4 @@ def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:
 
 _SAID = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
 GROUPS, FIGURES, ACTIONS = (_SAID.pop(f"@{name}") for name in ("steps", "figures", "do"))
-KINDS = {name: _read_kind(name, said) for name, said in _SAID.items()}
-"""Every kind by its name."""
+KINDS = {name: _read_kind(name, said) for name, said in _SAID.items()}  # every kind by its name

@@ -7,8 +7,7 @@ from gpureport.analysis import phrases
 from gpureport.findings import Amount, NotJudged
 from gpureport.recording_advice import choose_recording
 
-GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
-"""What the least log of GPUs holds."""
+GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")  # what the least log of GPUs holds
 
 NOT_RECORDED = "not_recorded"
 TOO_SHORT = "too_short"
@@ -17,28 +16,20 @@ MEMORY_RESERVED = "memory_reserved_at_once"
 NO_TIMES = "no_timestamps"
 
 
-def length_of(seconds: float) -> Amount:
-    """Return a length of time for a sentence."""
-    return seconds, phrases.duration(seconds)
-
-
-def share_of(ratio: float) -> Amount:
-    """Return a share for a sentence."""
-    return ratio, phrases.percent(ratio)
-
-
 def count_of(number: int, noun: str) -> Amount:
     """Return a count for a sentence; `noun` is a singular."""
     return number, phrases.count_of(number, noun)
 
 
+def denied(kind: str, code: str, reason: str, recording: str, device: str | None = None) -> NotJudged:
+    """Return that a kind cannot be judged without what only words can say to record."""
+    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code=code)
+
+
 def unjudged(
     kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
 ) -> NotJudged:
-    """Return that a kind cannot be judged on a device, or the whole run, without metrics.
-
-    The reason has `{}` for each amount.
-    """
+    """Return that a kind cannot be judged on a device, or the whole run; the reason has `{}` for each amount."""
     wanted = tuple(metrics)
     return NotJudged(
         kind=kind,
@@ -61,8 +52,7 @@ def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
     """Return that a kind cannot be judged by a metric whose readings cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
-    recording = "the same by another tool, such as DCGM"
-    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code="implausible_readings")
+    return denied(kind, "implausible_readings", reason, "the same by another tool, such as DCGM", device)
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:

@@ -145,6 +145,15 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
     return seconds
 
 
+NOTABLE = 0.1  # share of the observed time of jobs from which short pauses are named: they may be hidden waits
+
+
+def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
+    """Return the share of short pauses in the observed time of jobs, by GPU-seconds per class."""
+    observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
+    return seconds.get("short_pauses", 0.0) / observed if observed else 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
     """What an hour of one GPU costs, None where unstated, and where the price is stated."""

@@ -2,18 +2,29 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gpureport.analysis import phrases
 from gpureport.analysis.kinds import KINDS, KindDescription
 from gpureport.analysis.results import Job, ObservedJob
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.findings import Evidence, Finding, Interval, NotJudged, Provenance, Threshold
+from gpureport.findings import (
+    Confidence,
+    Evidence,
+    Finding,
+    Interval,
+    NotJudged,
+    Provenance,
+    Severity,
+    Threshold,
+)
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
@@ -38,7 +49,7 @@ class Context:
     observed_job: ObservedJob = field(default_factory=ObservedJob)
     time_without_job: Mapping[str, Spans] = field(default_factory=dict)
     earlier_findings: tuple[Finding, ...] = ()
-    _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -46,14 +57,12 @@ class Context:
             if len(one):
                 self._by_scope.setdefault(one.device.scope, {})[name] = one
 
-    def cached(self, key: object, make: Callable[[], T]) -> T:
-        """Return what any rule made for an equal key before; what it depends on belongs in the key."""
-        for known, made in self._made:
-            if known == key:
-                found: T = made
-                return found
-        self._made.append((key, make()))
-        return self.cached(key, make)
+    def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what any rule made for a key before; what it depends on belongs in the key."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: T = self._made[key]
+        return found
 
     @property
     def whole(self) -> Interval:
@@ -82,6 +91,21 @@ class Context:
         """Return the series of each host with samples, by device id."""
         return self._by_scope.get(Scope.HOST, {})
 
+    def working(self) -> dict[str, DeviceSeries]:
+        """Return the series of each GPU that worked, by device id."""
+        return {name: one for name, one in self.gpus().items() if name in self.active}
+
+    def peers(self) -> list[dict[str, DeviceSeries]]:
+        """Return the GPUs that worked, those of one model together."""
+        models: dict[str | None, dict[str, DeviceSeries]] = {}
+        for name, series in self.working().items():
+            models.setdefault(series.device.model, {})[name] = series
+        return list(models.values())
+
+    def hosts_of(self, gpu: DeviceSeries) -> list[DeviceSeries]:
+        """Return the machines of a GPU."""
+        return [host for host in self.hosts().values() if host.is_beside(gpu)]
+
     def recorded(self, metric: str) -> bool:
         """Whether any device recorded a value of the metric."""
         return any(one.is_recorded(metric) for one in self.series.values())
@@ -94,9 +118,46 @@ class Context:
         """Return earlier findings on a device, those without devices included."""
         return tuple(found for found in self.earlier_findings if not found.devices or device in found.devices)
 
+    def finding(  # noqa: PLR0913 - what a finding states, each by name
+        self,
+        kind: str,
+        severity: Severity,
+        confidence: Confidence,
+        devices: Iterable[str],
+        evidence: Iterable[Evidence],
+        *,
+        spans: Spans | tuple[Interval, ...] = (),
+        lost: float | None = None,
+        cause: str | None = None,
+        case: str | None = None,
+        samples: int = 0,
+        ruled_out: Iterable[str] = (),
+        **words: str,
+    ) -> Finding:
+        """Return a finding with the sentence of a case, by default its cause; evidence that is NaN is unknown."""
+        named, parts = tuple(devices), spans if isinstance(spans, tuple) else intervals.to_intervals(spans)
+        gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
+        length = phrases.duration(sum(part.seconds for part in parts))
+        return Finding(
+            kind=kind,
+            severity=severity,
+            confidence=confidence,
+            devices=named,
+            intervals=parts,
+            evidence=tuple(one for one in evidence if not isnan(one.observed)),
+            lost_gpu_seconds=lost,
+            cause=cause,
+            samples=samples,
+            ruled_out=tuple(ruled_out),
+            summary=KINDS[kind].say(case or cause, **{"gpus": gpus, "length": length} | words),
+        )
+
 
 class Limits(dict[str, Threshold]):
     """The limits of one rule: `limits.shortest` is a number in base units, `limits["shortest"]` the threshold."""
+
+    def __hash__(self) -> int:  # type: ignore[override]  # limits never change
+        return hash(tuple(self.items()))
 
     def __getattr__(self, name: str) -> float:
         """Return a limit as a plain number."""
@@ -116,8 +177,14 @@ def compare_with_limit(metric: str, statistic: str, observed: float, relation: s
     )
 
 
-Judge = Callable[[Context, Limits], Iterable[Finding | NotJudged]]
-"""What finds the kinds of a rule, or says why it cannot."""
+def measured(metric: str, statistic: str, observed: float, unit: str = "1") -> Evidence:
+    """Return a value without a limit."""
+    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
+
+
+Found = Iterator[Finding | NotJudged]
+"""Findings, and what could not be judged."""
+Judge = Callable[[Context, Limits], Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +213,7 @@ class Rule:
         """Names of the kinds it makes."""
         return tuple(kind.name for kind in self.descriptions)
 
-    def find(self, context: Context) -> Iterable[Finding | NotJudged]:
+    def find(self, context: Context) -> Found:
         """Yield findings, and what could not be judged."""
         return self.judge(context, self.limits)
 
@@ -165,6 +232,7 @@ _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").rea
 _METRICS = _SAID.pop("@metrics")
 SHARED_LIMITS = {key: _read_limit(*said) for key, said in _SAID.pop("@limits").items()}
 """Limits that several rules share."""
+RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 
 def rule(name: str) -> Callable[[Judge], Rule]:

@@ -22,8 +22,7 @@ from gpureport.report.formats.output import render, write
 from gpureport.series_table import hold_rows
 from gpureport.settings.secret_settings import SECTION, read_own_secrets
 
-Run = Recording | Analysis
-"""A run, analysed or not."""
+Run = Recording | Analysis  # analysed or not
 
 
 def analyze(
@@ -50,34 +49,31 @@ def analyze(
     Warns:
         UserWarning: of each setting that can no longer be set.
     """
-    stated_settings = _settings(settings)
-    if stated_settings.content.get(SECTION):
-        use_own_secrets(read_own_secrets(stated_settings))
-        recording = _redact_again(recording)
-    rules = selection.apply_settings(analysis.RULES, stated_settings)
+    stated = _read_settings(settings)
+    if stated.content.get(SECTION):
+        use_own_secrets(read_own_secrets(stated))
+        # rows that lie in a file lose secrets whenever they are read
+        rows = recording.rows
+        rows = hold_rows(redact_extra_columns(rows.table())) if rows.in_memory else rows
+        recording = Recording(run=replace(recording.run), rows=rows, training=recording.training)
+    rules = selection.apply_settings(analysis.RULES, stated)
+    wanted, unwanted = ((given,) if isinstance(given, str) else given for given in (select, ignore))
     try:
-        kinds = selection.select_kinds(
-            rules, *((given,) if isinstance(given, str) else given for given in (select, ignore))
-        )
+        kinds = selection.select_kinds(rules, wanted, unwanted)
     except SettingsError as error:
         raise SettingsError(error.where.removeprefix("--"), error.what, error.hint, code=error.code) from error
-    for sentence in selection.list_ignored_settings(analysis.RULES, stated_settings):
+    for sentence in selection.list_ignored_settings(analysis.RULES, stated):
         warnings.warn(sentence, stacklevel=2)
     found = selection.keep_kinds(analysis.analyze(recording, rules), kinds)
-    found = replace(found, cost=calculate_cost(found, read_prices(stated_settings)))
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
-    return Analysis(**values, recording=recording, rules=rules, kinds=frozenset(kinds))
+    found = replace(found, cost=calculate_cost(found, read_prices(stated)))
+    return Analysis(**_fields(found), recording=recording, rules=rules, kinds=frozenset(kinds))
 
 
-def _redact_again(recording: Recording) -> Recording:
-    """Return a run without the secrets now in use; rows that lie in a file lose them whenever they are read."""
-    rows = recording.rows
-    if rows.in_memory:
-        rows = hold_rows(redact_extra_columns(rows.table()))
-    return Recording(run=replace(recording.run), rows=rows, training=recording.training)
+def _fields(result: Any) -> dict[str, Any]:
+    return {field.name: getattr(result, field.name) for field in fields(result)}
 
 
-def _settings(given: str | Path | Mapping[str, Any] | None) -> settings.Settings:
+def _read_settings(given: str | Path | Mapping[str, Any] | None) -> settings.Settings:
     if isinstance(given, Mapping):
         return settings.check_sections(settings.Settings(file="settings", content=dict(given)))
     return settings.Settings() if given is None else settings.read_settings(Path(given))
@@ -109,15 +105,15 @@ def compare(
         SettingsError: when a run lacks a param or tag of `by`, or its log lies in no folder that tells its step.
     """
     grouping = parse_factors(by)
-    if isinstance(runs, Mapping) and by != "step":
-        msg = "a dict names its steps itself: with by, give a list of runs"
-        raise ValueError(msg)
     if isinstance(runs, Mapping):
-        given = [_labelled(_analysed(run), label) for label, several in runs.items() for run in _list(several)]
+        if by != "step":
+            msg = "a dict names its steps itself: with by, give a list of runs"
+            raise ValueError(msg)
+        given = [_label(run, label) for label, several in runs.items() for run in _list(several)]
     else:
-        given = [*map(_analysed, runs)]
+        given = [*map(_analyse, runs)]
         steps = assign_steps([each.run for each in given], grouping)
-        given = [given[place] if label is None else _labelled(given[place], label) for place, label in steps]
+        given = [given[place] if label is None else _label(given[place], label) for place, label in steps]
     factors = tuple(factor for factor in grouping if factor.kind not in CHAIN_KINDS)
     goals = make_goals(better or {}, target)
     sampled = [build_sampled_run(each.recording, each, throughput) for each in given]
@@ -125,21 +121,21 @@ def compare(
     if found is None or len(found.steps) == 1:
         msg = "a comparison needs at least two steps"
         raise ValueError(msg)
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
-    return Comparison(**values, analyses=tuple(given), throughput=throughput, by=factors)
+    return Comparison(**_fields(found), analyses=tuple(given), throughput=throughput, by=factors)
 
 
 def _list(runs: Run | Sequence[Run]) -> Sequence[Run]:
     return [runs] if isinstance(runs, Recording | Analysis) else runs
 
 
-def _analysed(run: Run) -> Analysis:
+def _analyse(run: Run) -> Analysis:
     return run if isinstance(run, Analysis) else analyze(run)
 
 
-def _labelled(analysis: Analysis, step: str) -> Analysis:
-    run = replace(analysis.run, step=step)
-    return replace(analysis, run=run, recording=replace(analysis.recording, run=run))
+def _label(run: Run, step: str) -> Analysis:
+    found = _analyse(run)
+    labelled = replace(found.run, step=step)
+    return replace(found, run=labelled, recording=replace(found.recording, run=labelled))
 
 
 @overload
@@ -178,9 +174,7 @@ def report(
     if (path is None) == (format is None):
         msg = "give either a path to write to, or a format to return"
         raise TypeError(msg)
-    content = build_content(
-        results if isinstance(results, Comparison) else tuple(map(_analysed, _list(results))), title
-    )
+    content = build_content(results if isinstance(results, Comparison) else tuple(map(_analyse, _list(results))), title)
     if path is not None:
         write(content, path)
         return parse_place(path) if isinstance(path, str) else path

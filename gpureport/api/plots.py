@@ -1,6 +1,6 @@
 """Results as matplotlib figures, for notebooks and papers. matplotlib is imported where a figure is drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,66 +17,67 @@ if TYPE_CHECKING:
     from gpureport.api.results import Analysis, Comparison
 
 METRICS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
-"""What `Analysis.plot` draws of what was recorded."""
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
 _GAP = 5.0  # intervals between samples, beyond which a line is broken
 _HEIGHT, _WIDTH = 1.8, 9.0  # inches
+_BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
+
+
+def make_axes(panels: int = 0) -> Any:
+    """Return the axes of a new figure, or several one below the other."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415 - see the head of the module
+
+    size = (_WIDTH, 1 + _HEIGHT * panels if panels else 4)
+    return plt.subplots(panels or 1, sharex=True, squeeze=not panels, layout="constrained", figsize=size)[1]
 
 
 def draw_signals(analysis: "Analysis", metrics: Sequence[str], devices: Sequence[str]) -> "Sequence[Axes]":
     """Draw one panel for each metric with a line for each GPU, and shade the findings of these GPUs."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - see the head of the module
-
     recording, run = analysis.recording, analysis.run
     shown, recorded = set(devices) or {device.id for device in run.gpus}, recording.series.column_names
     panels = list(metrics) or [name for name in METRICS if name in recorded]
     if unknown := [name for name in panels if name not in recorded] + sorted(shown - {each.id for each in run.devices}):
         msg = f"{unknown[0]!r} was not recorded; there are {', '.join([*recorded, *(each.id for each in run.devices)])}"
         raise ValueError(msg)
-    _, axes = plt.subplots(
-        len(panels) or 1, sharex=True, squeeze=False, layout="constrained", figsize=(_WIDTH, 1 + _HEIGHT * len(panels))
-    )
-    panel: Axes
-    for panel, metric in zip(axes[:, 0], panels, strict=False):
+    axes: list[Axes] = list(make_axes(max(len(panels), 1))[:, 0])
+    for panel, metric in zip(axes, panels, strict=False):
         for device in sorted(shown):
             panel.plot(*_read_signal(recording, device, metric), label=device, linewidth=0.8)
         panel.set_ylabel(_label(metric))
         _shade(panel, analysis, shown)
-    axes[0, 0].set_title(run.name)
-    axes[-1, 0].set_xlabel("minutes since the first sample")
-    axes[0, 0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    return list(axes[:, 0])
-
-
-def draw_gpu_time(comparison: "Comparison", _: str, axes: "Axes | None") -> "Axes":
-    """Draw where the GPU time of each step went, one bar a step, in per cent of it."""
-    seconds = comparison.gpu_time_frame().groupby("step", sort=False).sum()
-    shares = 100 * seconds.div(seconds.sum(axis=1), axis=0)
-    axes, left = _axes(axes), np.zeros(len(shares))
-    for name in shares:
-        fill = CLASSES.get(str(name), OTHER_CLASS)
-        title, part = class_title(str(name), ()), shares[name].to_numpy()
-        axes.barh(shares.index, part, left=left, color=fill.colour, hatch=fill.hatch, label=title, edgecolor="white")
-        left += part
-    axes.invert_yaxis()
-    axes.set_xlabel("% of the GPU time")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    axes[0].set_title(run.name)
+    axes[-1].set_xlabel("minutes since the first sample")
+    axes[0].legend(**_BESIDE)
     return axes
 
 
-def draw_changes(comparison: "Comparison", _: str, axes: "Axes | None") -> "Axes":
+def _draw_gpu_time(comparison: "Comparison", _: str, axes: "Axes") -> "Axes":
+    """Draw where the GPU time of each step went, one bar a step, in per cent of it."""
+    seconds = comparison.gpu_time_frame().groupby("step", sort=False).sum()
+    shares, left = 100 * seconds.div(seconds.sum(axis=1), axis=0), np.zeros(len(seconds))
+    for name in shares:
+        fill, part = CLASSES.get(str(name), OTHER_CLASS), shares[name].to_numpy()
+        look: dict[str, Any] = {"color": fill.colour, "hatch": fill.hatch, "edgecolor": "white"}
+        axes.barh(shares.index, part, left=left, label=class_title(str(name), ()), **look)
+        left += part
+    axes.invert_yaxis()
+    axes.set_xlabel("% of the GPU time")
+    axes.legend(**_BESIDE)
+    return axes
+
+
+def _draw_changes(comparison: "Comparison", _: str, axes: "Axes") -> "Axes":
     """Draw by how many per cent each figure changed from the first step to the last, with its interval."""
     first, last = comparison.steps[0].label, comparison.steps[-1].label
     names: list[str] = []
-    axes = _axes(axes)
-    for delta in comparison.deltas:
-        if (delta.base, delta.step) != (first, last) or not delta.before or delta.difference is None:
+    for delta in comparison.between(first, last):
+        if not delta.before or delta.difference is None:
             continue
-        scale = 100 / abs(delta.before)
+        scale, place = 100 / abs(delta.before), len(names)
         colour = BUSY.fixed if delta.verdict.is_established else MUTED.fixed
         if delta.interval is not None:
-            axes.plot([end * scale for end in delta.interval], [len(names)] * 2, color=colour)
-        axes.plot(delta.difference * scale, len(names), "o" if delta.interval else "|", color=colour)
+            axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
+        axes.plot(delta.difference * scale, place, "o" if delta.interval else "|", color=colour)
         names.append(f"{name_figure(delta.metric)}: {delta.verdict}")
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
@@ -85,31 +86,27 @@ def draw_changes(comparison: "Comparison", _: str, axes: "Axes | None") -> "Axes
     return axes
 
 
-def draw_overlay(comparison: "Comparison", metric: str, axes: "Axes | None") -> "Axes":
+def _draw_overlay(comparison: "Comparison", metric: str, axes: "Axes") -> "Axes":
     """Draw a signal of the first run of each step, as a mean over its GPUs, against the time since its start."""
-    axes, seen = _axes(axes), set()
-    for analysis in comparison.analyses:
-        label = analysis.run.step or analysis.run.name
-        if label not in seen and metric in analysis.recording.series.column_names:
-            rows = analysis.recording.to_pandas().dropna(subset=metric)
+    for step in comparison.steps:
+        run = next(each for each in comparison.analyses if (each.run.step or each.run.name) == step.label)
+        if metric in run.recording.series.column_names:
+            rows = run.recording.to_pandas().dropna(subset=metric)
             minutes = (rows["timestamp"] - rows["timestamp"].min()).dt.total_seconds() // 10 / 6
             means = rows[metric].groupby(minutes).mean()
-            axes.plot(means.index, _scale(means.to_numpy(), metric), label=label)
-        seen.add(label)
+            axes.plot(means.index, _scale(means.to_numpy(), metric), label=step.label)
     axes.set_xlabel("minutes since the start, means of ten seconds")
     axes.set_ylabel(_label(metric))
     axes.legend(fontsize="small")
     return axes
 
 
-FIGURES = {"changes": draw_changes, "gpu_time": draw_gpu_time, "overlay": draw_overlay}
+FIGURES: "dict[str, Callable[[Comparison, str, Axes], Axes]]" = {
+    "changes": _draw_changes,
+    "gpu_time": _draw_gpu_time,
+    "overlay": _draw_overlay,
+}
 """What `Comparison.plot` draws, by name."""
-
-
-def _axes(given: "Axes | None") -> "Axes":
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - as above
-
-    return plt.subplots(layout="constrained", figsize=(_WIDTH, 4))[1] if given is None else given
 
 
 def _read_signal(recording: Recording, device: str, metric: str) -> tuple[FloatArray, FloatArray]:

@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.importers.protocol.importer import Labels, ReadOptions
-from gpureport.importers.protocol.tracker import Selection, Tracker, split_readable
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
-from gpureport.importers.tools.mapped import read_column_map
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work
 
-Paths = str | Path | Sequence[str | Path]
-"""A path, or several."""
+Paths = str | Path | Sequence[str | Path]  # one, or several
 
 
 def read(  # noqa: PLR0913 - each option is given by name
@@ -68,8 +65,14 @@ def read(  # noqa: PLR0913 - each option is given by name
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
+        from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - most sources are logs
+
         _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
-    mapping = read_column_map(Path(column_map)) if column_map else None
+    mapping = None
+    if column_map:
+        from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - most logs need none
+
+        mapping = read_column_map(Path(column_map))
     fields = columns.split(",") if isinstance(columns, str) else columns
     options = ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
@@ -80,68 +83,58 @@ def read(  # noqa: PLR0913 - each option is given by name
         map=mapping,
         as_logged=mlflow_raw_times,
     )
-    named = _labels(labels or {})
+    named = _read_labels(labels or {})
     kind = "mapped" if mapping else "nvidia_smi" if columns is not None else None
     store = None if as_one_run or kind else find_tracker(str(source))
     if store is not None:
-        return list(_tracked_runs(store, str(source), options, named, tracker or {}))
-    training_logs = identify_training_logs(trained)
-    if as_one_run:
-        from gpureport.importers.runs import find_run_logs  # noqa: PLC0415 - most runs have one log
+        return list(_read_tracked(store, str(source), options, named, tracker or {}))
+    from gpureport.importers.runs import find_run_logs, find_training_logs  # noqa: PLC0415 - trackers need none
 
-        inputs = find_run_logs([source], hosts, kind, options)
-        return [Reading(inputs, options, named, training=training_logs).recording()]
-    runs = find_runs(source, hosts, kind, options)
-    named = named.of_several() if len(runs) > 1 else named
-    if Path(source).is_dir() and not training_logs:
-        from gpureport.importers.runs import find_training_logs  # noqa: PLC0415 - as above
-
+    runs = [find_run_logs([source], hosts, kind, options)] if as_one_run else find_runs(source, hosts, kind, options)
+    beside = [identify_training_logs(trained)] * len(runs)
+    if Path(source).is_dir() and not trained and not as_one_run:
         beside = find_training_logs([source] * len(runs), runs)
-    else:
-        beside = [training_logs] * len(runs)
+    named = named.of_several() if len(runs) > 1 else named
     return [
         Reading(inputs, options, named, training=found).recording() for inputs, found in zip(runs, beside, strict=True)
     ]
 
 
-def _tracked_runs(
-    store: Tracker, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
+def _read_tracked(
+    store: Any, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
-    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - most runs have none
+    from gpureport.importers.protocol.tracker import Selection, split_readable  # noqa: PLC0415 - most sources are logs
+    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - as above
 
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-    readable, faults = split_readable(store.runs(source, selected).runs)
+    chosen = store.runs(source, selected)
+    readable, faults = split_readable(chosen.runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
-    for run in readable:
-        reading = TrackedReading(store.kind, run, options, labels, strict=False)
-        yield reading.recording()
+    yield from (TrackedReading(chosen, run, options, labels, strict=False).recording() for run in readable)
 
 
-def _labels(labels: Mapping[str, Any]) -> Labels:
-    """Return labels given as a mapping."""
+def _read_labels(labels: Mapping[str, Any]) -> Labels:
     _check_keys("labels", labels, {field.name for field in list_fields(Labels)})
-    pairs = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
-    work = labels.get("work")
-    if work is not None:
-        amount, unit = work.split(":", 1) if isinstance(work, str) else work
-        work = Work(amount=float(amount), unit=str(unit))
-    table = labels.get("table")
-    if table is not None:
+    made = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
+    given = {key: value for key, value in labels.items() if value is not None} | made
+    if "work" in given:
+        amount, unit = given["work"].split(":", 1) if isinstance(given["work"], str) else given["work"]
+        given["work"] = Work(amount=float(amount), unit=str(unit))
+    if "table" in given:
         from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - most runs have none
 
-        table = LabelTable(Path(table))
-    return Labels(**{**labels, **pairs, "work": work, "table": table})
+        given["table"] = LabelTable(Path(given["table"]))
+    return Labels(**given)
 
 
 def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:
     """Refuse keys that mean nothing."""
-    for key in values:
-        if key not in known:
-            msg = f"{name} has no key {key!r}; its keys are {', '.join(sorted(known))}"
-            raise TypeError(msg)
+    if unknown := [key for key in values if key not in known]:
+        msg = f"{name} has no key {unknown[0]!r}; its keys are {', '.join(sorted(known))}"
+        raise TypeError(msg)
 
 
 def _fetch(path: str | Path) -> str | Path:

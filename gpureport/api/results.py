@@ -1,6 +1,6 @@
 """What `analyze` and `compare` return: results with frames, figures, a short repr, and a view for notebooks."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,8 +38,7 @@ _GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
 _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
 _STATISTICS = ("device", *(field.name for field in fields(MetricSummary) if field.name != "below"))
-_SHOWN = 8
-"""Findings that a notebook shows; the rest are counted."""
+_SHOWN = 8  # findings that a notebook shows; the rest are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -62,23 +61,21 @@ class Analysis(AnalysisResult):
         """Return one row a finding, the gravest first; `start` and `end` are empty where the whole run is meant."""
         rows = []
         for finding in self.findings:
-            first, last = (finding.intervals[0], finding.intervals[-1]) if finding.intervals else (None, None)
-            rows.append(_read_fields(finding, _FINDING, start=first and first.start, end=last and last.end))
+            ends = (finding.intervals[0].start, finding.intervals[-1].end) if finding.intervals else (None, None)
+            rows.append(_read_fields(finding, _FINDING, start=ends[0], end=ends[1]))
         frame = _make_frame(rows, _FINDING)
-        for name in ("start", "end"):
-            frame[name] = local_times(frame[name], self.run.timezone)
-        return frame
+        return frame.assign(**{name: local_times(frame[name], self.run.timezone) for name in ("start", "end")})
 
     def statistics_frame(self) -> "pd.DataFrame":
         """Return one row for each device and metric, in base units: ratios from 0 to 1, bytes, watts, hertz.
 
         `below_0.25` is the share of the time below 0.25.
         """
+        found = [(each.device, metric) for each in self.statistics for metric in each.metrics]
         rows = [
-            _read_fields(metric, _STATISTICS, device=each.device)
+            _read_fields(metric, _STATISTICS, device=device)
             | {f"below_{limit:g}": part for limit, part in metric.below}
-            for each in self.statistics
-            for metric in each.metrics
+            for device, metric in found
         ]
         return _make_frame(rows, _STATISTICS)
 
@@ -86,7 +83,7 @@ class Analysis(AnalysisResult):
         """Return the seconds of each GPU (rows, indexed by device) in each class of GPU time (columns)."""
         rows = [{"device": each.device, **dict(each.seconds)} for each in self.gpu_time]
         frame = _make_frame(rows, ["device"]).set_index("device").fillna(0.0)
-        return frame[_order_classes(map(str, frame.columns[frame.any()]))]
+        return _order_classes(frame.loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
         """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
@@ -149,13 +146,12 @@ class Comparison(ComparisonResult):
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding of any run, with its step and run."""
-        joined = _join_runs(self.analyses, Analysis.findings_frame)
+        joined = _join_runs(self.analyses, "findings_frame")
         return joined.reset_index(["step", "run"]).reset_index(drop=True)
 
     def gpu_time_frame(self) -> "pd.DataFrame":
         """Return the seconds of each GPU in each class of GPU time, indexed by step, run and device."""
-        frame = _join_runs(self.analyses, Analysis.gpu_time_frame).fillna(0.0)
-        return frame[_order_classes(frame.columns)]
+        return _order_classes(_join_runs(self.analyses, "gpu_time_frame").fillna(0.0))
 
     def plot(
         self,
@@ -175,13 +171,10 @@ class Comparison(ComparisonResult):
         Raises:
             ValueError: when there is no such figure.
         """
-        draw = {"changes": plots.draw_changes, "gpu_time": plots.draw_gpu_time, "overlay": plots.draw_overlay}.get(
-            figure
-        )
-        if draw is None:
+        if figure not in plots.FIGURES:
             msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"
             raise ValueError(msg)
-        return draw(self, metric, axes)
+        return plots.FIGURES[figure](self, metric, plots.make_axes() if axes is None else axes)
 
     def __repr__(self) -> str:
         first, last = self.steps[0].label, self.steps[-1].label
@@ -222,7 +215,7 @@ def _show(report: "Report") -> str:
     cards = [card for card in report.findings if not card.repeats]
     classes = gpu_time.class_labels(bars)
     view = template_environment().get_template("notebook.html")
-    return view.render(
+    shown: str = view.render(
         report=report,
         headline=display.headline(report.verdict.sentence)[0],
         bars=bars,
@@ -232,30 +225,31 @@ def _show(report: "Report") -> str:
         more=len(cards) - len(cards[:_SHOWN]),
         severities=SEVERITY,
     )
+    return shown
 
 
-def _join_runs(analyses: Sequence[Analysis], make: "Callable[[Analysis], pd.DataFrame]") -> "pd.DataFrame":
-    """Return the frames of several runs as one, indexed by step and run, too."""
+def _join_runs(analyses: Sequence[Analysis], frame: str) -> "pd.DataFrame":
+    """Return a frame of several runs as one, indexed by step and run, too."""
     import pandas as pd  # noqa: PLC0415 - where a frame is made
 
     keys = [(each.run.step or each.run.name, each.run.name) for each in analyses]
-    return pd.concat([make(each) for each in analyses], keys=keys, names=["step", "run"])
+    frames: list[pd.DataFrame] = [getattr(each, frame)() for each in analyses]
+    return pd.concat(frames, keys=keys, names=["step", "run"])
 
 
 def _read_gains(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """Yield what each step was worth against the step before and the first one."""
     for row in build_gains(comparison):
         since = {gain.base: gain for gain in (row.since_before, row.since_first) if gain is not None}
-        for gain in since.values():
-            for figure in _GAINS:
-                change = getattr(gain, figure)
-                if change is not None:
-                    yield _read_fields(change, _GAIN, base=gain.base, step=row.step.label, figure=figure)
+        found = [(gain.base, figure, getattr(gain, figure)) for gain in since.values() for figure in _GAINS]
+        for base, figure, change in found:
+            if change is not None:
+                yield _read_fields(change, _GAIN, base=base, step=row.step.label, figure=figure)
 
 
 def _read_fields(item: object, names: Iterable[str], **known: object) -> dict[str, Any]:
     """Return the named fields of a result, codes as text; `known` are those that it has elsewhere."""
-    known |= zip(("interval_low", "interval_high"), getattr(item, "interval", None) or (None, None), strict=True)
+    known |= zip(_ENDS, getattr(item, "interval", None) or (None, None), strict=True)
     row: dict[str, Any] = {name: known[name] if name in known else getattr(item, name, None) for name in names}
     if "reason" in row and "reason" not in known:
         row["reason"] = describe_reason(row["reason"])
@@ -270,7 +264,7 @@ def _make_frame(rows: Iterable[dict[str, Any]], names: Iterable[str]) -> "pd.Dat
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*names, *(name for row in rows for name in row)])))
 
 
-def _order_classes(classes: Iterable[str]) -> list[str]:
-    """Return classes of GPU time in the order in which every report shows them."""
-    present = set(classes)
-    return [name for name in GPU_TIME_CLASSES if name in present] + sorted(present - set(GPU_TIME_CLASSES))
+def _order_classes(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return classes of GPU time, the columns, in the order in which every report shows them."""
+    known = [name for name in GPU_TIME_CLASSES if name in frame]
+    return frame[known + sorted(map(str, set(frame) - set(known)))]

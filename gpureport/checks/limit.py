@@ -1,203 +1,46 @@
-"""One limit, parsed from a line such as `gpu_utilization_ratio p5 >= 80%` or `change idle_ratio <= 2 points`.
+"""A limit on one figure, what a run shows of that figure, and whether the limit is kept."""
 
-What may be limited: statistics of metrics, figures of a run, GPU time, findings, training metrics, and changes.
-"""
-
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from math import isfinite
 
-from gpureport.analysis import RULES, results
-from gpureport.analysis.account.selection import kinds_by_name
-from gpureport.checks.limit_units import (
-    COUNT,
-    FINDINGS,
-    MONEY,
-    NUMBER,
-    POINTS,
-    SHARE,
-    TIME,
-    Quantity,
-    describe_unit,
-    parse_quantity,
-)
-from gpureport.comparison.figures import BY_METRIC, SECONDS_TO_TARGET, TRAINING_RATE
-from gpureport.findings import Severity
-from gpureport.metrics import BY_NAME, METRICS, MetricKind
-from gpureport.training_names import QUALITY_ROLES, recognise_metric
-
-STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
-"""Statistics of a metric; the mean if none is named."""
-
-BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
-"""Statistics of a utilisation: shares of time below it."""
+from gpureport.analysis.results import Analysis
+from gpureport.checks.quantities import MONEY, NUMBER, Quantity, format_against_limit
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
+from gpureport.findings import Confidence, Finding
 
 FINAL, BEST = "final", "best"
 """Statistics of a training metric; the final value if none is named."""
 
-LOST = "lost"
-"""GPU time of all classes that are lost."""
 
-_FAMILIES = kinds_by_name(RULES)
-_PER_GPU = {
-    "idle_seconds": (TIME,),
-    "gpu_memory_peak_bytes": ("By",),
-    "gpu_memory_headroom_ratio": (SHARE,),
-    "observed_seconds": (TIME,),
-}
-_PER_RUN = {
-    "cost": (MONEY,),
-    "idle_cost": (MONEY,),
-    "carbon": ("g",),
-    "duration": (TIME,),
-    "coverage": (SHARE,),
-    "rejected": (COUNT,),
-    "not_judged": (COUNT,),
-}
-_TO_TARGET = {SECONDS_TO_TARGET: (TIME,), "gpu_seconds_to_target": (TIME,), "cost_to_target": (MONEY,)}
-"""What a run spent until a training metric reached the target of `--target`."""
-_NEAR = 0.85  # likeness to a known name from which an unknown one is taken for a slip
-
-
-class TargetKind(StrEnum):
+class Subject(StrEnum):
     """What kind of thing is limited."""
 
-    STATISTIC = "statistic"
-    DEVICE = "figure of each GPU"
-    FIGURE = "figure of all GPUs"
+    STATISTIC = "statistic of a device"
+    FIGURE = "figure of the GPUs"
     RUN = "figure of the run"
-    TRAINING = "training metric"
-    TRAINING_RATE = "rate of training alone"
-    TO_TARGET = "time to a target"
-    GPU_TIME = "GPU time"
+    TRAINING = "figure of the training"
     FINDING = "findings"
     CHANGE = "change"
     NEW = "new findings"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitTarget:
-    """What a name in a limit stands for, and the units of its threshold, the usual one first."""
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What a name in a limit stands for: the units of its threshold, the usual one first, and how a run shows it."""
 
-    subject: TargetKind
+    subject: Subject
     units: tuple[str, ...]
-
-
-def _list_targets() -> Iterator[tuple[str, LimitTarget]]:
-    """Yield every name a limit may use, those of more detail last."""
-    for figure in BY_METRIC.values():
-        subject = TargetKind.TRAINING_RATE if figure.metric == TRAINING_RATE else TargetKind.FIGURE
-        yield figure.metric, LimitTarget(subject=subject, units=(figure.unit,))
-    for name, units in _PER_GPU.items():
-        yield name, LimitTarget(subject=TargetKind.DEVICE, units=units)
-    for name, units in _PER_RUN.items():
-        yield name, LimitTarget(subject=TargetKind.RUN, units=units)
-    for name, units in _TO_TARGET.items():
-        yield name, LimitTarget(subject=TargetKind.TO_TARGET, units=units)
-    for name in (*results.GPU_TIME_CLASSES, LOST):
-        yield name, LimitTarget(subject=TargetKind.GPU_TIME, units=(SHARE, TIME))
-    for name in (*_FAMILIES, *Severity):
-        yield name, LimitTarget(subject=TargetKind.FINDING, units=(FINDINGS, SHARE, TIME, MONEY))
-    for metric in METRICS:
-        if metric.kind is not MetricKind.COUNTER:
-            # of a state, the share of time it was on
-            unit = SHARE if metric.kind is MetricKind.STATE else metric.unit
-            yield metric.name, LimitTarget(subject=TargetKind.STATISTIC, units=(unit,))
-
-
-TARGETS = dict(_list_targets())
-"""Every name that a limit may use without a word before it."""
-
-
-def find_target(word: str) -> LimitTarget | None:
-    """Return what a name stands for; None if it is unknown."""
-    return TARGETS.get(word)
-
-
-def find_training_target(name: str, *, change: bool, named: bool) -> LimitTarget | None:
-    """Return what a training metric of this name stands for, if it can be one.
-
-    Args:
-        name: of the metric.
-        change: whether its change is limited.
-        named: whether the limit says that it is a training metric.
-    """
-    metric = recognise_metric(name)
-    recognised = metric is not None and metric.role in QUALITY_ROLES and not get_close_matches(name, TARGETS, 1, _NEAR)
-    if not (named or recognised):
-        return None
-    units = (NUMBER, SHARE, POINTS) if change else (NUMBER, SHARE)
-    return LimitTarget(subject=TargetKind.CHANGE if change else TargetKind.TRAINING, units=units)
-
-
-def find_change_target(word: str) -> LimitTarget | None:
-    """Return what the change of a figure stands for, if steps are compared by it."""
-    figure = BY_METRIC.get(word)
-    if figure is None:
-        return None
-    return LimitTarget(subject=TargetKind.CHANGE, units=("points",) if figure.unit == SHARE else (SHARE, figure.unit))
-
-
-def finding_kinds(word: str) -> frozenset[str]:
-    """Return the kinds of a kind, a family or a severity; every kind for a severity."""
-    return frozenset(_FAMILIES[word]) if word in _FAMILIES else frozenset(k for rule in RULES for k in rule.kinds)
-
-
-def finding_severities(word: str) -> Sequence[Severity]:
-    """Return the severities that count: from the named one upwards; all for a kind."""
-    every = list(Severity)
-    return every[every.index(Severity(word)) :] if word in tuple(Severity) else every
-
-
-def suggest_name(word: str, *, change: bool = False) -> str:
-    """Return a hint for an unknown name: the closest known one, or what can be named."""
-    found = get_close_matches(word, BY_METRIC if change else TARGETS, n=1)
-    if found:
-        return f"did you mean {found[0]!r}?"
-    if change:
-        return f"changes are known of {', '.join(BY_METRIC)}"
-    return (
-        "name a metric, a kind of finding, a severity, a class of GPU time, a figure, or a training metric as "
-        "'training NAME' (see docs/how-to/gates.md)"
-    )
-
-
-_LIMIT = re.compile(
-    r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?P<name>\w+)(?:[.\s]\s*(?P<statistic>\w+))?\s*(?:(?P<relation><=|>=|<|>)(?P<threshold>.*))?"
-)
-_TRAINING = re.compile(
-    r"(?:(?P<of>change)\s+)?(?:(?P<named>training)\s+)?(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s<>=\"]+))(?:\s+(?P<statistic>final|best))?"
-    r"\s*(?P<relation><=|>=|<|>)(?P<threshold>.*)"
-)
-_EXAMPLE = "write one such as 'idle_ratio <= 5%' or 'no thermal_throttle'"
-_SCALED = {"W", "By", "By/s", "Hz", "J", "Cel", "s"}
-
-
-class LimitError(ValueError):
-    """A text states no limit: what is wrong, what to write instead, and the code of the mistake."""
-
-    def __init__(self, what: str, hint: str, *, code: str) -> None:
-        super().__init__(what)
-        self.what, self.hint, self.code = what, hint, code
+    observe: "Callable[[Limit, CheckedRun], Observed]" = lambda *_: Observed()
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on one figure, or on findings.
+    """A limit on one figure, or on findings; `words` are the limit as it can be written again."""
 
-    Attributes:
-        subject: what kind of thing is limited.
-        name: its name.
-        statistic: of a metric or a training metric; empty for other things.
-        relation: `<=`, `<`, `>=` or `>`.
-        threshold: what a value is compared with.
-        words: the limit as it can be written again.
-    """
-
-    subject: TargetKind
+    figure: Figure
     name: str
     statistic: str
     relation: str
@@ -205,135 +48,130 @@ class Limit:
     words: str
 
     @property
+    def subject(self) -> Subject:
+        """What kind of thing it is on."""
+        return self.figure.subject
+
+    @property
     def is_upper(self) -> bool:
         """Whether it is an upper limit."""
         return self.relation.startswith("<")
 
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether it is on what differs from a baseline."""
+        return self.subject in {Subject.CHANGE, Subject.NEW}
+
+    @property
+    def demands_change(self) -> bool:
+        """Whether a limit on a change is broken where nothing changed."""
+        return not self.holds(0.0)
+
+    @property
+    def size(self) -> str:
+        """The size of the change that it allows or demands, as written."""
+        return self.threshold.text.lstrip("+-")
+
+    @property
+    def unit(self) -> str:
+        """The unit of a value as checks show it: a plain number has none."""
+        return "" if self.threshold.unit == NUMBER else self.threshold.unit
+
     def holds(self, value: float) -> bool:
         """Return whether a value is within it, up to rounding errors."""
         limit = self.threshold.value
-        near = isfinite(value) and abs(value - limit) <= 1e-9 * max(abs(value), abs(limit))
-        if near:
+        if isfinite(value) and abs(value - limit) <= 1e-9 * max(abs(value), abs(limit)):
             return self.relation.endswith("=")
         return value < limit if self.is_upper else value > limit
 
 
-def parse_limit(text: str) -> Limit:
-    """Return the limit a text states.
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A reason: its code, for programs, and a sentence for people. False without any."""
 
-    Raises:
-        LimitError: when it states none.
+    code: str = ""
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+NO_REASON = Why()
+
+
+def join_reasons(*reasons: Why) -> Why:
+    """Return several reasons as one: all sentences, and the code of the first."""
+    known = [reason for reason in reasons if reason]
+    return Why(known[0].code, "; ".join(reason.text for reason in known)) if known else NO_REASON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What a run shows of what is limited.
+
+    The value is in the unit of the limit. It lies between the ends where part of it, which `open_part` names, is not
+    known. `doubt` is why there is no value, or why the limit cannot pass, although it can be broken.
     """
-    text = " ".join(text.split())
-    training = _parse_training_limit(text)
-    if training is not None:
-        return training
-    match = _LIMIT.fullmatch(text)
-    if match is None:
-        raise LimitError(f"{text!r} is no limit", _EXAMPLE, code="not_a_limit")
-    of, name, statistic, relation = (match[part] or "" for part in ("of", "name", "statistic", "relation"))
-    found = _resolve_target(of, name)
-    statistic = _resolve_statistic(name, statistic, found)
-    if match["no"] and relation:
-        raise LimitError(f"{text!r} says no and how many", "write one of the two", code="not_a_limit")
-    if relation:
-        threshold = _parse_threshold(match["threshold"], name, found)
-        _refuse_idle_limit(name, found, relation, threshold)
-    else:
-        threshold = _no_findings(name, found)
-    amount = f"{relation} {threshold.text}" if relation else ""
-    words = " ".join(filter(None, ("" if relation else "no", of, name, statistic, amount)))
-    return Limit(found.subject, name, statistic, relation or "<=", threshold, words)
+
+    value: float | None = None
+    text: str = ""
+    ends: tuple[float, float] | None = None
+    doubt: Why = NO_REASON
+    note: Why = NO_REASON
+    open_part: str = "time without samples"
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and highest possible value; None if it is exact or not known."""
+        return self.ends if self.ends and self.ends[0] < self.ends[1] else None
+
+    def breaks(self, limit: Limit) -> bool:
+        """Return whether the limit is broken, whatever is still unknown."""
+        return self.value is not None and not any(map(limit.holds, self.bounds or (self.value,)))
+
+    def keeps(self, limit: Limit) -> bool:
+        """Return whether the limit is kept, whatever is still unknown; of a change the doubt says all."""
+        if self.value is None or self.doubt:
+            return False
+        return limit.subject is Subject.CHANGE or all(map(limit.holds, self.bounds or (self.value,)))
 
 
-def _parse_training_limit(text: str) -> Limit | None:
-    """Return the limit on a training metric that a text states, if any."""
-    match = _TRAINING.fullmatch(text)
-    if match is None:
-        return None
-    name, of, named = match["quoted"] or match["plain"], match["of"] or "", match["named"] or ""
-    found = None
-    if named or (find_target(name) is None and not match["quoted"]):
-        found = find_training_target(name, change=bool(of), named=bool(named))
-    if found is None:
-        return None
-    threshold = _parse_threshold(match["threshold"], name, found)
-    _refuse_idle_limit(name, found, match["relation"], threshold)
-    statistic = match["statistic"] or FINAL
-    written = f'"{name}"' if match["quoted"] else name
-    words = " ".join(filter(None, (of, named, written, statistic, match["relation"], threshold.text)))
-    return Limit(found.subject, name, statistic, match["relation"], threshold, words)
+NO_VALUE = Observed()
 
 
-def _resolve_target(of: str, name: str) -> LimitTarget:
-    found = find_change_target(name) if of == "change" else find_target(name)
-    if found is None:
-        what = f"no figure {name!r} whose change is known" if of == "change" else f"nothing is called {name!r}"
-        raise LimitError(what, suggest_name(name, change=of == "change"), code="unknown_limit_name")
-    if of == "new":
-        if found.subject is not TargetKind.FINDING:
-            hint = "write new before a kind or a severity"
-            raise LimitError(f"{name} is no kind of finding", hint, code="unknown_kind")
-        return LimitTarget(subject=TargetKind.NEW, units=(FINDINGS,))
-    return found
+def not_observed(code: str, text: str) -> Observed:
+    """Return a value that is not known, with the reason."""
+    return Observed(doubt=Why(code, text))
 
 
-def _resolve_statistic(name: str, written: str, found: LimitTarget) -> str:
-    if found.subject is not TargetKind.STATISTIC:
-        if written:
-            hint = "leave the second word out"
-            raise LimitError(f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
-        return ""
-    known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
-    if written and written not in known:
-        hint = f"known are {', '.join(known)}"
-        raise LimitError(f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
-    return written or "mean"
+def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON) -> Observed:
+    """Return a value that is known, in words that read as the limit only where it equals it."""
+    return Observed(value=value, text=f"{format_against_limit(value, limit.threshold)}{where}", doubt=doubt)
 
 
-def _no_findings(name: str, found: LimitTarget) -> Quantity:
-    """Return the threshold of a limit without one: no finding at all."""
-    if found.subject not in {TargetKind.FINDING, TargetKind.NEW}:
-        hint = f"write {name} <= and {describe_unit(found.units[0])}"
-        raise LimitError(f"{name} without an amount", hint, code="no_amount")
-    return Quantity(value=0.0, unit=FINDINGS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRun:
+    """A run that limits are held against, and what counts of it.
+
+    Findings count from a confidence on. Acknowledged ones do not, nor do others than `only` some fingerprints; kinds
+    that were not looked for cannot be judged.
+    """
+
+    sampled: SampledRun
+    analysis: Analysis
+    selected_kinds: Collection[str]
+    goals: TrainingGoals = NO_GOALS
+    confidence: Confidence = Confidence.MEDIUM
+    acknowledged: Collection[Finding] = ()
+    only: Collection[str] | None = None
 
 
-def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
-    threshold = parse_quantity(text)
-    if threshold is None:
-        hint = f"write {describe_unit(found.units[0])}"
-        raise LimitError(f"{text.strip()!r} is no amount", hint, code="not_an_amount")
-    plain = next((unit for unit in (FINDINGS, NUMBER) if unit in found.units), None)
-    if threshold.unit == COUNT and plain is not None:
-        threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
-    if threshold.unit == COUNT and not {*found.units} & {SHARE, *_SCALED}:
-        threshold = Quantity(value=threshold.value, unit=found.units[-1], text=threshold.text)
-    if threshold.unit not in found.units:
-        allowed = " or ".join(describe_unit(unit) for unit in found.units)
-        raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}", code="wrong_unit")
-    if found.subject is TargetKind.CHANGE and threshold.value == 0:
-        hint = "state the size from which it matters"
-        raise LimitError(f"a change of {name} of 0 is within any noise", hint, code="no_amount")
-    return threshold
-
-
-def _refuse_idle_limit(name: str, found: LimitTarget, relation: str, threshold: Quantity) -> None:
-    """Refuse a limit that every run keeps, most often a change written as a level."""
-    metric = recognise_metric(name) if found.subject is TargetKind.TRAINING else None
-    value, share = threshold.value, threshold.unit == SHARE
-    is_rate = metric is not None and metric.role not in QUALITY_ROLES
-    idle = share and (value < 0 or is_rate)  # a reward may be below zero, a rate is no share
-    if found.subject is not TargetKind.TRAINING and relation.startswith(">"):
-        idle = threshold.unit != "Cel" and (value < 0 or (value == 0 and relation == ">="))
-    elif found.subject is not TargetKind.TRAINING:
-        idle = (
-            share
-            and (value > 1 or (value == 1 and relation == "<="))
-            and not (name in BY_NAME and BY_NAME[name].may_exceed_one)
-        )
-    if idle and found.subject is not TargetKind.CHANGE:
-        figure = TRAINING_RATE if is_rate else f"training {name}" if metric else name
-        change = f"'change {figure} {relation} {threshold.text}' limits a change against the baseline"
-        hint = change if value < 0 or is_rate else "write an amount that a run can miss"
-        raise LimitError(f"{name} {relation} {threshold.text} cannot fail", hint, code="cannot_fail")
+def explain_currency(currency: str, limit: Limit) -> Why:
+    """Return why a cost does not compare with a limit in another currency, and what to do; false where it does."""
+    asked = limit.threshold.currency
+    if limit.threshold.unit != MONEY or currency == asked:
+        return NO_REASON
+    if currency:
+        return Why("other_currency", f"prices are stated in {currency}, not in {asked}")
+    words = f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
+    return Why("no_currency", words)

@@ -1,23 +1,40 @@
-"""A command: a function that takes what was named and the options."""
+"""The commands of the table as click knows them: with their usual options in the help, and loaded when called."""
 
-import functools
-from collections.abc import Callable
+import shlex
+from importlib import import_module
 from typing import Any
 
 import click
 
 from gpureport.cli import options as table
-from gpureport.cli.messages import current_session
+from gpureport.cli.messages import UsageError, current_session
 from gpureport.cli.options import Options
+from gpureport.cli.table import COMMANDS
+from gpureport.regular_files import path_exists
 
-Body = Callable[..., int | None]
+
+def run_body(name: str, values: dict[str, Any]) -> int | None:
+    """Do what a command does, with the values of its arguments and options."""
+    body = getattr(import_module(f"gpureport.cli.commands.{name.split(maxsplit=1)[0]}"), name.replace(" ", "_"))
+    named = [values.pop(str(each.name)) for each in COMMANDS[name].arguments]
+    code: int | None = body(*named, Options(**values))
+    return code
 
 
 class Command(click.Command):
     """A command whose `--help` lists the usual options; it refuses to write what it reads, and what is not its own."""
 
-    full_name = ""
-    """The name of the command in the table of options."""
+    def __init__(self, name: str) -> None:
+        entry = COMMANDS[name]
+        super().__init__(
+            name.rpartition(" ")[2],
+            params=[*entry.arguments, *table.build_options(name)],
+            help=entry.text,
+            callback=lambda **values: run_body(name, values),
+        )
+        self._full_name = name
+        # an option between the words of a job would be taken for one of ours
+        self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by section: the usual ones, or all where that is asked for."""
@@ -25,7 +42,7 @@ class Command(click.Command):
         shown = {param.name: record for param in self.params if (record := param.get_help_record(ctx))}
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         hidden = 0
-        for name, section, is_usual in table.list_fields(self.full_name):
+        for name, section, is_usual in table.list_fields(self._full_name):
             hidden += not is_usual
             if is_usual or every:
                 sections.setdefault(section, []).append(shown[name])
@@ -38,64 +55,66 @@ class Command(click.Command):
                 formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, and check every path to write.
-
-        Raises:
-            RenderError: naming the path that may not be written.
-        """
+        """Read the arguments, and check every path to write."""
+        typed = list(args)
         rest = super().parse_args(ctx, args)
-        if not ctx.resilient_parsing:
-            from gpureport.cli.written import refuse_taken  # noqa: PLC0415 - help needs no paths
+        if ctx.resilient_parsing:
+            return rest
+        from gpureport.cli.written import refuse_taken  # noqa: PLC0415 - help needs no paths
 
-            refuse_taken(ctx)
+        refuse_taken(ctx)
+        job = ctx.params.get("command") or ()
+        if job and typed[-len(job) - 1 : -len(job)] != ["--"]:
+            msg = f"put -- before the command to run: gpureport record -- {shlex.join(job)}"
+            raise UsageError(msg, code="missing_dashes")
         return rest
 
 
-def command(
-    name: str,
-    *arguments: click.Argument,
-    group: click.Group | None = None,
-    kind: type[Command] = Command,
-    **settings: Any,
-) -> Callable[[Body], Command]:
-    """Make a command of a function that takes the values of its arguments and the options.
+class Commands(click.Group):
+    """A group of commands, of the program or of one command; without one of them it does what its callback does."""
 
-    Args:
-        name: as it is typed.
-        arguments: what is named beside options.
-        group: the group that it is a command of.
-        kind: the class.
-        settings: further ones for click.
-    """
+    prefix = ""
 
-    def make(body: Body) -> Command:
-        named = [str(each.name) for each in arguments]
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order a newcomer needs them."""
+        del ctx
+        names = [name.removeprefix(self.prefix) for name in COMMANDS if name.startswith(self.prefix)]
+        return [name for name in names if " " not in name]
 
-        @functools.wraps(body)
-        def run(**values: Any) -> int | None:
-            return body(*(values.pop(each) for each in named), Options(**values))
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Build a command."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        name = self.prefix + cmd_name
+        if all(not each.startswith(f"{name} ") for each in COMMANDS):
+            return Command(name)
+        group = Commands(
+            cmd_name,
+            callback=lambda **values: click.get_current_context().invoked_subcommand or run_body(name, values),
+            params=table.build_options(name),
+            help=COMMANDS[name].text,
+            invoke_without_command=True,
+        )
+        group.prefix = f"{name} "
+        return group
 
-        full_name = f"{group.name}-{name}" if group else name
-        params = [*arguments, *table.build_options(full_name)]
-        made = kind(name, callback=run, params=params, help=body.__doc__, **settings)
-        made.full_name = full_name
-        if group:
-            group.add_command(made)
-        return made
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest the nearest one."""
+        names, name = self.list_commands(ctx), args[0]
+        if name in names or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches  # noqa: PLC0415 - most commands are spelt right
 
-    return make
+        close = get_close_matches(name, names, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(names)}"
+        if not self.prefix and path_exists(name):
+            meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
+        msg = f"no command {name!r}; {meant}"
+        raise UsageError(msg, code="unknown_command")
 
-
-def command_group(name: str, body: Callable[[Options], int | None], text: str) -> click.Group:
-    """Make a command of commands, which does what `body` does where none of them is named."""
-
-    def run(**values: Any) -> int | None:
-        is_called = click.get_current_context().invoked_subcommand is not None
-        return None if is_called else body(Options(**values))
-
-    return click.Group(name, callback=run, params=table.build_options(name), help=text, invoke_without_command=True)
-
-
-def sources(*, required: bool = False, metavar: str | None = None) -> click.Argument:
-    """Return the argument that names logs, folders, trackers and stored runs."""
-    return click.Argument(["source"], nargs=-1, required=required, metavar=metavar, shell_complete=table.complete_files)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[self.prefix + name].line) for name in self.list_commands(ctx)])

@@ -2,59 +2,54 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import chain
 
+from gpureport.checks import changes, verdict
+from gpureport.checks import policy as policies
+from gpureport.checks.evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy, step_name
+from gpureport.checks.figures import read_training
+from gpureport.checks.limit import Why
+from gpureport.checks.policy import OPTION, Policy, read_baseline_name, read_policy
+from gpureport.checks.verdict import Verdict, build_unused_baseline_check
 from gpureport.cli import clock
-from gpureport.cli.messages import internal_errors, print_error, print_note, report_internal_error, show_progress
+from gpureport.cli.messages import print_error, print_note, report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
-from gpureport.cli.reading import joining, readings, recordings, words
+from gpureport.cli.reading import given, readings, recordings, words
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
+from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
-
-if TYPE_CHECKING:
-    from gpureport.checks.baseline_changes import BaselineComparison
-    from gpureport.checks.gate_verdict import Verdict
-    from gpureport.checks.policy import Policy
-    from gpureport.comparison.run import SampledRun
-    from gpureport.findings import Check
-    from gpureport.importers.time_window import RunReading
-    from gpureport.recording import Recording
+from gpureport.findings import Check, CheckOutcome
+from gpureport.importers.time_window import RunReading
+from gpureport.nightly import baselines
+from gpureport.recording import Recording
+from gpureport.settings import read_settings
 
 _NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
 """Why a command without a baseline judges none."""
+Unread = SourceError | InternalError
+"""Why a source gives no run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRules:
-    """What runs are held to.
+    """What runs are held to: the rules, the baseline if one is named, and where rules would be stated."""
 
-    Attributes:
-        policy: the rules of the settings and the command line.
-        baseline: name or source of the baseline; None where none is named.
-        stated_at: where the rules would be stated, for messages.
-    """
-
-    policy: "Policy"
+    policy: Policy
     baseline: str | None
     stated_at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What runs are set against.
+    """What runs are set against: its recordings, or the reason and its code why there are none, if any are wanted.
 
-    Attributes:
-        recordings: its runs.
-        steps: the comparison of each step, by `step_name`, once there is one.
-        runs: the runs as they were compared.
-        reason: why there are none; empty where there are some, or no baseline is asked for.
-        code: the reason in one word.
+    Once compared it holds the comparison of each step by `step_name`, and the runs as they were compared.
     """
 
-    recordings: "Sequence[Recording]" = ()
-    steps: "Mapping[str, BaselineComparison]" = field(default_factory=dict)
-    runs: "Sequence[SampledRun]" = ()
+    recordings: Sequence[Recording] = ()
+    steps: Mapping[str, changes.BaselineComparison] = field(default_factory=dict)
+    runs: Sequence[SampledRun] = ()
     reason: str = ""
     code: str = ""
 
@@ -62,52 +57,36 @@ class Baseline:
 def read_each_run(
     sources: Sequence[str],
     options: Options,
-    read_stored: "Callable[[str, Options], list[Recording]]",
-    read_log: "Callable[[RunReading], Recording]",
-) -> "Iterator[tuple[str, Options, Recording | SourceError | InternalError]]":
+    read_stored: Callable[[str, Options], list[Recording]],
+    read_log: Callable[[RunReading], Recording],
+) -> Iterator[tuple[str, Options, Recording | Unread]]:
     """Yield every run of sources with the source, or why one of them cannot be read. One hides no other.
 
-    Args:
-        sources: what a person named; one that cannot be fetched is missing.
-        options: how they are read.
-        read_stored: returns the runs of a name that is not a file, a folder or a tracker.
-        read_log: reads one run of a file, a folder or a tracker.
+    `read_stored` returns the runs of a name that is not a file, a folder or a tracker, `read_log` one run of these.
     """
-    sources = words.fetch_sources(sources, tolerant=True)
-    is_one = options.as_one_run and sources
-    groups = [([source], own) for source, own in ([] if is_one else joining.pair_sources(sources, options))]
-    for group, own in [(sources, options)] if is_one else groups:
-        found: list[RunReading] = []
+    for group in recordings.list_groups(words.fetch_sources(sources, tolerant=True), options):
+        (first, *_), own = group
+        where, found, read = ", ".join(group[0]), list[RunReading](), list[Recording]()
         try:
-            if len(group) == 1 and not words.is_source(group[0], own):
-                yield from ((group[0], own, run) for run in read_stored(group[0], own))
-            else:
-                found = readings.find_readings(group, own)
+            read, found = recordings.find_group(group, read_stored)
         except (SourceError, StoreError) as error:
-            yield group[0], own, SourceError(", ".join(group), error.what, error.hint, code=error.code)
+            yield first, own, SourceError(where, error.what, error.hint, code=error.code)
         except InternalError as error:
-            yield group[0], own, error
-        for reading in found:
-            try:
-                with internal_errors(reading.locator), show_progress(reading):
-                    run = read_log(reading)
-            except SourceError as error:
-                yield group[0], own, error if len(found) > 1 else error.at(", ".join(group))
-            except InternalError as error:
-                yield group[0], own, error
-            else:
-                yield group[0], own, run
+            yield first, own, error
+        for run in chain(read, readings.try_each(found, read_log)):
+            yield first, own, run.at(where) if isinstance(run, SourceError) and len(found) == 1 else run
 
 
-def read_policy_without_baseline(options: Options) -> "Policy":
-    """Return the policy for a command without a baseline.
+def explain_missing(error: Unread) -> tuple[str, str, str]:
+    """Return what gives no run, why, and the code of the reason; report a fault of gpureport."""
+    if isinstance(error, InternalError):
+        report_internal_error(error)
+        return error.where, error.what, error.code
+    return error.where, f"{error.what}; {error.hint}", error.code
 
-    Raises:
-        SettingsError: with the line of the first mistake, and when a limit of the command line needs a baseline.
-    """
-    from gpureport.checks.policy import Policy, read_policy  # noqa: PLC0415 - loads numpy
-    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
+def read_policy_without_baseline(options: Options) -> Policy:
+    """Return the policy for a command without a baseline, whose rules must not need one."""
     if Policy().with_limits(options.fail_on).needs_baseline:
         hint = "use gpureport check --baseline NAME"
         raise SettingsError("--fail-on", "a change needs a baseline", hint, code="no_baseline")
@@ -115,45 +94,28 @@ def read_policy_without_baseline(options: Options) -> "Policy":
 
 
 def read_rules(options: Options) -> GateRules:
-    """Return the rules and the baseline that the command line and the settings name.
-
-    Raises:
-        SettingsError: with the line of the first mistake.
-    """
-    from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy import read_baseline_name, read_policy  # noqa: PLC0415 - as above
-    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
-
+    """Return the rules and the baseline that the command line and the settings name."""
     stated = options.policy or options.config
     policy = read_policy(read_settings(stated)).with_limits(options.fail_on)
-    for hint in check_wording.list_demanding_rules(entry.limit for entry in policy.entries):
+    for hint in policies.list_demanding_rules(entry.limit for entry in policy.entries):
         print_note(hint)
     named = (read_baseline_name(read_settings(file)) for file in (stated, options.config))
     baseline = options.baseline or next(filter(None, named), None)
     return GateRules(policy=policy, baseline=baseline, stated_at=str(stated or "gpureport.toml"))
 
 
-def read_baseline(name: str | None, options: Options, *, is_recorded: bool = False) -> Baseline:
+def read_baseline(name: str | None, options: Options) -> Baseline:
     """Return the runs of a baseline with their own names, or why there are none.
 
-    Args:
-        name: the baseline: a file, folder or tracker, else a named one, else a stored run; None where none is wanted.
-        options: name the store.
-        is_recorded: whether the answer is kept for good, so that no failing disk may decide it.
-
-    Raises:
-        StoreError: when the system does not let the baseline be read, and the answer is kept.
+    It is a file, folder or tracker, else a named baseline, else a stored run.
     """
-    from gpureport.nightly.history import baselines  # noqa: PLC0415 - loads pyarrow
-
     if name is None:
         return Baseline()
     # labels of the checked runs are not those of the baseline
     own = replace(options, anonymise=False, name=None, step=(), work=())
     try:
         if words.is_source(name, own):
-            found = recordings.read_recordings([name], replace(own, host=(), training=()))
-            return Baseline(recordings=found)
+            return Baseline(recordings=recordings.read_recordings([name], replace(own, host=(), training=())))
         try:
             found = baselines.read_baseline(words.find_store(own), name.removeprefix(words.BASELINE))
         except (StoreError, SettingsError) as error:
@@ -161,27 +123,12 @@ def read_baseline(name: str | None, options: Options, *, is_recorded: bool = Fal
                 raise StoreError(error.where, error.what, error.hint, code=error.code) from error
             found = recordings.read_recordings([name], own)
     except (InternalError, SourceError, StoreError) as error:
-        return Baseline(code=error.code, reason=_explain_failure(error, is_recorded=is_recorded))
+        return _explain_failure(error, options)
     return Baseline(recordings=found)
 
 
-def compare_with_baseline(
-    baseline: Baseline, analysed: AnalysedRuns, options: Options, *, is_recorded: bool = False
-) -> Baseline:
-    """Return a baseline with the comparison of each step, or why it cannot be compared.
-
-    Args:
-        baseline: its runs; where names are hidden, those of both are hidden together.
-        analysed: the runs.
-        options: how runs are analysed.
-        is_recorded: as `read_baseline` takes it.
-
-    Raises:
-        StoreError: when the system does not let the store be read, and the answer is kept.
-    """
-    from gpureport.checks import baseline_changes  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
-
+def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: Options) -> Baseline:
+    """Return a baseline with the comparison of each step, or why it cannot be compared."""
     if baseline.reason or not baseline.recordings or not analysed.runs:
         return replace(baseline, recordings=())
     try:
@@ -190,81 +137,55 @@ def compare_with_baseline(
         groups: dict[str, list[SampledRun]] = {}
         for run in latest:
             groups.setdefault(step_name(run.analysis), []).append(run)
-        steps = {
-            label: baseline_changes.compare_with_baseline(before, runs, analysed.goals)
-            for label, runs in groups.items()
-        }
+        steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:
-        return Baseline(code=error.code, reason=_explain_failure(error, is_recorded=is_recorded))
+        return _explain_failure(error, options)
     return replace(baseline, steps=steps, runs=before)
 
 
-def _explain_failure(error: InternalError | SourceError | StoreError, *, is_recorded: bool) -> str:
-    """Return why there is no comparison.
-
-    Raises:
-        StoreError: when the system is why, and the answer is kept.
-    """
+def _explain_failure(error: InternalError | SourceError | StoreError, options: Options) -> Baseline:
+    """Return why there is no baseline; of a night, whose answer is kept for good, no failing disk may decide it."""
     if isinstance(error, InternalError):
         report_internal_error(error)
-        return f"{error.where}: {error.what}"
-    refusal = find_refusal(error) if is_recorded else None
+        return Baseline(code=error.code, reason=f"{error.where}: {error.what}")
+    refusal = find_refusal(error) if given.find_given(options, ["site"]) else None
     if refusal is not None:
         what = f"cannot be read ({refusal.strerror})"
         raise StoreError(error.where, what, "check its permissions and the disk", code="cannot_read") from error
-    return f"{error.where}: {error.what}; {error.hint}"
+    return Baseline(code=error.code, reason=f"{error.where}: {error.what}; {error.hint}")
 
 
 def check_limits(
-    policy: "Policy", analysed: AnalysedRuns, options: Options, against: Baseline | None = None
-) -> "tuple[Check, ...]":
-    """Return the check of every limit of a policy.
-
-    Args:
-        policy: the limits.
-        analysed: the runs.
-        options: name the training metric that counts the work.
-        against: the steps set against their baseline, or why there is none; None for a command without.
-    """
-    from gpureport.checks.observed_value import Why  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy  # noqa: PLC0415 - as above
-    from gpureport.checks.training_figures import TrainedRun, read_training  # noqa: PLC0415 - as above
-
+    policy: Policy, analysed: AnalysedRuns, options: Options, against: Baseline | None = None
+) -> tuple[Check, ...]:
+    """Return the check of every limit of a policy; `against` is None for a command without a baseline."""
     why = Why(NO_BASELINE_NAMED.code, _NO_BASELINE_HERE) if against is None else NO_BASELINE_NAMED
     if against and against.reason:
         why = Why(against.code, against.reason)
-    trained = [read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs]
-    given = CheckInput(
-        analyses=tuple(run.analysis for run in trained),
+    asked = CheckInput(
+        runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
+        goals=analysed.goals,
         selected_kinds=analysed.kinds,
         today=clock.today(),
         comparisons=against.steps if against else {},
         why_no_baseline=why,
-        training={run.analysis.run.id: TrainedRun(run=run, goals=analysed.goals) for run in trained},
     )
-    return evaluate_policy(policy, given)
+    return evaluate_policy(policy, asked)
 
 
-def report_failed_limits(found: "Collection[Check]") -> int:
+def report_failed_limits(found: Collection[Check]) -> int:
     """Say which rules of the command line are broken or not assessed; return 1 for a broken one."""
-    from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.policy import OPTION  # noqa: PLC0415 - as above
-
     typed = [check for check in found if check.origin == OPTION]
-    failures = list(check_wording.describe_failures(typed))
-    for clause in failures:
-        print_error(f"{check_wording.FAILED}: {clause}")
-    for clause in check_wording.describe_unassessed(typed):
-        print_error(f"{check_wording.NOT_ASSESSED}: {clause}")
-    return int(bool(failures))
+    for outcome in (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE):
+        for clause in verdict.describe_checks(typed, outcome):
+            print_error(f"{verdict.OUTCOMES[outcome]}: {clause}")
+    return int(any(check.outcome is CheckOutcome.BROKEN for check in typed))
 
 
 def judge_runs(
-    rules: GateRules, analysed: AnalysedRuns, missing: "Iterable[Check]", against: Baseline, options: Options
-) -> "Verdict":
+    rules: GateRules, analysed: AnalysedRuns, missing: Iterable[Check], against: Baseline, options: Options
+) -> Verdict:
     """Return the verdict on runs; `missing` holds a check for each source without a run to assess."""
-    from gpureport.checks.gate_verdict import Verdict, build_unused_baseline_check  # noqa: PLC0415 - loads numpy
-
     is_unused = rules.policy.entries and not rules.policy.needs_baseline
     unused = [build_unused_baseline_check(rules.baseline)] if rules.baseline and is_unused else []
     checks = check_limits(rules.policy, analysed, options, against)
@@ -272,20 +193,10 @@ def judge_runs(
 
 
 def write_results(
-    options: Options, rules: GateRules, checks: "Sequence[Check]", command: str, lines: Sequence[str]
+    options: Options, rules: GateRules, checks: Sequence[Check], command: str, lines: Sequence[str]
 ) -> None:
-    """Write the files of `--junit` and `--summary`.
-
-    Args:
-        options: name the files.
-        rules: what runs are held to.
-        checks: the checks that they list.
-        command: the command, as JUnit names its suite.
-        lines: what the summary says above its table, a paragraph each.
-    """
-    from gpureport.checks.formats import check_junit, check_summary  # noqa: PLC0415 - loads numpy
-
+    """Write the files of `--junit`, whose suite is the command, and `--summary`, with lines above its table."""
     if options.junit is not None:
-        write_file(options.junit, check_junit.render(checks, command, rules.policy.entries))
+        write_file(options.junit, verdict.render_junit(checks, command, rules.policy.entries))
     if options.summary is not None:
-        write_file(options.summary, check_summary.render_markdown(checks, lines[0], lines[1:]))
+        write_file(options.summary, verdict.render_markdown(checks, lines[0], lines[1:]))

@@ -4,48 +4,25 @@ import atexit
 import gc
 import io
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from gpureport import __version__
-from gpureport.cli.messages import (
-    FLAGS,
-    INTERNAL,
-    Session,
-    UsageError,
-    Verbosity,
-    make_printable,
-    print_error,
-    print_source_error,
-)
+from gpureport.cli import table
+from gpureport.cli.command import Commands
+from gpureport.cli.messages import FLAGS, Exit, Session, Verbosity, make_printable, print_error, print_source_error
 from gpureport.errors import GpureportError, InternalError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
-from gpureport.regular_files import path_exists
 
-COMMANDS = {
-    "record": "Record GPUs and machine while a job runs.",
-    "report": "Write the report of one or more runs.",
-    "analyze": "Say where the GPU time of a run went, and why.",
-    "compare": "Compare runs, step by step.",
-    "check": "Check runs against rules, as a gate in a pipeline.",
-    "nightly": "Keep a history of nights, and write its pages.",
-    "fleet": "Say who wastes what over many runs, and which GPU is sick.",
-    "ingest": "Read logs into the store and say what was kept.",
-    "runs": "List, show, label, export or remove stored runs.",
-    "baseline": "Set, list or remove named baselines.",
-    "publish": "Put reports and figures where people look.",
-    "explain": "Explain a check, a metric, or what to record.",
-    "demo": "Analyse the sample logs: a first look.",
-    "completion": "Complete commands and options in the shell.",
-}
-"""Every command with its one line of help; the command itself is in the module of its name."""
+__all__ = ["COMMANDS", "Commands", "gpureport", "main"]
+
+COMMANDS = {name: each.line for name, each in table.COMMANDS.items() if " " not in name}
+"""Every command with its one line of help."""
 _GONE = {
     "--explain": "use gpureport -v ingest, which prints what each column and line became",
     "--calibrate": "repeat each step three times, or set a baseline of three runs and use gpureport check",
@@ -59,50 +36,12 @@ _CODES: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.BadParameter, "not_a_valid_value"),
     (click.BadOptionUsage, "bad_option"),
     (click.FileError, "no_access"),
+    (click.ClickException, "usage"),
 )
 """Codes of what click itself finds; of the first class that fits."""
-_BROKEN, _USAGE, _SOURCE, _HUNG_UP, _INTERRUPTED, _TERMINATED = 1, 2, 3, 129, 130, 143
+_HUNG_UP, _INTERRUPTED, _TERMINATED = 129, 130, 143
 _RUBBISH = 50_000
 """New objects after which Python collects garbage; its own default is 700."""
-
-
-class Commands(click.Group):
-    """The group of commands, each imported only when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order a newcomer needs them."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"gpureport.cli.commands.{cmd_name}"), cmd_name)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest the nearest one."""
-        name = args[0]
-        if name in COMMANDS or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
-        from difflib import get_close_matches  # noqa: PLC0415 - most commands are spelt right
-
-        close = get_close_matches(name, COMMANDS, n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(COMMANDS)}"
-        if path_exists(name):
-            meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
-        msg = f"no command {name!r}; {meant}"
-        raise UsageError(msg, code="unknown_command")
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing them."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(
@@ -116,7 +55,7 @@ class Commands(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
 @click.option("--debug", is_flag=True, help="Show the traceback and the code of an error.")
 @click.pass_context
-def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) -> None:
+def gpureport(ctx: click.Context, /, **_: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
     Without a command it says what this folder holds, and how to begin.
@@ -124,8 +63,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
-    # main removes them from the arguments wherever they stand; here they are only documented
-    del quiet, verbose, debug
+    # main removes the options from the arguments wherever they stand; here they are only documented
     if ctx.invoked_subcommand is None:
         from gpureport.cli.overview import describe_folder  # noqa: PLC0415 - only without a command
 
@@ -134,10 +72,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 not assessed, 5 a fault of gpureport.
-    """
+    """Run the command line and exit with one of the codes that its help lists."""
     _replace_closed_streams()
     arguments = sys.argv[1:] if args is None else args
     # what follows -- belongs to the job that is recorded
@@ -161,15 +96,20 @@ def main(args: list[str] | None = None) -> None:
         _end(error, rest, debug=session.debug)
     code = result if isinstance(result, int) else 0
     # a limit that one run breaks stays broken, whatever became of other runs
-    sys.exit(INTERNAL if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
+    sys.exit(Exit.INTERNAL if session.failed and code not in {Exit.BROKEN, Exit.USAGE, Exit.SOURCE} else code)
 
 
 def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn:
-    """Say why the program ends, and end it with the code of the error."""
-    shortage = describe_shortage(error)
-    if not isinstance(error, click.ClickException | GpureportError | OSError) and not shortage:
-        error = InternalError(_called(arguments).removeprefix("gpureport "), error)
-    code, status, message = _describe(error, arguments, shortage)
+    shortage, called = describe_shortage(error), _find_called(arguments)
+    where = called.removeprefix("gpureport ")
+    if shortage and not isinstance(error, GpureportError):
+        error = SourceError(where, *shortage, code="too_little_memory")
+    elif isinstance(error, OSError):
+        what, hint = error.strerror or str(error), getattr(error, "hint", "check permissions and free space")
+        error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
+    elif not isinstance(error, click.ClickException | GpureportError):
+        error = InternalError(where, error)
+    code, status, message = _describe(error, called)
     if debug and not isinstance(error, click.ClickException) and not shortage:
         import traceback  # noqa: PLC0415 - only with --debug
 
@@ -185,29 +125,20 @@ def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn
     sys.exit(status)
 
 
-def _describe(error: Exception, arguments: Sequence[str], shortage: tuple[str, str] | None) -> tuple[str, int, str]:
-    """Return the code of an error, the status the program ends with, and the sentence."""
-    if isinstance(error, click.ClickException):
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else _called(arguments)
-        option = getattr(error, "option_name", "")
-        code = getattr(error, "code", "") or next((code for kind, code in _CODES if isinstance(error, kind)), "usage")
-        message = error.format_message().rstrip(".")
-        if isinstance(error, click.NoSuchOption) and option in _GONE:
-            code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
-        return code, _USAGE, f"{message} (see '{path} --help')"
+def _describe(error: Exception, called: str) -> tuple[str, int, str]:
     if isinstance(error, GpureportError):
         is_source = isinstance(error, SourceError | PlaceError | StoreError)
-        status = INTERNAL if isinstance(error, InternalError) else _SOURCE if is_source else _USAGE
+        status = Exit.INTERNAL if isinstance(error, InternalError) else Exit.SOURCE if is_source else Exit.USAGE
         return error.code, status, str(error)
-    if isinstance(error, OSError):
-        where, hint = error.filename or "standard output", getattr(error, "hint", "check permissions and free space")
-        return "system_refused", _SOURCE, f"{where}: {error.strerror or error}; {hint}"
-    command = _called(arguments).removeprefix("gpureport ")
-    return "too_little_memory", _SOURCE, f"{command}: {'; '.join(shortage or ())}"
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
+    code = getattr(error, "code", "") or next((code for kind, code in _CODES if isinstance(error, kind)), "")
+    message = error.format_message().rstrip(".") if isinstance(error, click.ClickException) else ""
+    if isinstance(error, click.NoSuchOption) and option in _GONE:
+        code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
+    return code, Exit.USAGE, f"{message} (see '{context.command_path if context else called} --help')"
 
 
-def _called(arguments: Sequence[str]) -> str:
+def _find_called(arguments: Sequence[str]) -> str:
     """Return the command that the arguments call, also where an option of it is incomplete."""
     command: click.Command = gpureport
     names = ["gpureport"]
@@ -224,9 +155,6 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
 
     A command that cannot read them does not begin, as it could show one; help and completions read none. The other
     sections are read, and refused, by the commands that use them.
-
-    Raises:
-        SettingsError: when the file is no TOML, or `[secrets]` cannot be read.
     """
     use_own_secrets(OwnSecrets())
     if "_GPUREPORT_COMPLETE" in os.environ or not {"-h", "--help", "--help-all", "--version"}.isdisjoint(arguments):

@@ -3,7 +3,6 @@
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +18,21 @@ from gpureport.redaction import redact_text
 if TYPE_CHECKING:
     from gpureport.importers.time_window import RunReading
 
-INTERNAL = 5
-"""Exit code when gpureport failed on a run, or at what it was to do."""
 _PATIENCE = 1.0
 """Seconds after which something is shown."""
 _CLEAR = "\r\x1b[K"
 _NAMED = 5
 """Most names that are listed."""
+
+
+class Exit(IntEnum):
+    """Exit codes: a rule is broken, the command or the settings are wrong, a source is, no answer, a fault of ours."""
+
+    BROKEN = 1
+    USAGE = 2
+    SOURCE = 3
+    UNASSESSED = 4
+    INTERNAL = 5
 
 
 class Verbosity(IntEnum):
@@ -109,11 +116,7 @@ def count(number: int, noun: str) -> str:
 
 @contextmanager
 def internal_errors(where: str) -> Iterator[None]:
-    """Turn an unexpected exception into an internal error of a log or run; let the others through.
-
-    Raises:
-        InternalError: in place of such an exception.
-    """
+    """Turn an unexpected exception into an internal error of a log or run; let the others through."""
     try:
         yield
     except (GpureportError, OSError):
@@ -133,72 +136,57 @@ def report_internal_error(error: InternalError) -> None:
     print_error(f"left out: {error}")
 
 
-class Stage:
-    """What is being done, as a line shown after a second and replaced by the next."""
-
-    def __init__(self, label: str) -> None:
-        self._label, self._is_shown, self._lock = label, False, threading.Lock()
-
-    def update(self, label: str) -> None:
-        """Say what is done now."""
-        with self._lock:
-            self._label = label
-            self._write()
-
-    def show(self, *, shown: bool = True) -> None:
-        """Begin to show it, or take it away."""
-        with self._lock:
-            if self._is_shown and not shown:
-                click.echo(_CLEAR, err=True, nl=False)
-            self._is_shown = shown
-            self._write()
-
-    def _write(self) -> None:
-        if self._is_shown:
-            width = shutil.get_terminal_size((80, 24)).columns - 3
-            click.echo(f"{_CLEAR}{make_printable(self._label)[:width]} …", err=True, nl=False)
-
-
 @contextmanager
-def show_stage(label: str) -> Iterator[Stage]:
-    """Show what is being done on a terminal when it takes over a second."""
-    stage = Stage(label)
+def show_stage(label: str) -> Iterator[Callable[[str], None]]:
+    """Show what is being done on a terminal when it takes over a second; yield what says how far it is."""
     if not _is_watched():
-        yield stage
+        yield lambda _: None
         return
-    timer = threading.Timer(_PATIENCE, stage.show)
+    is_shown, lock = threading.Event(), threading.Lock()
+
+    def say(text: str) -> None:
+        nonlocal label
+        with lock:
+            if is_shown.is_set() and text != label:
+                write(text)
+            label = text
+
+    def write(text: str) -> None:
+        width = shutil.get_terminal_size((80, 24)).columns - 3
+        click.echo(f"{_CLEAR}{make_printable(text)[:width]} …", err=True, nl=False)
+
+    def begin() -> None:
+        with lock:
+            is_shown.set()
+            write(label)
+
+    timer = threading.Timer(_PATIENCE, begin)
     timer.daemon = True
     timer.start()
     try:
-        yield stage
+        yield say
     finally:
         timer.cancel()
         timer.join()
-        stage.show(shown=False)
+        if is_shown.is_set():
+            click.echo(_CLEAR, err=True, nl=False)
 
 
 @contextmanager
 def show_progress(reading: "RunReading") -> Iterator[None]:
-    """Show how far a run has been read, when that takes over a second on a terminal."""
+    """Show how many per cent of a run have been read, when that takes over a second on a terminal."""
     label = f"Reading {reading.locator}"
-    with show_stage(label) as stage:
+    with show_stage(label) as say:
         if _is_watched():
-            reading.watch(_meter(stage, label, sum(reading.sizes)))
+            whole, done = sum(reading.sizes), 0
+
+            def add(size: int) -> None:
+                nonlocal done
+                done += size
+                say(f"{label}: {min(100 * done // whole, 100)}%" if whole else label)
+
+            reading.watch(add)
         yield
-
-
-def _meter(stage: Stage, label: str, whole: int) -> Callable[[int], None]:
-    """Return a function that counts bytes, and says a few times a second how many per cent they are."""
-    done, said = 0, time.monotonic()
-
-    def seen(size: int) -> None:
-        nonlocal done, said
-        done += size
-        if whole and time.monotonic() - said > _PATIENCE / 4:
-            said = time.monotonic()
-            stage.update(f"{label}: {min(100 * done // whole, 100)}%")
-
-    return seen
 
 
 def _is_watched() -> bool:

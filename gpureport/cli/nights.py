@@ -4,25 +4,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from gpureport.cli.gate import Baseline, read_each_run
+from gpureport.checks.verdict import build_missing_check
+from gpureport.cli.gate import Baseline, explain_missing, read_each_run
 from gpureport.cli.messages import internal_errors, print_error, report_internal_error
 from gpureport.cli.options import Options
 from gpureport.cli.output import build_report
 from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, describe_run, sample_runs
 from gpureport.cli.reading.recordings import make_run_names_distinct
-from gpureport.cli.reading.stored import relabel_stored_run, store_run
+from gpureport.cli.reading.words import relabel_stored_run, store_run
 from gpureport.errors import InternalError, SourceError, StoreError, UnknownRunError
 from gpureport.fetched_copies import name_by_url
+from gpureport.findings import Check
+from gpureport.nightly import records
+from gpureport.nightly.history import first_night_of_run
+from gpureport.nightly.records import NightlyRecord, NightlyRun
+from gpureport.nightly.site import BACK
+from gpureport.recording import Recording
 from gpureport.redaction import redact_text
-
-if TYPE_CHECKING:
-    from gpureport.findings import Check
-    from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
-    from gpureport.recording import Recording
-    from gpureport.report.model.comparison_parts import EarlierComparison
-    from gpureport.store.store import Store
+from gpureport.report.formats.html import render
+from gpureport.report.model.comparison_parts import EarlierComparison
+from gpureport.report.sections.steps.pairs import compare_with_earlier
+from gpureport.store.store import Store
 
 _NEWEST = 7
 """Newest dates of a history whose missing reports are made again: each takes an analysis of its runs, and of those of
@@ -33,50 +36,43 @@ _WEEK = 7
 
 @dataclass(slots=True)
 class CapturedNight:
-    """What the sources of tonight gave.
+    """What the sources of tonight gave: runs with their source, and a part and a check for each source without data."""
 
-    Attributes:
-        parts: one for each source without data.
-        runs: the others, each with its source.
-        missing: a check for each source without data.
-    """
+    parts: list[NightlyRun] = field(default_factory=list)
+    runs: list[tuple[str, Recording]] = field(default_factory=list)
+    missing: list[Check] = field(default_factory=list)
 
-    parts: "list[NightlyRun]" = field(default_factory=list)
-    runs: "list[tuple[str, Recording]]" = field(default_factory=list)
-    missing: "list[Check]" = field(default_factory=list)
-
-    def leave_out(self, faults: "Sequence[tuple[Recording, InternalError]]") -> None:
-        """Take runs that gpureport failed on for parts without data."""
-        failed = {id(recording): fault for recording, fault in faults}
+    def measure(self, fresh: AnalysedRuns, options: Options) -> list[NightlyRun]:
+        """Return every part of the night as the history keeps it; runs that gpureport failed on are without data."""
+        faults = {id(recording): fault for recording, fault in fresh.faults}
+        judged = {id(run[0]): run for run in fresh.runs}
+        measured = []
         for source, recording in self.runs:
-            if fault := failed.get(id(recording)):
-                self.add_missing(source, recording.run.step or "", fault.what, run=fault.where, code=fault.code)
-        self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
+            fault = faults.get(id(recording))
+            try:
+                if fault is not None:
+                    raise fault
+                with internal_errors(describe_run(recording.run)):
+                    (run,) = sample_runs([judged[id(recording)]], options.throughput)
+                    measured.append(records.capture_run(source, run))
+            except InternalError as error:
+                if fault is None:
+                    report_internal_error(error)
+                self.add_missing(source, recording.run.step or "", error.what, run=error.where, code=error.code)
+        return [*measured, *self.parts]
 
     def add_missing(self, source: str, step: str, reason: str, *, run: str = "", code: str = "") -> None:
-        """Add a part without data.
-
-        Args:
-            source: the source, as named.
-            step: label of the step its run would have had.
-            reason: why there are no data.
-            run: what its check calls the run; the source when empty.
-            code: the reason in one word.
-        """
-        from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
-        from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
-
-        self.parts.append(capture_missing(source, step, reason))
+        """Add a source without data, with the step that its run would have had; its check may be called as a `run`."""
+        self.parts.append(records.capture_missing(source, step, reason))
         self.missing.append(build_missing_check(run or source, reason, code))
 
 
 def read_night(
-    store: "Store", earlier: "Sequence[NightlyRecord]", named: tuple[str, ...], options: Options, night: str
+    store: Store, earlier: Sequence[NightlyRecord], named: tuple[str, ...], options: Options, night: str
 ) -> CapturedNight:
     """Return the runs of every source, or a part without data."""
-    from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
-    def read_stored(name: str, own: Options) -> "list[Recording]":
+    def read_stored(name: str, own: Options) -> list[Recording]:
         try:
             return [store.read(relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
@@ -88,12 +84,11 @@ def read_night(
     read = read_each_run(named, options, read_stored, lambda log: store.read(store_run(store, log, force=False)[0]))
     for word, own, found in read:
         step, source = own.step[0] if own.step else "", name_by_url(word)
-        if isinstance(found, InternalError):
-            tonight.add_missing(found.where, step, found.what, code=found.code)
-            report_internal_error(found)
-        elif isinstance(found, SourceError):
-            tonight.add_missing(found.where, step, f"{found.what}; {found.hint}", code=found.code)
-            print_error(str(found))
+        if not isinstance(found, Recording):
+            where, what, code = explain_missing(found)
+            tonight.add_missing(where, step, what, code=code)
+            if isinstance(found, SourceError):
+                print_error(str(found))
         elif (first := first_night_of_run(earlier, found.run.id)) not in {None, night}:
             what = f"this is the log of the night {first}, not a new one"
             tonight.add_missing(source, step, what, code="earlier_night")
@@ -106,50 +101,27 @@ def read_night(
     return tonight
 
 
-def measure_runs(tonight: CapturedNight, fresh: AnalysedRuns, options: Options) -> "Iterator[NightlyRun]":
-    """Yield every run as the history keeps it, or without data where gpureport fails."""
-    from gpureport.nightly.history import capture  # noqa: PLC0415 - loads numpy
-
-    for (source, recording), judged in zip(tonight.runs, fresh.runs, strict=True):
-        try:
-            with internal_errors(describe_run(recording.run)):
-                (run,) = sample_runs([judged], options.throughput)
-                yield capture.capture_run(source, run)
-        except InternalError as error:
-            report_internal_error(error)
-            tonight.add_missing(source, recording.run.step or "", error.what, code=error.code)
-
-
 @dataclass(frozen=True, kw_only=True)
 class NightReports:
-    """Renders reports: from what is at hand, else from the runs of the store.
+    """Renders reports: from the fresh runs of tonight, else from the runs of the store.
 
-    Attributes:
-        store: holds the runs.
-        whole: every record of the history by its page.
-        options: how runs are analysed, and whether every missing report is made.
-        fresh: the runs of tonight.
-        baseline: name of the baseline.
-        against: tonight against it.
-        postponed: dates of earlier nights whose reports were not made, though the store holds their runs.
+    `whole` is every record of the history by its page, `baseline` the name of what tonight is set against. `postponed`
+    are dates of earlier nights whose reports were not made, though the store holds their runs.
     """
 
-    store: "Store"
-    whole: "Mapping[str, NightlyRecord]"
+    store: Store
+    whole: Mapping[str, NightlyRecord]
     options: Options
     fresh: AnalysedRuns
     baseline: str | None
     against: Baseline
-    postponed: "list[str]" = field(default_factory=list)
+    postponed: list[str] = field(default_factory=list)
 
-    def render_night(self, night: "NightlyRecord") -> bytes | None:
+    def render_night(self, night: NightlyRecord) -> bytes | None:
         """Return the report of a night with all it recorded.
 
         None where a run of it is gone or cannot be served; for older nights only if every one is wanted.
         """
-        from gpureport.nightly.site.site_writing import BACK  # noqa: PLC0415 - loads jinja2
-        from gpureport.report.formats.html import render  # noqa: PLC0415 - as above
-
         whole = self.whole[night.page]
         if not self.options.all_reports and night.date not in self._newest:
             if all(self.store.get(str(run.run_id)) for run in whole.measured_runs):
@@ -169,10 +141,9 @@ class NightReports:
 
     @cached_property
     def _newest(self) -> list[str]:
-        """The newest dates of the history."""
         return sorted({night.date for night in self.whole.values()})[-_NEWEST:]
 
-    def _analyse(self, wanted: "Mapping[str, str]") -> AnalysedRuns | None:
+    def _analyse(self, wanted: Mapping[str, str]) -> AnalysedRuns | None:
         """Return runs by their ids, with the names of the night; None where one is missing."""
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs}
         if at_hand.keys() >= wanted.keys():
@@ -184,34 +155,27 @@ class NightReports:
         named = [replace(each, run=replace(each.run, name=wanted[each.run.id])) for each in found]
         return analyze_runs(named, self.options, fewest_runs=len(named))
 
-    def _compare(self, night: "NightlyRecord", runs: AnalysedRuns) -> "Iterator[EarlierComparison]":
-        """Yield tonight against the baseline, and any night against last week."""
+    def _compare(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
         fresh = {recording.run.id for recording, _ in self.fresh.runs}
         if self.baseline is not None and fresh and fresh == {run.run_id for run in night.measured_runs}:
             yield from self._compare_with_baseline(redact_text(self.baseline), runs)
         yield from self._compare_with_last_week(night, runs)
 
-    def _compare_with_baseline(self, name: str, runs: AnalysedRuns) -> "Iterator[EarlierComparison]":
+    def _compare_with_baseline(self, name: str, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
         """Yield the comparison of each step with the baseline, or why there is none; a run without one is a step."""
-        from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
-        from gpureport.report.sections.steps.pairs import compare_with_earlier  # noqa: PLC0415 - as above
-
         if self.against.reason:
             note = f"Not compared: {self.against.reason.rstrip('?.')}."
             yield EarlierComparison(title=f"Baseline {name}", notes=(note,))
             return
-        labels = [recording.run.step or recording.run.name for recording, _ in runs.runs]
-        for step in dict.fromkeys(labels):
-            group = [run for label, run in zip(labels, runs.runs, strict=True) if label == step]
-            later = sample_runs(group, self.options.throughput)
+        groups: dict[str, list[int]] = {}
+        for place, (recording, _) in enumerate(runs.runs):
+            groups.setdefault(recording.run.step or recording.run.name, []).append(place)
+        for step, places in groups.items():
+            later = sample_runs([runs.runs[place] for place in places], self.options.throughput)
             title = f"Baseline {name}{f' · {step}' if step else ''}"
             yield compare_with_earlier(title, self.against.runs, later, runs.goals, is_baseline=True)
 
-    def _compare_with_last_week(self, night: "NightlyRecord", runs: AnalysedRuns) -> "Iterator[EarlierComparison]":
-        """Yield the comparison of each job with its runs of last week, if any."""
-        from gpureport.report.model.comparison_parts import EarlierComparison  # noqa: PLC0415 - loads the report
-        from gpureport.report.sections.steps.pairs import compare_with_earlier  # noqa: PLC0415 - as above
-
+    def _compare_with_last_week(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
         day, week = date.fromisoformat(night.date), timedelta(days=_WEEK)
         nights = [each for each in self.whole.values() if day - week <= date.fromisoformat(each.date) < day]
         by_id = {recording.run.id: (recording, analysis) for recording, analysis in runs.runs}
@@ -228,9 +192,7 @@ class NightReports:
                 later = sample_runs([by_id[str(run.run_id)] for run in own])
                 yield compare_with_earlier(f"Night of {first}{job}", sample_runs(found.runs), later, runs.goals)
 
-    def _find_week_ago(
-        self, nights: "Iterable[NightlyRecord]", group: tuple[str, str]
-    ) -> "tuple[str, list[Recording]]":
+    def _find_week_ago(self, nights: Iterable[NightlyRecord], group: tuple[str, str]) -> tuple[str, list[Recording]]:
         """Return the night a week ago, else the next one, that measured a job, and its stored runs."""
         for each in sorted(nights, key=lambda night: night.date):
             runs = [run for run in each.measured_runs if (run.step, run.model) == group]

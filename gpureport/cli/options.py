@@ -1,50 +1,27 @@
-"""Every option once: what is typed, its help and how it is read; and which command takes which.
+"""Every option once: what is typed, its help, and how it is read.
 
-A field of `Options` is an option, and the order of the fields is the order of the help.
+A field of `Options` is an option, and the order of the fields is the order of the help. An option may name what a
+command `reads`, or a file or folder that it `writes`.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from gpureport.cli import values as read
+from gpureport.cli.table import COMMANDS, complete_files
 from gpureport.importers import IMPORTERS
+from gpureport.places import parse_place
 
 if TYPE_CHECKING:
     from gpureport.comparison.factors import Factor
     from gpureport.comparison.training import QualityTarget
     from gpureport.places import Place
 
-_TAKES = {
-    "report": "outputs! opened title detail fail_on by step gpu_hour_price host training / anonymise steps @SELECT "
-    "@ANALYSE @READ",
-    "analyze": "form text_detail fail_on select gpu_hour_price host training tz gpus job / anonymise @SELECT @ANALYSE "
-    "@READ",
-    "compare": "form text_detail by steps step work host training target throughput / anonymise @SELECT @ANALYSE @READ",
-    "check": "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store "
-    "@ANALYSE @READ",
-    "nightly": "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / "
-    "anonymise all_reports policy junit step store @ANALYSE @READ",
-    "fleet": "outputs opened form text_detail group_by where since store gpu_hour_price config / "
-    "gpu_hours_per_month anonymise engine scheduler @READ",
-    "ingest": "force listing store host training as_one_run tz name step param / anonymise @READ",
-    "baseline-set": "store host training as_one_run tz gpus name step param tag / anonymise @READ",
-    "runs-list": "list_form tagged where since store",
-    "runs-export": "output! store",
-    "record": "folder record_interval host_only",
-    "publish": "targets! skip_missing follow_artifact_uri",
-    "demo": "outputs opened text_detail",
-    "explain": "explained_detail config",
-    "completion": "",
-}
-"""What a command takes: the ten usual options, and after the slash what only --help-all lists.
-
-! marks what it needs, @ a group of options; a command that is not named takes `--store`.
-"""
 _GROUPS = {"@SELECT": ("where", "store"), "@ANALYSE": ("select", "config"), "@READ": ("host", "require_hardware")}
 """The first and the last option of a group."""
 _SECTIONS = {
@@ -57,34 +34,26 @@ _SECTIONS = {
     "run": "Trackers",
 }
 """The first option of each section of a help; those before are its options."""
-_FILES = {read.place, read.output, read.output_folder, read.local_folder, read.file, read.fetched}
 
 
-def one(
-    typed: str,
-    text: str,
-    reader: Callable[[str], Any] | None = None,
-    *,
-    default: Any = None,
-    kind: Any = None,
-) -> Any:
-    """Declare an option with a value: what is typed, its help, what reads the text, or a type of click."""
-    return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
+def one(typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, **more: Any) -> Any:
+    """Declare an option with a value: what is typed, its help, what reads the text; `kind` is a type of click."""
+    return field(default=default, metadata={"typed": typed, "help": text, "read": reader, **more})
 
 
-def many(typed: str, text: str, reader: Callable[[str], Any] | None = None) -> Any:
+def many(typed: str, text: str, reader: Callable[..., Any] | None = None, **more: Any) -> Any:
     """Declare an option that is repeatable."""
-    return field(default=(), metadata={"typed": typed, "help": text, "read": reader, "many": True})
+    return one(typed, text, reader, default=(), many=True, **more)
 
 
 def once(typed: str, text: str) -> Any:
     """Declare an option of a text that click would let be given twice, the last winning in silence."""
-    return field(default=None, metadata={"typed": typed, "help": text, "once": True})
+    return one(typed, text, read.single, once=True)
 
 
 def flag(typed: str, text: str) -> Any:
     """Declare an option without a value."""
-    return field(default=False, metadata={"typed": typed, "help": text, "flag": True})
+    return one(typed, text, default=False, flag=True)
 
 
 def choice(typed: str, text: str, *choices: str) -> Any:
@@ -106,8 +75,10 @@ class Options:
         "--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels
     )
     engine: str = choice("--engine", "Where runs are analysed (default: local).", "local", "dask")
-    scheduler: str | None = one("--scheduler URL", "Address of the Dask scheduler, such as tcp://head:8786.")
-    site: "Place" = one("--site DIR", "Folder for the pages.", read.output_folder)
+    scheduler: str | None = one(
+        "--scheduler URL", "Dask scheduler, such as tcp://head:8786; without it a cluster is started here."
+    )
+    site: "Place" = one("--site DIR", "Folder for the pages.", parse_place, writes="folder")
     label: str = one("--label NAME", "Another name for the night, such as a commit or a build.", default="")
     night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).")
     all_reports: bool = flag("--all-reports", "Write all reports that DIR lacks, not only those of the last 7 nights.")
@@ -125,11 +96,14 @@ class Options:
     )
     # what comes out
     outputs: "tuple[Place, ...]" = many(
-        "-o --output FILE", "File to write; its extension names the format (repeatable).", read.output
+        "-o --output FILE", "File to write; its extension names the format (repeatable).", parse_place, writes="file"
     )
-    output: "Place" = one("-o --output FILE", "Parquet file.", read.output)
+    output: "Place" = one("-o --output FILE", "Parquet file.", parse_place, writes="file")
     folder: Path | None = one(
-        "-o --output DIR", "New folder for the logs; without it, recording-DATE-TIME is made here.", read.local_folder
+        "-o --output DIR",
+        "New folder for the logs; without it, recording-DATE-TIME is made here.",
+        read.local_folder,
+        writes="folder",
     )
     record_interval: float = one(
         "--interval SECONDS", "Time between two samples (default: 1).", default=1.0, kind=click.FloatRange(0.1, 60)
@@ -147,7 +121,9 @@ class Options:
     baseline: str | None = one(
         "--baseline NAME|SOURCE", "Baseline to compare with (default: [baseline] of the settings)."
     )
-    policy: Path | None = one("--policy FILE", "File with the rules (default: [[policy]] of the settings).", read.file)
+    policy: Path | None = one(
+        "--policy FILE", "File with the rules (default: [[policy]] of the settings).", Path, reads=True
+    )
     form: str = choice("--format", "Text for people, or JSON.", "text", "json")
     list_form: str = choice("--format", "Text for people, JSON or CSV.", "text", "json", "csv")
     text_detail: str = choice("--detail", "One screen of text (short), or everything (full).", "short", "full")
@@ -158,17 +134,19 @@ class Options:
         "--fail-on RULE",
         "Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
     )
-    junit: "Place | None" = one("--junit FILE", "Write what became of each rule as JUnit XML.", read.output)
+    junit: "Place | None" = one(
+        "--junit FILE", "Write what became of each rule as JUnit XML.", parse_place, writes="file"
+    )
     summary: "Place | None" = one(
-        "--summary FILE", "Write what became of each rule as Markdown, for a job summary.", read.output
+        "--summary FILE", "Write what became of each rule as Markdown, for a job summary.", parse_place, writes="file"
     )
     fail_on_change: bool = flag("--fail-on-change", "Exit with 1 on the night in which a change for the worse shows.")
     fail_on_standing_change: bool = flag(
         "--fail-on-standing-change", "Exit with 1 as long as a change for the worse holds."
     )
     gate_form: str = choice("--format", "Text for people, JSON, or one line for a chat.", "text", "json", "line")
-    exports: "tuple[tuple[str, Place], ...]" = many(
-        "--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export
+    exports: "tuple[Place, ...]" = many(
+        "--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export, writes="file"
     )
     # which runs make which step
     by: "tuple[Factor, ...]" = one(
@@ -177,7 +155,7 @@ class Options:
         read.grouping,
         default=(),
     )
-    steps: Path | None = one("--steps FILE", "TOML file that lists the runs of each step.", read.file)
+    steps: Path | None = one("--steps FILE", "TOML file that lists the runs of each step.", Path, reads=True)
     # which stored runs
     tagged: tuple[tuple[str, str], ...] = many(
         "--tag KEY=VALUE", "Take stored runs with this tag: short for --where tag:KEY=VALUE (repeatable).", read.pair
@@ -192,7 +170,7 @@ class Options:
     store: "Place | None" = one(
         "--store DIR",
         "The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport in this folder or above).",
-        read.place,
+        parse_place,
     )
     # what to look for
     select: tuple[str, ...] = many("--select CHECK", "Make only this check, such as idle_gap (repeatable).")
@@ -215,13 +193,14 @@ class Options:
         "Value a training metric is to reach, such as val_accuracy=0.78: the time until then is compared.",
         read.target,
     )
-    config: Path | None = one("--config FILE", "Settings (default: gpureport.toml in this folder).", read.file)
+    config: Path | None = one("--config FILE", "Settings (default: gpureport.toml in this folder).", Path, reads=True)
     # what belongs to a run
-    host: tuple[Path, ...] = many("--host FILE", "CPU log to join by time (repeatable).", read.fetched)
+    host: tuple[Path, ...] = many("--host FILE", "CPU log to join by time (repeatable).", read.fetched, reads=True)
     training: tuple[Path, ...] = many(
         "--training FILE",
         "Metrics that the training loop wrote: CSV or JSON (repeatable; one for each of several sources).",
         read.fetched,
+        reads=True,
     )
     source_kind: str | None = one(
         "--source-kind", "Read files as this, whatever they look like.", kind=click.Choice(IMPORTERS.kinds)
@@ -237,14 +216,13 @@ class Options:
         "--interval SECONDS", "Seconds between samples of a log without time stamps, as given to -l.", read.seconds
     )
     gpus_per_tick: int | None = one(
-        "--gpus-per-tick N",
-        "Number of GPUs in a log in which no column tells them apart.",
-        kind=click.IntRange(1, 128),
+        "--gpus-per-tick N", "Number of GPUs in a log in which no column tells them apart.", kind=click.IntRange(1, 128)
     )
     map: Path | None = one(
         "--map FILE",
         "TOML file that says what the columns of an unknown table, or your own series in a tracker, mean.",
-        read.file,
+        Path,
+        reads=True,
     )
     mlflow_raw_times: bool = flag(
         "--mlflow-raw-times", "Use the times MLflow logged for its system metrics, without correction."
@@ -265,6 +243,7 @@ class Options:
         "--labels FILE",
         "Table of jobs, such as sacct -P prints: user, account, job and node become labels of the runs.",
         read.fetched,
+        reads=True,
     )
     gpu_model: str | None = one(
         "--gpu-model NAME", "Model of GPUs that the log does not name, such as 'A100 80GB'.", read.gpu_model
@@ -304,7 +283,7 @@ FIELDS = {each.name: each for each in fields(Options) if each.metadata}
 
 def list_fields(command: str) -> list[tuple[str, str, bool]]:
     """Return what a command takes in the order of its help: field, section, and whether it is usual."""
-    usual, _, others = _TAKES.get(command, "store").replace("!", "").partition("/")
+    usual, _, others = COMMANDS[command].takes.replace("!", "").partition("/")
     words, names = {*usual.split(), *others.split()}, list(FIELDS)
     for first, last in (_GROUPS[word] for word in words & _GROUPS.keys()):
         words |= {*names[names.index(first) : names.index(last) + 1]}
@@ -318,17 +297,11 @@ def list_fields(command: str) -> list[tuple[str, str, bool]]:
 
 def build_options(command: str) -> list[click.Parameter]:
     """Return the options of a command for click, in the order of its help."""
-    needed = {word.rstrip("!") for word in _TAKES.get(command, "").split() if word.endswith("!")}
+    needed = re.findall(r"(\w+)!", COMMANDS[command].takes)
     return [_build(FIELDS[name], is_required=name in needed) for name, _, _ in list_fields(command)]
 
 
-def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer files to the shell."""
-    return [CompletionItem(incomplete, type="file")]
-
-
 def _build(each: "Field[Any]", *, is_required: bool) -> click.Option:
-    """Return the option of a field as click has it."""
     about = each.metadata
     words: Sequence[str] = about["typed"].split()
     return click.Option(
@@ -338,24 +311,21 @@ def _build(each: "Field[Any]", *, is_required: bool) -> click.Option:
         required=is_required,
         callback=_read,
         is_flag="flag" in about or None,
-        multiple=bool(about.get("many") or about.get("once")),
+        multiple="many" in about or "once" in about,
         type=about.get("kind"),
-        shell_complete=complete_files if about.get("read") in _FILES else None,
+        shell_complete=complete_files if about["read"] is parse_place or {"reads", "writes"} & about.keys() else None,
     )
 
 
 def _read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Read what was typed for an option, and say what is wrong with it."""
     each = FIELDS[str(param.name)]
-    reader, is_single = each.metadata.get("read"), each.metadata.get("once")
+    reader = each.metadata["read"]
     if value is None or ctx.resilient_parsing:
         return each.default if value is None else value
     try:
-        if is_single:
-            return read.single(value)
         if reader is None:
             return value
-        return tuple(map(reader, value)) if isinstance(value, tuple) else reader(value)
+        return tuple(map(reader, value)) if "many" in each.metadata else reader(value)
     except read.RefusedError as error:
         refused = click.BadParameter(str(error), ctx, param)
         refused.code = error.code  # type: ignore[attr-defined]  # beside what click knows of it

@@ -6,24 +6,23 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from gpureport import __version__
 from gpureport.cli.messages import print_note, show_stage
+from gpureport.cli.options import Options
+from gpureport.cli.reading.analyses import AnalysedRuns
 from gpureport.errors import RenderError
+from gpureport.places import Place
 from gpureport.redaction import hide_secrets
-
-if TYPE_CHECKING:
-    from gpureport.cli.options import Options
-    from gpureport.cli.reading.analyses import AnalysedRuns
-    from gpureport.comparison.factors import Factor
-    from gpureport.findings import Check
-    from gpureport.places import Place
-    from gpureport.report.formats.branding import Brand
-    from gpureport.report.model.report_content import Report
-    from gpureport.report.wording.terminal_lines import Page
+from gpureport.report import build, write
+from gpureport.report.formats import output
+from gpureport.report.formats.branding import Brand
+from gpureport.report.formats.text import terminal
+from gpureport.report.model.report_content import Report
+from gpureport.report.wording.terminal_lines import Page
 
 _WIDEST = 120
 _OPENED = (".html", ".pdf")
@@ -43,45 +42,29 @@ def typed_command() -> str:
     return shlex.join(["gpureport", *hide_secrets(words)])
 
 
-def build_report(  # noqa: PLR0913 - each option of a report is given by name
-    analysed: "AnalysedRuns",
-    options: "Options",
-    *,
-    title: str | None = None,
-    by: "Sequence[Factor]" = (),
-    checks: "Sequence[Check]" = (),
-    command: str | None = None,
-) -> "Report":
-    """Return the content of the report of some runs; `report.build` says what each argument means."""
-    from gpureport.report import build  # noqa: PLC0415 - loads numpy
-
+def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:
+    """Return the content of the report of some runs; `more` is as `report.build` takes it."""
+    given: dict[str, Any] = {
+        "title": options.title,
+        "command": typed_command(),
+        "gpu_hour_price": None,
+        "version": __version__,
+        "rules": analysed.rules,
+        "kinds": analysed.kinds,
+        "throughput": options.throughput,
+        "goals": analysed.goals,
+    }
     with show_stage("Putting the report together"):
-        return build(
-            analysed.runs,
-            title=options.title or title,
-            command=typed_command() if command is None else command,
-            gpu_hour_price=None,
-            version=__version__,
-            rules=analysed.rules,
-            kinds=analysed.kinds,
-            by=by,
-            throughput=options.throughput,
-            checks=checks,
-            goals=analysed.goals,
-        )
+        return build(analysed.runs, **given | more)
 
 
-def print_report(content: "Report", options: "Options") -> None:
+def print_report(content: Report, options: Options) -> None:
     """Print one screen of the report, or all: as wide as the terminal, plain when piped."""
-    from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
-
-    click.echo(text.render(content, measure_page(), full=options.text_detail == "full"), nl=False)
+    click.echo(terminal.render(content, measure_page(), full=options.text_detail == "full"), nl=False)
 
 
-def measure_page() -> "Page":
+def measure_page() -> Page:
     """Return how wide standard output is, and which characters and colours it takes."""
-    from gpureport.report.wording.terminal_lines import Page  # noqa: PLC0415 - loads the report
-
     return Page(
         width=min(shutil.get_terminal_size((80, 24)).columns, _WIDEST),
         ascii=not (sys.stdout.encoding or "utf").lower().startswith("utf"),
@@ -89,14 +72,8 @@ def measure_page() -> "Page":
     )
 
 
-def check_outputs(options: "Options", sources: Sequence[str] = ()) -> None:
-    """Refuse files of unknown kinds, any that is a source, and options that no file needs.
-
-    Raises:
-        RenderError: naming the file, or the option.
-    """
-    from gpureport.report.formats import output  # noqa: PLC0415 - loads the report
-
+def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
+    """Refuse files of unknown kinds, any that is a source, and options that no file needs."""
     for path in options.outputs:
         output.check_path(path)
     output.refuse_sources(options.outputs, sources)
@@ -105,41 +82,28 @@ def check_outputs(options: "Options", sources: Sequence[str] = ()) -> None:
     check_openable(options)
 
 
-def check_openable(options: "Options") -> None:
-    """Refuse to open a report when no file of it can be looked at in a browser.
-
-    Raises:
-        RenderError: naming the option.
-    """
+def check_openable(options: Options) -> None:
+    """Refuse to open a report when no file of it can be looked at in a browser."""
     if options.opened and _find_page(options.outputs) is None:
         raise RenderError("--open", "no page and no PDF is written", "add -o report.html", code="nothing_to_open")
 
 
-def write_report(content: "Report", options: "Options", brand: "Brand | None" = None) -> None:
+def write_report(content: Report, options: Options, brand: Brand | None = None) -> None:
     """Write a report to every path, by its extension; say what it says, its doubts, and where it is."""
-    from gpureport.report import write  # noqa: PLC0415 - loads the report
-
-    with show_stage("Writing the report") as stage:
+    with show_stage("Writing the report") as say:
         for path in options.outputs:
-            stage.update(f"Writing {path}")
+            say(f"Writing {path}")
             write(content, path, brand=brand, detail=options.detail)
     verdict = content.verdict
-    name_files(verdict.sentence.rstrip("."), options)
-    if any(str(path) != "-" for path in options.outputs):
-        for line in (*verdict.details[: verdict.doubts], *verdict.notes[: verdict.further_doubts]):
+    doubts = (*verdict.details[: verdict.doubts], *verdict.notes[: verdict.further_doubts])
+    show_files(verdict.sentence.rstrip("."), options, doubts)
+
+
+def show_files(sentence: str, options: Options, doubts: Sequence[str] = ()) -> None:
+    """Say what was written, and where, but for standard output; open the first page or PDF where that is wanted."""
+    if files := ", ".join(str(path) for path in options.outputs if str(path) != "-"):
+        for line in (f"{sentence} → {files}", *doubts):
             print_note(line.replace("\N{NO-BREAK SPACE}", " "))
-    open_page(options)
-
-
-def name_files(sentence: str, options: "Options") -> None:
-    """Say what was written, and where it is; nothing of what was written to standard output."""
-    files = ", ".join(str(path) for path in options.outputs if str(path) != "-")
-    if files:
-        print_note(f"{sentence} → {files}".replace("\N{NO-BREAK SPACE}", " "))
-
-
-def open_page(options: "Options") -> None:
-    """Show the first page or PDF in the system's program for it where that is wanted, or say that there is none."""
     if not options.opened:
         return
     path = str(_find_page(options.outputs))
@@ -149,18 +113,15 @@ def open_page(options: "Options") -> None:
         print_note(f"No browser was found on this machine. Copy {path} to one that has a browser, and open it there.")
 
 
-def write_file(path: "Place", content: str) -> None:
+def write_file(path: Place, content: str) -> None:
     """Write a file; add to what GitHub shows as the summary of a job."""
-    from gpureport.report.formats.output import write_whole  # noqa: PLC0415 - loads the report
-
     if isinstance(path, Path) and str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         with path.open("a", encoding="utf-8") as job:
             job.write(content)
     else:
-        write_whole(path, content.encode())
+        output.write_whole(path, content.encode())
     print_note(f"wrote {path}")
 
 
-def _find_page(paths: "Sequence[Place]") -> Path | None:
-    """Return the first page or PDF on this machine."""
+def _find_page(paths: Sequence[Place]) -> Path | None:
     return next((path for path in paths if isinstance(path, Path) and path.suffix.lower() in _OPENED), None)

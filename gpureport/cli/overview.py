@@ -10,7 +10,6 @@ from gpureport.record_folder import COMPRESSED_SUFFIXES, RUN_FILE
 
 _LOGS = {".csv", ".log", ".txt", ".xml"}
 _TRACKERS = ("mlflow.db", "mlruns", ".neptune")
-_STORE = ".gpureport"
 _MOST, _NAMED = 1000, 3
 """Entries that are looked at on each of two levels, and names that are listed."""
 _ALWAYS = (
@@ -23,18 +22,18 @@ _ALWAYS = (
 
 def describe_folder(folder: Path) -> Iterator[str]:
     """Yield what a folder holds, with the command that reads each, and how to begin."""
-    inner = [path for path in _list_entries(folder) if path.is_dir() and not path.name.startswith(".")]
+    entries = _list_entries(folder)
+    inner = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
     below = [each for path in inner for each in _list_entries(path) if each.is_dir()]
     recordings = [path for path in (*inner, *below[:_MOST]) if (path / RUN_FILE).is_file()]
-    logs = [path for path in _list_entries(folder) if _may_be_log(path)]
+    bare = {path: path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path for path in entries}
+    logs = [path for path in entries if bare[path].suffix.lower() in _LOGS and path.is_file()]
     for found, noun in ((recordings, "recording"), (logs, "log")):
         if found:
             names = list_names((str(path) for path in found), _NAMED)
             yield _form(f"{count(len(found), noun)} ({names}):", f"analyze {shlex.quote(str(found[-1]))}")
-    for name in _TRACKERS:
-        if (folder / name).exists():
-            yield _form(f"Runs in {name}:", f"ingest {name} --list")
-    if (folder / _STORE).is_dir():
+    yield from (_form(f"Runs in {name}:", f"ingest {name} --list") for name in _TRACKERS if (folder / name).exists())
+    if (folder / ".gpureport").is_dir():
         yield _form("Stored runs:", "runs")
     yield from _ALWAYS
 
@@ -49,8 +48,3 @@ def _list_entries(folder: Path) -> list[Path]:
         return sorted(islice(folder.iterdir(), _MOST))
     except OSError:
         return []
-
-
-def _may_be_log(path: Path) -> bool:
-    name = path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path
-    return name.suffix.lower() in _LOGS and path.is_file()

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from gpureport.comparison.training import QualityTarget
 
 _LONGEST = 86_400
-_MOST_DIGITS = 18
-"""Digits of a whole number at most. Nobody counts further, and Python refuses to read some thousands of them."""
+_WHOLE = re.compile("[0-9]{1,18}")
+"""A whole number. Nobody counts further, and Python refuses to read some thousands of digits."""
 _FORMATS, _GONE = ("openmetrics",), ("benchmark-smaller", "benchmark-bigger", "bencher")
 """What `--export` writes, and what it wrote once."""
 
@@ -36,11 +36,7 @@ class GpuHourPrice:
 
 
 def refuse(message: str, *, code: str) -> NoReturn:
-    """Refuse what was typed.
-
-    Raises:
-        RefusedError: with the code.
-    """
+    """Refuse what was typed."""
     raise RefusedError(message, code)
 
 
@@ -105,23 +101,23 @@ def grouping(text: str) -> "tuple[Factor, ...]":
 
 def indices(text: str) -> tuple[int, ...]:
     """Read GPU indices."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(map(_is_whole, parts)):
+    parts = _split(text)
+    if not all(map(_WHOLE.fullmatch, parts)):
         refuse(f"{text!r} is not a list of GPU indices, such as 0,2", code="not_gpu_indices")
-    return tuple(sorted({int(part) for part in parts}))
+    return tuple(sorted({*map(int, parts)}))
 
 
 def job(text: str) -> int:
     """Read the number of a job, from 1, or `each`, which is 0."""
     number = text.strip()
-    if number != "each" and not (_is_whole(number) and int(number)):
+    if number != "each" and not (_WHOLE.fullmatch(number) and int(number)):
         refuse(f"{text!r} is neither the number of a job, such as 2, nor each", code="not_a_job_number")
     return 0 if number == "each" else int(number)
 
 
 def fields(text: str) -> tuple[str, ...]:
     """Read query fields."""
-    found = tuple(part.strip() for part in text.split(","))
+    found = _split(text)
     if not all(found):
         what = f"{text!r} is not a list of query fields, such as timestamp,index,utilization.gpu"
         refuse(what, code="not_a_list")
@@ -130,7 +126,7 @@ def fields(text: str) -> tuple[str, ...]:
 
 def labels(text: str) -> tuple[str, ...]:
     """Read names of labels; one given twice counts once."""
-    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    found = tuple(dict.fromkeys(_split(text)))
     if not all(found):
         refuse(f"{text!r} is not a list of labels, such as user,project,node", code="not_a_list")
     return found
@@ -148,7 +144,7 @@ def detail(text: str) -> int | None:
     """Read the seconds of a bucket: 0 for every sample, None to go by size."""
     if text in {"full", "auto"}:
         return 0 if text == "full" else None
-    if not (_is_whole(text) and 1 <= int(text) <= _LONGEST):
+    if not (_WHOLE.fullmatch(text) and 1 <= int(text) <= _LONGEST):
         refuse(f"{text!r} is neither full nor auto nor whole seconds, from 1 to 86400", code="not_a_detail")
     return int(text)
 
@@ -188,30 +184,15 @@ def gpu_model(text: str) -> str:
     return name
 
 
-def export(text: str) -> tuple[str, Place]:
-    """Read `FORMAT=FILE`, whose file is to be written."""
+def export(text: str) -> Place:
+    """Read `FORMAT=FILE`, whose file is to be written; there is one format."""
     form, _, name = text.partition("=")
     if form in _GONE:
         msg = f"{form} is gone; take the figures of gpureport analyze --format json, or openmetrics=FILE"
         refuse(msg, code="gone_option")
     if form not in _FORMATS or not name:
         refuse(f"{text!r} is not FORMAT=FILE with one of {', '.join(_FORMATS)}", code="not_an_export")
-    return form, parse_place(name)
-
-
-def place(text: str) -> Place:
-    """Read a path of this machine, or the URL of something in a bucket."""
-    return parse_place(text)
-
-
-def output(text: str) -> Place:
-    """Read a file to write, which `written` holds against all that is read."""
-    return parse_place(text)
-
-
-def output_folder(text: str) -> Place:
-    """Read a folder to write into, as above."""
-    return parse_place(text)
+    return parse_place(name)
 
 
 def local_folder(text: str) -> Path:
@@ -223,11 +204,6 @@ def local_folder(text: str) -> Path:
     return found
 
 
-def file(text: str) -> Path:
-    """Read the path of a file that is read; whoever reads it says what is wrong with it."""
-    return Path(text)
-
-
 def fetched(text: str) -> Path:
     """Read a file; one of a bucket is fetched, and its copy returned."""
     from gpureport.places.transfer import fetch  # noqa: PLC0415 - only with the option
@@ -236,8 +212,8 @@ def fetched(text: str) -> Path:
     return found if isinstance(found, Path) else fetch(found)
 
 
-def _is_whole(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
 
 
 def _number(text: str) -> float | None:

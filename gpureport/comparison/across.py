@@ -1,6 +1,6 @@
 """What several steps together say: how work scales with GPUs, what batch fits, and which GPUs would do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -15,9 +15,6 @@ from gpureport.comparison.figures import BY_METRIC, SHORTEST_SECONDS, TRAINING_R
 from gpureport.comparison.steps import Step
 from gpureport.comparison.work import batch_size
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity, Threshold
-
-SCALING, BATCH_SIZE, GPU_KINDS = "scaling", "batch_size", "gpu_kinds"
-"""Kinds of findings over several runs."""
 
 HEADROOM = Threshold(
     value=0.05,
@@ -50,9 +47,7 @@ BATCH_DOUBTS = {
     BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and so in what a sample takes of memory.",
     BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
 }
-"""Why peak memory does not show the largest batch."""
-_NAMED = 3
-"""Kinds of GPU that are named, the smallest of those which would do."""
+_NAMED = 3  # kinds of GPU that are named, the smallest of those which would do
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
     "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. Where more are needed, look at "
@@ -67,10 +62,7 @@ _KINDS = "Compare the cost per unit of work on one of them before moving: memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """Work per GPU-second of training alone, against that of the step with the fewest GPUs.
-
-    An efficiency of 1 is as much more work as GPUs; its interval is at 0.95, None where nothing shows its scatter.
-    """
+    """Work per GPU-second of training alone, of that of the step with the fewest GPUs."""
 
     base: str
     step: str
@@ -81,11 +73,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSize:
-    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes.
-
-    `fixed_bytes` is what a batch of none would take, `bytes_each` what one more in the batch takes, `total_bytes` what
-    a job can get. `max_batch` is None where that cannot be told, for the `reason`.
-    """
+    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes."""
 
     sizes: tuple[float, ...]
     peaks: tuple[int, ...]
@@ -98,11 +86,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """One kind of the GPU table against a peak.
-
-    `memory_bytes` is what a job can get of it, installed less reserved where the table says that. `fits` is None where
-    the peak does not leave HEADROOM and the job may need less than its peak.
-    """
+    """One kind of the GPU table against a peak; None where it does not fit, and the job may need less than its peak."""
 
     model: str
     memory_bytes: int
@@ -113,11 +97,7 @@ class KindFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFit:
-    """Which kinds of GPU would hold the peak of a step: of its run and device with the highest one.
-
-    `kinds` are those whose memory the table knows, the smallest first, and `unknown` the others; none of either where
-    the peak says nothing, for the `reason`.
-    """
+    """Which kinds of GPU would hold the peak of a step: of its run and device with the highest one."""
 
     step: str
     run: str | None
@@ -152,13 +132,11 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
     """
     long_enough = [step for step in steps if recorded_seconds(step.analyses) >= SHORTEST_SECONDS]
     counted = [(count, step) for step in long_enough if (count := step.gpu_count) and step.work_unit]
-    if not counted:
-        return ()
-    fewest, base = min(counted, key=lambda each: each[0])
+    fewest, base = min(counted, key=lambda each: each[0], default=(0, None))
     found = []
-    for count, step in counted:
-        rates = None if count == fewest else gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
-        if rates is None or not rates.before or not rates.after:
+    for count, step in counted if base else ():
+        rates = None if base is None or count == fewest else gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
+        if base is None or rates is None or not rates.before or not rates.after:
             continue
         share, interval = fewest / count, None
         if rates.contrast is not None:
@@ -173,27 +151,28 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
     """Return the largest batch that fits; None unless params name two sizes on as many GPUs of one memory."""
-    peaks: dict[float, int] = {}
+    found: dict[float, int] = {}
     totals: set[int | None] = set()
     for analysis in (analysis for step in steps for analysis in step.analyses):
         size = batch_size(analysis.run)
         held = [device.memory_peak_bytes for device in analysis.statistics if device.memory_peak_bytes]
         if size is not None and isfinite(size) and held:
-            peaks[size] = max(*held, peaks.get(size, 0))
+            found[size] = max(*held, found.get(size, 0))
             totals |= {
                 None if gpu.memory_total_bytes is None else gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
                 for gpu in analysis.run.gpus
             }
     (total,) = totals if len(totals) == 1 else (None,)
     # a batch is one of all GPUs: more of them take less of it each
-    if len(peaks) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
+    if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
         return None
-    each, fixed = _fit_line(peaks)
+    sizes, peaks = zip(*sorted(found.items()), strict=True)
+    each, fixed = _fit_line(sizes, peaks)
     reason = _doubt_batch(steps, float(each))
     free = total * (1 - Fraction(str(HEADROOM.value)))
     return BatchSize(
-        sizes=tuple(sorted(peaks)),
-        peaks=tuple(peaks[size] for size in sorted(peaks)),
+        sizes=sizes,
+        peaks=peaks,
         fixed_bytes=float(fixed),
         bytes_each=float(each),
         total_bytes=total,
@@ -202,15 +181,16 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
     )
 
 
-def _fit_line(points: Mapping[float, int]) -> tuple[Fraction, Fraction]:
+def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
     """Return slope and intercept of the line of least squares.
 
     Exact: whether one more fits must not hang on the last digit of a float, which differs between processors.
     """
-    places = {Fraction(place): value for place, value in points.items()}
-    middle, mean = Fraction(sum(places)) / len(places), Fraction(sum(places.values()), len(places))
-    rise = sum(((place - middle) * value for place, value in places.items()), Fraction())
-    slope = rise / sum(((place - middle) * (place - middle) for place in places), Fraction())
+    exact = [*map(Fraction, places)]
+    middle, mean = sum(exact, Fraction()) / len(exact), Fraction(sum(values), len(values))
+    off = [place - middle for place in exact]
+    rise = sum((far * value for far, value in zip(off, values, strict=True)), Fraction())
+    slope = rise / sum((far * far for far in off), Fraction())
     return slope, mean - slope * middle
 
 
@@ -237,9 +217,7 @@ def _fit_memory(step: Step) -> MemoryFit:
     ]
     # of equal peaks the name decides, whatever the order of runs
     highest, run, device = min(peaks, default=(None, None, None))
-    peak = None if highest is None else -highest
-    taken = {one.preallocated for one in step.runs}
-    reason = None
+    peak, taken, reason = None if highest is None else -highest, {one.preallocated for one in step.runs}, None
     if peak == 0:
         reason = PeakDoubt.UNUSED
     elif True in taken:
@@ -248,7 +226,7 @@ def _fit_memory(step: Step) -> MemoryFit:
         reason = PeakDoubt.NOT_RECORDED
     elif None in taken:
         reason = PeakDoubt.PERHAPS_PREALLOCATED
-    usable = reason in {None, PeakDoubt.PERHAPS_PREALLOCATED}
+    kinds = gpus.load_gpus() if reason in {None, PeakDoubt.PERHAPS_PREALLOCATED} else ()
     return MemoryFit(
         step=step.label,
         run=run,
@@ -256,22 +234,20 @@ def _fit_memory(step: Step) -> MemoryFit:
         peak_bytes=peak,
         headroom=HEADROOM.value,
         headroom_source=HEADROOM.source,
-        kinds=_fit_kinds(peak, sure=reason is None) if usable and peak is not None else (),
-        unknown=tuple(gpu.model for gpu in gpus.load_gpus() if gpu.memory_total_bytes is None) if usable else (),
+        kinds=_fit_kinds(kinds, peak or 0, sure=reason is None),
+        unknown=tuple(gpu.model for gpu in kinds if gpu.memory_total_bytes is None),
         reason=reason,
     )
 
 
-def _fit_kinds(peak: int, *, sure: bool) -> tuple[KindFit, ...]:
+def _fit_kinds(kinds: Iterable[gpus.Gpu], peak: int, *, sure: bool) -> tuple[KindFit, ...]:
     found = []
-    for gpu in gpus.load_gpus():
-        if gpu.memory_total_bytes is not None:
-            reserved = gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0
-            memory = round(gpu.memory_total_bytes.value - reserved)
+    for gpu in kinds:
+        if (total := gpu.memory_total_bytes) is not None:
+            memory = round(total.value - (gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0))
             free = 1 - peak / memory
             fits = True if free >= HEADROOM.value else False if sure else None
-            source = gpu.memory_total_bytes.source
-            found.append(KindFit(model=gpu.model, memory_bytes=memory, source=source, fits=fits, free_ratio=free))
+            found.append(KindFit(model=gpu.model, memory_bytes=memory, source=total.source, fits=fits, free_ratio=free))
     return tuple(sorted(found, key=lambda kind: (kind.memory_bytes, kind.model)))
 
 
@@ -281,20 +257,18 @@ def across_findings(steps: Sequence[Step]) -> tuple[AcrossFinding, ...]:
         AcrossFinding(finding=_word_scaling(each), steps=(each.base, each.step), content=each)
         for each in scaling(steps)
     ]
-    batch = largest_batch(steps)
-    if batch is not None:
+    if (batch := largest_batch(steps)) is not None:
         labels = tuple(step.label for step in steps)
         found.append(AcrossFinding(finding=_word_batch(batch), steps=labels, content=batch))
     fits = [fit for fit in memory_fits(steps) if fit.kinds and not fit.reason]
-    found += [AcrossFinding(finding=_word_kinds(fit), steps=(fit.step,), content=fit) for fit in fits]
-    return tuple(found)
+    return (*found, *(AcrossFinding(finding=_word_kinds(fit), steps=(fit.step,), content=fit) for fit in fits))
 
 
-def _finding(kind: str, sure: Confidence, evidence: Sequence[Evidence], summary: str, advice: str) -> Finding:
+def _finding(kind: str, evidence: Sequence[Evidence], summary: str, advice: str, *, is_sure: bool = True) -> Finding:
     return Finding(
         kind=kind,
         severity=Severity.INFO,
-        confidence=sure,
+        confidence=Confidence.MEDIUM if is_sure else Confidence.LOW,
         devices=(),
         intervals=(),
         evidence=tuple(evidence),
@@ -306,17 +280,17 @@ def _finding(kind: str, sure: Confidence, evidence: Sequence[Evidence], summary:
 
 def _word_scaling(found: Scaling) -> Finding:
     few, many = found.gpus
-    observed = [(f"of {many} GPUs, of that of {few}", found.efficiency)]
+    observed = {f"of {many} GPUs, of that of {few}": found.efficiency}
     if found.interval is not None:
-        ends = zip(("lower", "upper"), found.interval, strict=True)
-        observed += [(f"{name} end of the 95% interval", end) for name, end in ends]
-    return _finding(
-        SCALING,
-        Confidence.MEDIUM if found.interval else Confidence.LOW,
-        [Evidence(metric="work_per_gpu_second", statistic=name, observed=seen, unit="1") for name, seen in observed],
-        f"In training, {many} GPUs instead of {few} do {phrases.percent(found.efficiency)} of the work per GPU-second.",
-        _SCALE,
-    )
+        names = (f"{name} end of the 95% interval" for name in ("lower", "upper"))
+        observed |= zip(names, found.interval, strict=True)
+    evidence = [
+        Evidence(metric="work_per_gpu_second", statistic=name, observed=seen, unit="1")
+        for name, seen in observed.items()
+    ]
+    done = phrases.percent(found.efficiency)
+    text = f"In training, {many} GPUs instead of {few} do {done} of the work per GPU-second."
+    return _finding("scaling", evidence, text, _SCALE, is_sure=found.interval is not None)
 
 
 def _word_batch(found: BatchSize) -> Finding:
@@ -326,7 +300,7 @@ def _word_batch(found: BatchSize) -> Finding:
     }
     evidence = [Evidence(metric=_MEMORY, statistic=name, observed=seen, unit="By") for name, seen in sizes.items()]
     if found.reason is not None:
-        return _finding(BATCH_SIZE, Confidence.LOW, evidence, BATCH_DOUBTS[found.reason], "")
+        return _finding("batch_size", evidence, BATCH_DOUBTS[found.reason], "", is_sure=False)
     largest = Evidence(
         metric="max_batch",
         statistic=f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free",
@@ -336,7 +310,7 @@ def _word_batch(found: BatchSize) -> Finding:
         relation=">=",
     )
     text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(found.bytes_each)}."
-    return _finding(BATCH_SIZE, Confidence.MEDIUM, [largest, *evidence], text, _BATCH)
+    return _finding("batch_size", [largest, *evidence], text, _BATCH)
 
 
 def _word_kinds(found: MemoryFit) -> Finding:
@@ -357,4 +331,4 @@ def _word_kinds(found: MemoryFit) -> Finding:
     more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
     said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
     text = f"The peak of {phrases.size(peak)} {said}, with {phrases.percent(HEADROOM.value)} left free."
-    return _finding(GPU_KINDS, Confidence.MEDIUM, evidence, text, _KINDS if fitting else "")
+    return _finding("gpu_kinds", evidence, text, _KINDS if fitting else "")

@@ -8,32 +8,16 @@ from statistics import mean
 from typing import NamedTuple
 
 from gpureport.comparison import figures
-from gpureport.comparison.changes import (
-    FindingChange,
-    RemainingLoss,
-    compare_findings,
-    measure_remaining_loss,
-)
+from gpureport.comparison.changes import FindingChange, RemainingLoss, compare_findings, measure_remaining_loss
 from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording, read_property
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, gather_evidence
-from gpureport.comparison.folders import share_a_clock
+from gpureport.comparison.factors import share_a_clock
 from gpureport.comparison.quality import QualityChange, compare_quality
-from gpureport.comparison.run import (
-    GRAPHICS_CLOCK,
-    SM_CLOCK,
-    UTILISATION,
-    SampledRun,
-    find_coarsest_interval,
-    unify_work,
-)
+from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION, SampledRun, coarsest_interval, unify_work
 from gpureport.comparison.setup import SetupChange, compare_setups
 from gpureport.comparison.steps import Step, TrainingBasis, build_steps, find_resolution
-from gpureport.comparison.time_to_target import (
-    add_time_to_target,
-    gather_target_evidence,
-    judge_missed_target,
-)
+from gpureport.comparison.time_to_target import add_time_to_target, gather_target_evidence, judge_missed_target
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta, find_obstacle, judge
 
@@ -90,11 +74,11 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     entries = [entry for base, step in sides for entry in _gather(base, step, goals)]
     units = {step.work_unit for step in steps}
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
-    families = {
-        metric: [each for each in entries if _is_tested(each, metric)] for metric in (primary, figures.TRAINING_RATE)
-    }
+    tested = [each for each in entries if each.obstacle is None and each.evidence.contrast is not None]
+    judged_by = (primary, figures.TRAINING_RATE)
+    families = [[each for each in tested if each.evidence.figure.metric == metric] for metric in judged_by]
     levels: dict[int, tuple[float, int]] = {}
-    for family in families.values():
+    for family in families:
         # so that none is claimed because there are many
         found = find_holm_levels([each.evidence.contrast for each in family])
         levels |= {id(each): (level, len(family)) for each, level in zip(family, found, strict=True)}
@@ -108,8 +92,8 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
         steps=steps,
         deltas=tuple(deltas),
         primary=primary,
-        tested=len(families[primary]),
-        training_tested=len(families[figures.TRAINING_RATE]),
+        tested=len(families[0]),
+        training_tested=len(families[1]),
         remaining=measure_remaining_loss(steps[-1].label, steps[-1].analyses),
         goals=goals,
     )
@@ -124,10 +108,6 @@ def _gather(base: Step, step: Step, goals: TrainingGoals) -> Iterator[_Entry]:
     if goals.target is not None:
         missed = find_obstacle((), figures.SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
         yield _Entry(base, step, gather_target_evidence(base, step, goals), missed)
-
-
-def _is_tested(entry: _Entry, metric: str) -> bool:
-    return entry.evidence.figure.metric == metric and entry.obstacle is None and entry.evidence.contrast is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +156,7 @@ def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A mean over the runs of a step; `settled` says whether it leaves out start-up and what had not settled.
-
-    The interval is at a level of 0.95; without it nothing shows how the mean scatters.
-    """
+    """A mean over the runs of a step; `settled` leaves out start-up and warm-up."""
 
     value: float
     interval: Ends | None = None
@@ -199,11 +176,7 @@ class RunFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSummary:
-    """One step among others: how busy its settled GPUs were, and what their time and money bought.
-
-    The GPUs of a run and their price are None where the runs differ, and utilisation where all runs are too short for
-    it; `too_short_run` is then the longest.
-    """
+    """One step among others: how busy its settled GPUs were, and what their time and money bought."""
 
     label: str
     runs: int
@@ -223,11 +196,13 @@ def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
 
 
 def _summarize(step: Step) -> StepSummary:
-    interval, prices = find_coarsest_interval(step.runs), {run.gpu_hour_price for run in step.runs}
+    interval, prices = coarsest_interval(step.runs), {run.gpu_hour_price for run in step.runs}
     is_recorded = all(run.recorded_seconds(UTILISATION, interval) > 0 for run in step.runs)
     counted, short = figures.count_runs(step.runs, UTILISATION, interval) if is_recorded else ((), ())
-    time, size = average(step, figures.PER_WORK), figures.WORK_BATCH * figures.HOUR
-    work = time and replace(time, value=size / time.value, interval=_invert(time.interval, size))
+    work, size = average(step, figures.PER_WORK), figures.WORK_BATCH * figures.HOUR
+    if work is not None:
+        ends = work.interval and (size / work.interval[1], size / work.interval[0])
+        work = replace(work, value=size / work.value, interval=ends)
     return StepSummary(
         label=step.label,
         runs=len(step.runs),
@@ -240,10 +215,6 @@ def _summarize(step: Step) -> StepSummary:
         cost_per_1000_work=average(step, figures.COST_PER_WORK),
         too_short_run=max(short, key=lambda run: run.seconds) if short and not counted else None,
     )
-
-
-def _invert(ends: Ends | None, size: float) -> Ends | None:
-    return ends and (size / ends[1], size / ends[0])
 
 
 def average(step: Step, metric: str) -> Mean | None:
@@ -265,7 +236,7 @@ def average(step: Step, metric: str) -> Mean | None:
         # what it allows for slow changes is of a difference, not of one run
         return plain
     if not is_work:
-        interval = find_coarsest_interval(step.runs)
+        interval = coarsest_interval(step.runs)
         run = figures.count_runs(step.runs, metric, interval).counted[0]
         ends = run.estimate(metric, interval, figure.finest).interval(LEVEL)
         return replace(plain, interval=ends, basis=Basis.WITHIN_RUN)
@@ -283,7 +254,7 @@ def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
 
 def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
     """Return a figure of every run of a step: a settled mean, or a figure of its whole recording."""
-    figure, interval = figures.BY_METRIC[metric], find_coarsest_interval(step.runs)
+    figure, interval = figures.BY_METRIC[metric], coarsest_interval(step.runs)
     if figure.role is figures.FigureRole.MEAN:
         counted = figures.count_runs(step.runs, metric, interval).counted or step.runs
         values: list[float | None] = [run.steady_mean(metric, interval) for run in step.runs]
@@ -293,14 +264,10 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
         source = step.training_source if metric == figures.TRAINING_RATE else None
         is_logged = source is not None and source.basis is TrainingBasis.SERIES
         seconds = [run.rate_seconds if is_logged else run.analysis.seconds for run in step.runs]
+    known = [value if value is not None and isfinite(value) else None for value in values]
     return tuple(
-        RunFigure(
-            run=run.info.name,
-            value=value if value is not None and isfinite(value) else None,
-            seconds=held,
-            counted=run in counted,
-        )
-        for run, value, held in zip(step.runs, values, seconds, strict=True)
+        RunFigure(run=run.info.name, value=value, seconds=held, counted=run in counted)
+        for run, value, held in zip(step.runs, known, seconds, strict=True)
     )
 
 
@@ -334,9 +301,8 @@ class Drift(NamedTuple):
     @property
     def reason(self) -> Reason:
         """The same as what keeps a difference from a surer verdict."""
-        return Reason(
-            kind=ReasonKind.DRIFT, amount=self.celsius[1] - self.celsius[0], least=self.hertz[1] / self.hertz[0]
-        )
+        warmer, clock = self.celsius[1] - self.celsius[0], self.hertz[1] / self.hertz[0]
+        return Reason(kind=ReasonKind.DRIFT, amount=warmer, least=clock)
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
@@ -350,9 +316,9 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     celsius = [run.start_celsius for run in runs if run.start_celsius is not None]
     if figure.role is not figures.FigureRole.WORK or not found.before or not found.after or len(celsius) < len(runs):
         return None
-    interval = find_coarsest_interval(runs)
-    clocks = [run.steady_mean(clock, interval) for clock in (SM_CLOCK, GRAPHICS_CLOCK) for run in runs]
-    hertz = next((each for each in (clocks[: len(runs)], clocks[len(runs) :]) if min(each) > 0), None)
+    interval = coarsest_interval(runs)
+    clocks = ([run.steady_mean(clock, interval) for run in runs] for clock in (SM_CLOCK, GRAPHICS_CLOCK))
+    hertz = next((each for each in clocks if min(each) > 0), None)
     other = any(read_property(base, each) != read_property(step, each) for each in ("gpu_models", "power_limit"))
     if hertz is None or other or not _find_order(base, step):
         return None
@@ -362,6 +328,28 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     is_alike = faster * clock > 0 and abs(clock) >= _PART * abs(faster)
     warmer = drift.reason.amount
     return drift if is_alike and abs(warmer) >= _DEGREES and warmer * clock < 0 else None
+
+
+class OtherUse(NamedTuple):
+    """GPUs of a run that something else used beside its job, and the share of the time that it kept them busy."""
+
+    run: SampledRun
+    devices: tuple[str, ...]
+    busy: float
+
+
+def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
+    """Return where something else kept GPUs busiest; None in no run, or in every one, which changes nothing."""
+    runs = [run for step in steps for run in step.runs]
+    found = [
+        OtherUse(run, finding.devices, evidence.observed)
+        for run in runs
+        for finding in run.analysis.findings
+        for evidence in finding.evidence
+        if (finding.cause, evidence.statistic) == ("other use", "other level")
+    ]
+    is_in_all = len({each.run.info.id for each in found}) == len(runs)
+    return None if is_in_all else max(found, key=lambda each: each.busy, default=None)
 
 
 _MOST = 2.0

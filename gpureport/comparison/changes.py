@@ -12,8 +12,7 @@ from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
 
 _SEVERITIES = list(Severity)
-_Group = list[tuple[int, Finding]]
-"""Findings with the place of their run."""
+_Group = list[tuple[int, Finding]]  # findings with the place of their run
 
 
 class ChangeKind(StrEnum):
@@ -46,8 +45,8 @@ class StepFindings:
 class FindingChange:
     """One kind of finding on the same devices, in a step and in the one before; None on the side that has none.
 
-    What is said of the finding is of the later step, or of the earlier one where it is only there. Of the step without
-    it, `unknown` says why it does not tell, and `judged` how many of its runs could be judged and how many it has.
+    What is said is of the later step that has it. Of the other one, `unknown` says why it does not tell, and `judged`
+    how many of its runs could be judged, of how many.
     """
 
     base: str
@@ -140,7 +139,6 @@ def _summarize(group: _Group, runs: int) -> StepFindings | None:
 
 
 def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]:
-    """Sort by what became of it, then the gravest, then what costs most."""
     sides = [side for side in (entry.before, entry.after) if side is not None]
     gravest = max(_SEVERITIES.index(side.severity) for side in sides)
     lost = max(side.lost_gpu_seconds or 0.0 for side in sides)
@@ -163,10 +161,7 @@ def _join(kinds: set[ChangeKind]) -> ChangeKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargestFinding:
-    """The findings of one kind and cause that lost most in a step; the words are of the one that did.
-
-    `runs` is how many runs of the step have any, the time lost a mean over all of them.
-    """
+    """The findings of one kind and cause that lost most in a step; the words are of the one that did."""
 
     kind: str
     cause: str | None
@@ -184,8 +179,7 @@ class LargestFinding:
 class RemainingLoss:
     """What a step loses, by class, the largest first; amounts are means over its runs.
 
-    Of the GPU time that jobs held, nothing is known of what is unseen, for it has no utilisation; short pauses count as
-    work, though some of them may be lost. `largest` is None where no finding says how much it lost.
+    Nothing is known of what is unseen, for it has no utilisation; short pauses count as work, though some may be lost.
     """
 
     step: str

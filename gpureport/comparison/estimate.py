@@ -17,12 +17,8 @@ from gpureport.columns import BoolArray, FloatArray
 
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
-_MANY_GAPS = 20
-"""Gaps from which a mean over time holds enough of them."""
-
-_LONG = 16_384
-"""Half the samples from which neighbours are taken together: a transform of all costs more than the rest."""
-
+_MANY_GAPS = 20  # gaps from which a mean over time holds enough of them
+_LONG = 16_384  # half the samples from which neighbours are taken together: a transform of all costs more than the rest
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
 
@@ -114,7 +110,7 @@ def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
 
 
 def find_autocovariance(values: FloatArray) -> FloatArray:
-    """Return the autocovariance at every lag by Fourier transform."""
+    """Return the autocovariance at every lag."""
     count = len(values)
     spectrum = np.fft.rfft(values - values.mean(), 1 << (2 * count - 1).bit_length())
     return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2)[:count] / count, dtype=np.float64)
@@ -199,7 +195,6 @@ SHARE_ALLOWANCE, RATIO_ALLOWANCE = 0.42, 1.85
 A recording shorter than the regimes of a load shows one of them only, however little it scatters. So a difference
 counts only if no change of regime explains it: regimes of 90 and 50%, and what any two runs differ by.
 """
-
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
 """Length up to which a recording may hold a single regime, and from which its own scatter speaks for itself.
 
@@ -207,9 +202,7 @@ Simulated with 1000 pairs of equal loads for each process of tests/statistics/pr
 450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
 points alone up to 64, 63, 47, 30 and 32% do.
 """
-
-SECONDS_PER_SAMPLE = 5.0
-"""Seconds that a sample counts for at most: 120 make ten minutes, however far apart."""
+SECONDS_PER_SAMPLE = 5.0  # seconds that a sample counts for at most: 120 make ten minutes, however far apart
 
 
 def allow_points(seconds: float) -> float:
@@ -219,7 +212,7 @@ def allow_points(seconds: float) -> float:
 
 def allow_logarithm(seconds: float) -> float:
     """Return the same of a logarithm."""
-    return log(RATIO_ALLOWANCE) * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
+    return log(RATIO_ALLOWANCE) / SHARE_ALLOWANCE * allow_points(seconds)
 
 
 class Basis(StrEnum):
@@ -255,11 +248,6 @@ class DifferenceEstimate:
         low, high = self.ends(level)
         return self._amount(min(low, self.change - self.floor)), self._amount(max(high, self.change + self.floor))
 
-    def scatter(self, level: float = LEVEL) -> Ends:
-        """Return the interval by scatter alone."""
-        low, high = self.ends(level)
-        return self._amount(low), self._amount(high)
-
     @property
     def half_width(self) -> float:
         """Half the width of the interval."""
@@ -279,8 +267,8 @@ class DifferenceEstimate:
     @property
     def own_half_width(self) -> float:
         """Half the width without that allowance."""
-        low, high = self.scatter() if self.is_short else self.interval()
-        return (high - low) / 2
+        low, high = map(self._amount, self.ends(LEVEL))
+        return (high - low) / 2 if self.is_short else self.half_width
 
     @property
     def detectable(self) -> float:
@@ -308,7 +296,7 @@ def estimate_within_runs(
 
     By the method of variance estimates recovery (MOVER; G. Zou and A. Donner, 2008).
     """
-    change = after.mean - before.mean
+    change, degrees = after.mean - before.mean, min(before.degrees, after.degrees)
 
     def ends(level: float) -> Ends:
         (low_before, high_before), (low_after, high_after) = before.interval(level), after.interval(level)
@@ -316,7 +304,6 @@ def estimate_within_runs(
         above = hypot(high_after - after.mean, before.mean - low_before)
         return change - below, change + above
 
-    degrees = min(before.degrees, after.degrees)
     return DifferenceEstimate(
         change=change, basis=Basis.WITHIN_RUN, ends=ends, degrees=degrees, floor=floor, ratio_of=ratio_of
     )
@@ -335,12 +322,8 @@ def estimate_between_runs(
     The degrees are those B. Welch gave in 1947, no more than pooled ones. The better known ones of Satterthwaite are
     too few for three runs a side: an interval of 95% holds 96.5%, and a tenth of the differences shown is lost.
 
-    Args:
-        before: one figure per run of the earlier step.
-        after: the same of the later step.
-        finest: step in which values were written down; runs that agree to the digit scatter by rounding at least.
-        least: half-width below which the interval does not go: what all runs of a side may be off by alike.
-        ratio_of: value of the earlier step, where figures are logarithms.
+    Runs that agree to the digit scatter by the `finest` step in which values were written down. The half-width is no
+    less than `least`, by which all runs of a side may be off alike; `ratio_of` is the value before of logarithms.
     """
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
@@ -354,7 +337,7 @@ def estimate_between_runs(
         if variance := fsum(parts):
             shares = ((part / variance) ** 2 / (count + 1) for part, count in zip(parts, counts, strict=True))
             degrees = min(1 / fsum(shares) - 2, degrees)
-    change, error = means[1] - means[0], max(sqrt(variance), find_rounding_error(finest, counts))
+    change, error = means[1] - means[0], max(sqrt(variance), _find_rounding_error(finest, counts))
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -365,8 +348,7 @@ def estimate_between_runs(
     )
 
 
-def find_rounding_error(finest: float, counts: Sequence[int]) -> float:
-    """Return the standard error of a mean, or of a difference of two, by rounding."""
+def _find_rounding_error(finest: float, counts: Sequence[int]) -> float:
     return finest / sqrt(12) * sqrt(fsum(1 / count for count in counts))
 
 
@@ -374,7 +356,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
     """Return the mean of two or more runs and its interval."""
     mean, count = fsum(values) / len(values), len(values)
     error = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
-    half = max(two_sided(LEVEL, count - 1) * max(error, find_rounding_error(finest, [count])), least)
+    half = max(two_sided(LEVEL, count - 1) * max(error, _find_rounding_error(finest, [count])), least)
     return mean, (mean - half, mean + half)
 
 

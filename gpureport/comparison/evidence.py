@@ -7,35 +7,13 @@ from math import exp, expm1, fsum, inf, isfinite, log
 
 import numpy as np
 
-from gpureport.comparison.estimate import (
-    FEWEST_BATCHES,
-    LONG_SECONDS,
-    SECONDS_PER_SAMPLE,
-    DifferenceEstimate,
-    MeanEstimate,
-    allow_logarithm,
-    allow_points,
-    batch_means,
-    count_unsettled,
-    estimate_between_runs,
-    estimate_within_runs,
-)
-from gpureport.comparison.figures import (
-    COST_PER_WORK,
-    SHORTEST_SECONDS,
-    TRAINING_RATE,
-    Figure,
-    FigureRole,
-    Resolution,
-    ShortRun,
-    count_jobs,
-    count_runs,
-    observed_seconds,
-)
-from gpureport.comparison.run import SampledRun, find_coarsest_interval
+from gpureport.comparison import estimate, figures
+from gpureport.comparison.estimate import DifferenceEstimate, MeanEstimate, estimate_between_runs, estimate_within_runs
+from gpureport.comparison.figures import Figure, FigureRole, ShortRun, count_jobs, count_runs
+from gpureport.comparison.run import SampledRun, coarsest_interval
 from gpureport.comparison.steps import Step, TrainingBasis, find_resolution, training_rate
 
-_FEWEST_BINS = round(LONG_SECONDS / SECONDS_PER_SAMPLE)
+_FEWEST_BINS = round(estimate.LONG_SECONDS / estimate.SECONDS_PER_SAMPLE)
 
 
 class ReasonKind(StrEnum):
@@ -115,18 +93,11 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps, a mean over the runs of each.
+    """One figure of two steps, a mean over the runs of each that count, of which `figures` has each.
 
-    Attributes:
-        steady: whether the values are of what had settled, not of whole recordings.
-        contrast: the difference and how sure it is; None where that cannot be told.
-        reason: why it cannot, or why nothing but a large difference shows.
-        figures: one value on each side for every run that counts.
-        seconds: shortest steady time of a run, where the interval rests on what lies within runs.
-        lone: whether it is one figure per run, of one run on each side, without an interval.
-        unseen: seconds of the shorter run without any gap; None where both have some, or where runs are the unit.
-        left_out: runs too short to count beside others of their step.
-        brief: why the values of `lone` runs say little; None where both recordings last a minute.
+    The `contrast` is their difference and how sure it is; None for the `reason`. Of one run a side it rests on what
+    lies within runs, of which `seconds` had settled; one figure a run is `lone`, and says little where a recording is
+    `brief`. `unseen` are the seconds of the shorter run without any gap.
     """
 
     figure: Figure
@@ -147,11 +118,6 @@ class Evidence:
     def difference(self) -> float | None:
         """How far the values are apart; None without both, or where one cannot be taken from the other."""
         return replace(self.whole, before=self.before, after=self.after).difference
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether several runs stand on each side."""
-        return min(map(len, self.figures)) > 1
 
 
 def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
@@ -177,17 +143,15 @@ def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
 
 def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
     metric, runs = figure.metric, (*base.runs, *step.runs)
-    interval = find_coarsest_interval(runs)
+    interval = coarsest_interval(runs)
     if any(run.recorded_seconds(metric, interval) <= 0 for run in runs):
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     sides = [count_runs(side.runs, metric, interval) for side in (base, step)]
-    for side in sides:
-        if not side.counted:
-            longest = max(side.left_out, key=lambda run: (run.seconds, run.run))
-            short = Reason(
-                kind=ReasonKind.SHORT_STEADY_STATE, run=longest.run, amount=longest.seconds, least=longest.least
-            )
-            return compare_whole_recordings(base, step, figure, short)
+    if empty := next((side for side in sides if not side.counted), None):
+        longest = max(empty.left_out, key=lambda run: (run.seconds, run.run))
+        kind = ReasonKind.SHORT_STEADY_STATE
+        reason = Reason(kind=kind, run=longest.run, amount=longest.seconds, least=longest.least)
+        return compare_whole_recordings(base, step, figure, reason)
     before, after = (tuple(run.steady_mean(metric, interval) for run in side.counted) for side in sides)
     found = Evidence(
         figure=figure,
@@ -200,66 +164,64 @@ def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
     )
     if len(before) + len(after) > 2:  # noqa: PLR2004 - one on each side
         return replace(found, contrast=estimate_between_runs(before, after, figure.finest))
-    return _compare_pair(found, (sides[0].counted[0], sides[1].counted[0]), interval)
+    return _compare_pair(found, [side.counted[0] for side in sides], interval)
 
 
-def _compare_pair(found: Evidence, pair: tuple[SampledRun, SampledRun], interval: float) -> Evidence:
-    figure = found.figure
-    held = [run.steady_seconds(figure.metric, interval) for run in pair]
+def _compare_pair(found: Evidence, pair: Sequence[SampledRun], interval: float) -> Evidence:
+    figure, metric = found.figure, found.figure.metric
+    held = [run.steady_seconds(metric, interval) for run in pair]
     found = replace(found, seconds=min(held))
-    before, after = (run.estimate(figure.metric, interval, figure.finest) for run in pair)
+    before, after = (run.estimate(metric, interval, figure.finest) for run in pair)
     if not before.degrees or not after.degrees:
-        return replace(found, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST_BATCHES))
+        return replace(found, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=estimate.FEWEST_BATCHES))
     widths = [series.width for run in pair if (series := run.at(interval))]
-    lengths = [
-        _measure_length(run, run.recorded_seconds(figure.metric, interval), steady, width, ReasonKind.FEW_SAMPLES)
-        for run, steady, width in zip(pair, held, widths, strict=True)
-    ]
-    short, seconds = lengths[0][1] or lengths[1][1], min(seconds for seconds, _ in lengths)
-    floor = 0.0
-    if short:
-        relative = expm1(allow_logarithm(seconds)) * min(abs(before.mean), abs(after.mean))
-        floor = allow_points(seconds) if figure.is_share else relative
+    recorded = [run.recorded_seconds(metric, interval) for run in pair]
+    seconds, short = _measure_lengths(pair, recorded, held, widths, ReasonKind.FEW_SAMPLES)
+    relative = expm1(estimate.allow_logarithm(seconds)) * min(abs(before.mean), abs(after.mean))
+    floor = estimate.allow_points(seconds) if figure.is_share else relative
+    contrast = estimate_within_runs(before, after, floor if short else 0.0)
     unseen = min((each for each, mean in zip(held, (before, after), strict=True) if mean.seen == 0), default=None)
-    return replace(found, contrast=estimate_within_runs(before, after, floor), reason=short, unseen=unseen)
+    return replace(found, contrast=contrast, reason=short, unseen=unseen)
 
 
-def _measure_length(
-    run: SampledRun, recorded: float, steady: float, width: float, few: ReasonKind
+def _measure_lengths(
+    pair: Sequence[SampledRun],
+    recorded: Sequence[float],
+    steady: Sequence[float],
+    widths: Sequence[float],
+    few: ReasonKind,
 ) -> tuple[float, Reason | None]:
-    """Return the time a run counts with, and why slow changes may hide in it."""
-    name, bins, reason = run.info.name, round(recorded / width), None
-    if recorded < LONG_SECONDS - width / 2:
-        # cells reach past the first and the last sample
-        amount = min(recorded, run.lasted)
-        reason = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=amount, least=LONG_SECONDS)
-    elif bins < _FEWEST_BINS:
-        reason = Reason(kind=few, run=name, amount=bins, least=_FEWEST_BINS)
-    return min(steady, SECONDS_PER_SAMPLE * steady / width), reason
+    """Return the time that the shorter of two runs counts with, and why slow changes may hide in one of them."""
+    short, least, per_sample = None, estimate.LONG_SECONDS, estimate.SECONDS_PER_SAMPLE
+    for run, seconds, width in zip(pair, recorded, widths, strict=True):
+        name, bins = run.info.name, round(seconds / width)
+        if seconds < least - width / 2:
+            # cells reach past the first and the last sample
+            amount = min(seconds, run.lasted)
+            short = short or Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=amount, least=least)
+        elif bins < _FEWEST_BINS:
+            short = short or Reason(kind=few, run=name, amount=bins, least=_FEWEST_BINS)
+    return min(min(held, per_sample * held / width) for held, width in zip(steady, widths, strict=True)), short
 
 
 def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
     is_work, runs = figure.role is FigureRole.WORK, (*base.runs, *step.runs)
     if obstacle := _find_obstacle(base, step, figure):
         return compare_whole_recordings(base, step, figure, obstacle)
-    sides = [side.read(figure) for side in (base, step)]
-    before, after = (tuple(value for value in side if value is not None) for side in sides)
+    before, after = sides = [[value for value in side.read(figure) if value is not None] for side in (base, step)]
     if len(before) + len(after) < len(runs):
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     if not is_work:
-        return _compare_figures(
-            base, step, figure, (before, after), estimate_between_runs(before, after, figure.finest)
-        )
+        return _compare_figures(base, step, figure, sides, estimate_between_runs(before, after, figure.finest))
     if 0 in (*before, *after):
         return compare_whole_recordings(base, step, figure, ReasonKind.ZERO)
-    source = base.training_source if figure.metric == TRAINING_RATE else None
+    source = base.training_source if figure.metric == figures.TRAINING_RATE else None
     if source is not None and source.basis is TrainingBasis.SERIES and len(runs) == 2:  # noqa: PLR2004 - one on each side
         return _compare_logged_rates(base, step, figure)
-    return compare_ratios(base, step, figure, (before, after), find_resolution(base, step, figure.metric))
+    return compare_ratios(base, step, figure, sides, find_resolution(base, step, figure.metric))
 
 
 def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKind | None:
-    """Return why the work of two steps bars comparing a figure."""
     runs = (*base.runs, *step.runs)
     works = [run.info.work for run in runs]
     if figure.role is FigureRole.TOTAL:
@@ -275,32 +237,29 @@ def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKin
         return Reason(kind=ReasonKind.UNFINISHED, run=cut)
     if None in {base.work_unit, step.work_unit}:
         return ReasonKind.NOT_RECORDED
-    is_priced = figure.metric != COST_PER_WORK or all(run.gpu_hour_price is not None for run in runs)
+    is_priced = figure.metric != figures.COST_PER_WORK or all(run.gpu_hour_price is not None for run in runs)
     is_alike = base.work_unit == step.work_unit
     return ReasonKind.OTHER_WORK_UNIT if not is_alike else None if is_priced else ReasonKind.NO_PRICE
 
 
 def compare_ratios(
-    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: Resolution
+    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: figures.Resolution
 ) -> Evidence:
     """Return figures of runs compared by their logarithms; the values are geometric means."""
     logs = [[log(value) for value in side] for side in sides]
-    mean = exp(fsum(logs[0]) / len(logs[0]))
-    contrast = estimate_between_runs(logs[0], logs[1], resolution.finest, resolution.least, ratio_of=mean)
-    found = _compare_figures(base, step, figure, sides, contrast)
-    return replace(found, before=mean, after=exp(fsum(logs[1]) / len(logs[1])))
+    before, after = (exp(fsum(side) / len(side)) for side in logs)
+    contrast = estimate_between_runs(logs[0], logs[1], *resolution, ratio_of=before)
+    return replace(_compare_figures(base, step, figure, sides, contrast), before=before, after=after)
 
 
 def _compare_figures(
-    base: Step,
-    step: Step,
-    figure: Figure,
-    sides: Sequence[Sequence[float]],
-    contrast: DifferenceEstimate | None,
+    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], contrast: DifferenceEstimate | None
 ) -> Evidence:
     before, after = map(tuple, sides)
-    seconds, name = min((observed_seconds([run.analysis]), run.info.name) for run in (*base.runs, *step.runs))
-    brief = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=SHORTEST_SECONDS)
+    least = figures.SHORTEST_SECONDS
+    runs = [(figures.observed_seconds([run.analysis]), run.info.name) for run in (*base.runs, *step.runs)]
+    seconds, name = min(runs)
+    brief = Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=least) if seconds < least else None
     return replace(
         compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE),
         before=fsum(before) / len(before),
@@ -309,28 +268,24 @@ def _compare_figures(
         reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
         figures=(before, after),
         lone=contrast is None,
-        brief=brief if seconds < SHORTEST_SECONDS else None,
+        brief=brief,
     )
 
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return the logged rates of one run per side, which scatter within runs."""
     pair = base.runs[0], step.runs[0]
-    means = [_estimate_log_rate(run) for run in pair]
-    lengths = []
-    for run in pair:
-        speed = run.throughput
-        known = np.count_nonzero(~np.isnan(speed.rates)) if speed and len(run.rates) else 0
-        width = speed.width if speed else 1.0
-        lengths.append(_measure_length(run, known * width, run.rate_seconds, width, ReasonKind.FEW_RATES))
-    short, seconds = lengths[0][1] or lengths[1][1], min(seconds for seconds, _ in lengths)
-    before, after = (exp(mean.mean) for mean in means)
+    first, second = map(_estimate_log_rate, pair)
+    speeds = [speed for run in pair if (speed := run.logged_work)]
+    widths, held = [speed.width for speed in speeds], [run.rate_seconds for run in pair]
+    recorded = [np.count_nonzero(~np.isnan(speed.rates)) * speed.width for speed in speeds]
+    seconds, short = _measure_lengths(pair, recorded, held, widths, ReasonKind.FEW_RATES)
+    before, after = exp(first.mean), exp(second.mean)
     contrast, reason = None, short
-    if all(mean.degrees and isfinite(mean.mean) for mean in means):
-        floor = allow_logarithm(seconds) if short else 0.0
-        contrast = estimate_within_runs(means[0], means[1], floor, ratio_of=before)
+    if all(mean.degrees and isfinite(mean.mean) for mean in (first, second)):
+        floor = estimate.allow_logarithm(seconds) if short else 0.0
+        contrast = estimate_within_runs(first, second, floor, ratio_of=before)
     else:
-        reason = short or Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST_BATCHES)
+        reason = short or Reason(kind=ReasonKind.FEW_BATCHES, least=estimate.FEWEST_BATCHES)
     return Evidence(
         figure=figure,
         before=before,
@@ -339,7 +294,7 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
         contrast=contrast,
         reason=reason,
         figures=((before,), (after,)),
-        seconds=min(run.rate_seconds for run in pair),
+        seconds=min(held),
         lone=contrast is None,
         brief=reason,
     )
@@ -347,9 +302,7 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
 
 def _estimate_log_rate(run: SampledRun) -> MeanEstimate:
     # a slow beginning is part of the rate but no scatter, and may not show in utilisation
-    speed, value = (
-        batch_means(run.rates[count_unsettled(run.rates) :]),
-        training_rate(run, TrainingBasis.SERIES),
-    )
+    speed = estimate.batch_means(run.rates[estimate.count_unsettled(run.rates) :])
+    value = training_rate(run, TrainingBasis.SERIES)
     error = speed.error / speed.mean if speed.mean > 0 else inf
     return MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees)

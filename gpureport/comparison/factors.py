@@ -1,28 +1,25 @@
-"""What runs are grouped by: one or two settings, the order of their values, and what else varied."""
+"""What runs are grouped by: settings or folders, the order of their values, and what else varied."""
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gpureport.comparison.folders import order_folders, step_folders
 from gpureport.errors import SettingsError
 from gpureport.redaction import HIDDEN
 
 if TYPE_CHECKING:
     from gpureport.recording import Run
 
-CHAIN_KINDS = ("step", "folder")
-"""Kinds that make a chain of steps, and no groups."""
-
-MOST_FACTORS = 2
-"""Factors that runs are grouped by at most: more do not fit a picture."""
-
+CHAIN_KINDS = ("step", "folder")  # kinds that make a chain of steps, and no groups
+MOST_FACTORS = 2  # factors that runs are grouped by at most: more do not fit a picture
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
 """A comma between two factors; keys may hold commas themselves."""
-
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s]*)", re.IGNORECASE)
 _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
 """Names of params that set repetitions apart."""
@@ -44,7 +41,11 @@ class Factor:
         """Return the value of a run; None where it has no such param or tag."""
         if self.kind == "gpu":
             return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
-        return dict(run.params if self.kind == "param" else run.tags).get(self.key)
+        return self.labels(run).get(self.key)
+
+    def labels(self, run: "Run") -> dict[str, str]:
+        """Return all params or tags of a run."""
+        return dict(run.params if self.kind == "param" else run.tags)
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
@@ -91,11 +92,10 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
-    return [*(_label_by_folder(runs) if kind == "folder" else group_runs(runs, factors))]
+    return [*(_label_by_folder(runs) if kind == "folder" else _group_runs(runs, factors))]
 
 
 def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
-    """Return the place of every run and the folder of its log, the first below those that all share."""
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
@@ -106,21 +106,59 @@ def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
     return sorted(enumerate(folders), key=lambda labelled: ranks[labelled[1]])
 
 
-def group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:
-    """Return the place of every run and the label of its group, in the order of the values of the first factor.
+def step_folders(runs: Sequence["Run"]) -> list[str | None]:
+    """Return for each run the folder that holds its log, the first one below those that all logs share.
 
-    Runs of one group keep their order.
-
-    Raises:
-        SettingsError: when a run lacks a param or tag; `find_ungrouped` says which do.
+    None where the log lies in no such folder, or is no file: what a tracker stored, what came by a pipe.
     """
+    logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
+    # a `#` may be part of the name of a folder
+    places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
+    known = [place for place in places if place is not None]
+    try:
+        shared = len(PurePath(os.path.commonpath(known)).parts) if known else 0
+    except ValueError:
+        # folders on different drives share nothing, not even the drive
+        shared = 0
+    return [next(iter(PurePath(place).parts[shared:]), None) if place else None for place in places]
+
+
+class FolderOrder(StrEnum):
+    """What the order of folders rests on."""
+
+    NUMBERS = "the numbers that their folders begin with"
+    STARTS = "the start of their first runs"
+    NAMES = "the names of their folders, since not all starts are known"
+
+
+def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], FolderOrder]:
+    """Return the folders of runs, given one each, in the order of the steps, and what that rests on."""
+    different = list(dict.fromkeys(folders))
+    numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
+    if len(set(numbers.values())) == len(different):
+        return sorted(different, key=numbers.__getitem__), FolderOrder.NUMBERS
+    if not share_a_clock(runs):
+        return sorted(different), FolderOrder.NAMES
+    starts: dict[str, int] = {}
+    for run, folder in zip(runs, folders, strict=True):
+        starts[folder] = min(run.started, starts.get(folder, run.started))
+    return sorted(different, key=starts.__getitem__), FolderOrder.STARTS
+
+
+def share_a_clock(runs: Sequence["Run"]) -> bool:
+    """Return whether times of runs compare: all have time stamps, and all or none a zone."""
+    return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
+
+
+def _group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:
+    """Return the place of every run and the label of its group, in the order of the values of the first factor."""
     values = [tuple(_require_value(run, factor) for factor in factors) for run in runs]
     ranks = [{value: rank for rank, value in enumerate(order_values(column))} for column in zip(*values, strict=True)]
-
-    def rank_run(place: int) -> tuple[int, ...]:
-        return tuple(rank[value] for rank, value in zip(ranks, values[place], strict=True))
-
-    return [(place, label_group(factors, values[place])) for place in sorted(range(len(runs)), key=rank_run)]
+    places = [tuple(rank[value] for rank, value in zip(ranks, each, strict=True)) for each in values]
+    labels = [
+        ", ".join(f"{factor.name}={value}" for factor, value in zip(factors, each, strict=True)) for each in values
+    ]
+    return [(place, labels[place]) for place in sorted(range(len(runs)), key=places.__getitem__)]
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
@@ -131,11 +169,6 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
         if lacked is not None:
             ungrouped.setdefault(lacked, []).append(place)
     return ungrouped
-
-
-def label_group(factors: Sequence[Factor], values: Sequence[str]) -> str:
-    """Return the label of a group: `framework=jax, batch_size=16`."""
-    return ", ".join(f"{factor.name}={value}" for factor, value in zip(factors, values, strict=True))
 
 
 def order_values(values: Iterable[str]) -> list[str]:
@@ -157,22 +190,19 @@ def order_levels(column: Sequence[str | None]) -> list[str | None]:
 def _require_value(run: "Run", factor: Factor) -> str:
     value = factor.value(run)
     if value is None:
-        values = dict(run.params if factor.kind == "param" else run.tags)
-        missing = f"give it with --{factor.kind} {factor.key}=VALUE when ingesting"
-        known = f"it has {', '.join(sorted(values))}" if values else missing
+        known = ", ".join(sorted(factor.labels(run)))
+        hint = f"it has {known}" if known else f"give it with --{factor.kind} {factor.key}=VALUE when ingesting"
         what = f"run {run.name} has no {factor.kind} {factor.key!r}"
-        raise SettingsError("--by", what, known, code=f"no_such_{factor.kind}")
+        raise SettingsError("--by", what, hint, code=f"no_such_{factor.kind}")
     return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedParams:
-    """Settings that differ between runs.
+    """Settings that differ between runs: those that may have an effect, the ones that make the groups first.
 
-    Attributes:
-        factors: those that may have an effect, the settings that make the groups first.
-        repetitions: params that only set repetitions apart, such as a seed.
-        names: params with another value in every run, such as a folder: nothing can be said of their effect.
+    Params that only set `repetitions` apart, such as a seed, may not, and of `names` nothing can be said: they have
+    another value in every run, such as a folder.
     """
 
     factors: tuple[Factor, ...]

@@ -8,46 +8,27 @@ from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.estimate import Ends
-from gpureport.comparison.run import (
-    GRAPHICS_CLOCK,
-    IDLE,
-    POWER,
-    SM_CLOCK,
-    UTILISATION,
-    SampledRun,
-)
+from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 
-WORK_BATCH, HOUR = 1000, 3600.0
-"""Units of work that GPU time, money and energy relate to, and seconds that a price is for."""
-
+WORK_BATCH, HOUR = 1000, 3600.0  # units of work of GPU time, money and energy, and seconds that a price is for
 # how fast the whole job went, all GPUs together, and training alone, without start-up and tail
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # those that go by how long recordings last
 
 POINTS, SHARE = 0.02, 0.03
 """Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
-
-SHORTEST_SECONDS = 60.0
-"""Time below which shares of a run say nothing, and single runs show only large changes."""
-
+SHORTEST_SECONDS = 60.0  # time below which shares of a run say nothing, and single runs show only large changes
 SHORTEST_REPETITION_SECONDS = 20.0
 """Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
-
-TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}
-"""Figures that go by how long recordings last."""
-
-_FEWEST_SAMPLES = 6
-"""Samples below which a run shorter than a minute never counts (pragmatic: so many trackers take in a minute)."""
-
+FINEST_RATIO = 0.003  # step of figures per unit of work at best: work and time are read off points in time
+_FEWEST_SAMPLES = 6  # samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)
 _LIKE = 1 / 3
 """Share of the longest run of a step from which a shorter one counts (simulated with 100,000 comparisons of three runs
 and three, of which one is shorter: counting it shows more differences than leaving it out from a third on)."""
-
-FINEST_RATIO = 0.003
-"""Step in which figures per unit of work are known at best: work and time are both read off points in time."""
 
 
 class FigureRole(StrEnum):
@@ -228,12 +209,9 @@ FIGURES = (
 
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same in the order of documents."""
-
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
 """Time to the quality that a person named, where one was: seeds alone commonly change it by a fifth (pragmatic)."""
-
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
-"""Every figure by its name, the time to a target among them."""
 
 
 def read_run(run: SampledRun) -> dict[str, float | None]:
@@ -243,10 +221,7 @@ def read_run(run: SampledRun) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """A run that holds too little steady state to count, or `stopped` early, with a small part of the work of others.
-
-    `seconds` is the steady time it holds, or how long it is recorded where it stopped, `least` what it needs.
-    """
+    """A run that had settled for too short, or `stopped` early, with a small part of the work of others."""
 
     run: str
     seconds: float
@@ -269,15 +244,7 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
     held = [run.steady_seconds(metric, interval) for run in runs]
     sampled, alike = (min(SHORTEST_SECONDS, each) for each in (_FEWEST_SAMPLES * interval, max(held) * _LIKE))
     least = max(SHORTEST_REPETITION_SECONDS, sampled, alike)
-    pairs = list(zip(runs, held, strict=True))
-    return CountedRuns(
-        tuple(run for run, seconds in pairs if seconds >= least),
-        tuple(
-            ShortRun(run=run.info.name, seconds=min(seconds, run.lasted), least=least)
-            for run, seconds in pairs
-            if seconds < least
-        ),
-    )
+    return _split(runs, held, [seconds < least for seconds in held], least)
 
 
 def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
@@ -290,15 +257,19 @@ def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
     amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
     least = min(SHORTEST_SECONDS, max(seconds) * _LIKE)
     early = [held < least and amount < max(amounts) * _LIKE for held, amount in zip(seconds, amounts, strict=True)]
-    triples = list(zip(runs, seconds, early, strict=True))
-    return CountedRuns(
-        tuple(run for run, _, stopped in triples if not stopped),
-        tuple(
-            ShortRun(run=run.info.name, seconds=held, least=least, stopped=True)
-            for run, held, stopped in triples
-            if stopped
-        ),
-    )
+    return _split(runs, seconds, early, least, stopped=True)
+
+
+def _split(
+    runs: Sequence[SampledRun], seconds: Sequence[float], short: Sequence[bool], least: float, *, stopped: bool = False
+) -> CountedRuns:
+    left_out = [
+        ShortRun(run=run.info.name, seconds=min(held, run.lasted), least=least, stopped=stopped)
+        for run, held, is_short in zip(runs, seconds, short, strict=True)
+        if is_short
+    ]
+    counted = [run for run, is_short in zip(runs, short, strict=True) if not is_short]
+    return CountedRuns(tuple(counted), tuple(left_out))
 
 
 class Resolution(NamedTuple):

@@ -1,20 +1,19 @@
 """What each step was worth, whether a finding had advised it, and what the last step still loses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import fsum, isfinite
+from math import fsum, inf, isfinite
 
 from gpureport.analysis.advice.choose import STEPS, SettingChange
-from gpureport.analysis.advice.facts import read_setup
-from gpureport.analysis.results import LOST_CLASSES, Analysis, sum_seconds_by_class
+from gpureport.analysis.job.params import read_params
+from gpureport.analysis.results import LOST_CLASSES, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules import RULES
 from gpureport.analysis.rules.low_use import BELOW
-from gpureport.analysis.signals.load import measure_pauses_ratio
+from gpureport.comparison import figures
 from gpureport.comparison.chain import Comparison, StepPair, pair_steps
 from gpureport.comparison.changes import FindingChange, RemainingLoss
 from gpureport.comparison.evidence import Reason
-from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.setup import SetupChange, has_params, list_distinct_changes
 from gpureport.comparison.steps import Step
@@ -22,26 +21,15 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
 from gpureport.recording import Run
 
-# --- what a run loses, and whether that is known
-
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 """Seconds and samples of a GPU below which no share of its time counts (pragmatic)."""
-
-NOTABLE_RATIO = 0.005
-"""Share of the GPU time from which a loss is worth naming (pragmatic)."""
-
-NEGLIGIBLE_RATIO = 0.0005
-"""Share of the GPU time that would print as less than 0.1%."""
-
-UNSEEN_RATIO = 0.05
-"""Share of the GPU time without utilisation that a report mentions (pragmatic)."""
-
-MOST_UNSEEN_RATIO = 0.5
-"""Share of the GPU time without utilisation above which losses are of observed time alone (pragmatic)."""
-
-_UTILISATION = "gpu_utilization_ratio"
+NOTABLE_RATIO = 0.005  # share of the GPU time from which a loss is worth naming (pragmatic)
+NEGLIGIBLE_RATIO = 0.0005  # share of the GPU time that would print as less than 0.1%
+UNSEEN_RATIO = 0.05  # share of the GPU time without utilisation that a report mentions (pragmatic)
+MOST_UNSEEN_RATIO = 0.5  # the same above which losses are of observed time alone (pragmatic)
 ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
 """Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
+_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # settings that a log states of itself
 
 
 def is_too_short(seconds: float, samples: int) -> bool:
@@ -51,22 +39,20 @@ def is_too_short(seconds: float, samples: int) -> bool:
 
 def loses_unknown_time(findings: Iterable[Finding]) -> bool:
     """Return whether findings that lost GPU time do not say how much."""
-    return bool(list_unmeasured_kinds(findings))
+    return bool(_list_unmeasured_kinds(findings))
 
 
-def list_unmeasured_kinds(findings: Iterable[Finding]) -> frozenset[str]:
+def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
     """Return the kinds that lost an unknown amount of GPU time; a root counts what follows from it."""
-    return ALWAYS_LOSING_KINDS & {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
+    unmeasured = {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
+    return sorted(ALWAYS_LOSING_KINDS & unmeasured)
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    """Return which share of the observed time of jobs short pauses took; None if no more than usual.
+    """Return which share of the observed time of jobs short pauses took, by GPU-seconds; None if no more than usual.
 
     A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
     take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
-
-    Args:
-        seconds: GPU-seconds of each class.
     """
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
@@ -91,17 +77,15 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 def measure_lost_ratio(analysis: Analysis) -> float | None:
     """Return which share of the GPU time of jobs was lost.
 
-    Returns:
-        None where the recording is too short, most of the time holds no utilisation, or a further amount was lost, or
-        may have been, that is not known: a report then says "at least", which a bare number cannot.
+    None where the recording is too short, most of the time holds no utilisation, or a further amount was lost, or may
+    have been, that is not known: a report then says "at least", which a bare number cannot.
     """
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
         return None
     is_unknown = loses_unknown_time(analysis.findings) or measure_excessive_short_pauses(seconds) is not None
-    lost = fsum(seconds.get(name, 0.0) for name in LOST_CLASSES)
-    return None if is_unknown else lost / held
+    return None if is_unknown else fsum(seconds.get(name, 0.0) for name in LOST_CLASSES) / held
 
 
 def is_recording_too_short(analysis: Analysis) -> bool:
@@ -111,11 +95,8 @@ def is_recording_too_short(analysis: Analysis) -> bool:
 
 def count_samples(analysis: Analysis) -> int:
     """Return how many samples of a run hold a utilisation, of the GPU with most."""
-    summaries = [each.metric(_UTILISATION) for each in (analysis.whole_statistics or analysis.statistics)]
-    return max((summary.samples for summary in summaries if summary is not None), default=0)
-
-
-# --- what the last step could gain
+    whole = analysis.whole_statistics or analysis.statistics
+    return max((found.samples for each in whole if (found := each.metric("gpu_utilization_ratio"))), default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +112,7 @@ class PotentialLoss:
 class Potential:
     """What a step could gain from what it loses: an upper bound over the whole job, and no promise.
 
-    Ratios are shares of the GPU time of the job. The bound counts time without utilisation and short pauses as
-    lost. It is None where it has no end, or where `unmeasured` kinds of findings lost an amount that is not known.
+    It counts time without utilisation and short pauses as lost; None where findings lost an unknown amount.
     """
 
     step: str
@@ -147,27 +127,24 @@ class Potential:
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
     """Return the most a step could gain: 1 / (1 - share that is or may be lost), over the whole job.
 
-    Args:
-        left: what it loses.
-        analyses: of its runs, whose findings say where an amount is not known.
+    The findings of the `analyses` of its runs say where an amount is not known.
     """
-    unmeasured = list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
+    unmeasured = _list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
     held = left.held_gpu_seconds
-    unseen = left.unseen_gpu_seconds / held if held else 1.0
-    known = unseen <= MOST_UNSEEN_RATIO
-    pauses = left.pause_gpu_seconds / held if held else 0.0
-    lost = left.lost / held if known else None
+    unseen, pauses = (left.unseen_gpu_seconds / held, left.pause_gpu_seconds / held) if held else (1.0, 0.0)
+    is_seen = unseen <= MOST_UNSEEN_RATIO
+    lost = left.lost / held if is_seen else None
     return Potential(
         step=left.step,
         lost_ratio=lost,
         at_most=None if lost is None or unmeasured else _bound_speedup(lost + unseen + pauses),
         losses=tuple(
             PotentialLoss(name=name, lost_ratio=amount / held, at_most=_bound_speedup(amount / held))
-            for name, amount in (left.lost_gpu_seconds if known else ())
+            for name, amount in (left.lost_gpu_seconds if is_seen else ())
         ),
         unseen_ratio=unseen,
         pauses_ratio=pauses,
-        unmeasured=tuple(sorted(unmeasured)),
+        unmeasured=tuple(unmeasured),
     )
 
 
@@ -175,19 +152,9 @@ def _bound_speedup(share: float) -> float | None:
     return 1 / (1 - share) if share < 1 else None
 
 
-# --- changes that a finding had advised
-
-_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")
-"""Settings that a log states of itself."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedChange:
-    """A step of the catalogue that was taken after a finding had advised it.
-
-    `setting` is named as in `JobParams` or in the recording, `advised_in` is the latest earlier step with such a
-    finding, of this `kind` and `cause`.
-    """
+    """A step of the catalogue that was taken after a finding of the latest such earlier step had advised it."""
 
     name: str
     setting: str
@@ -196,30 +163,10 @@ class AdvisedChange:
     cause: str | None
 
 
-def find_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedChange, ...]:
-    """Return the changes since the step before that findings had advised, in the order of the catalogue.
-
-    Args:
-        earlier: the steps before, in order, at least one.
-        step: the step that was changed.
-    """
-    return tuple(_list_advised(earlier, step, SettingChange.is_made))
-
-
-def find_possibly_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedChange, ...]:
-    """Return the changes that findings may have advised: of settings that not every run of the two steps names.
-
-    A loader that gets workers on its command line had as many as its program gives it before. The rest as
-    `find_advised_changes`.
-    """
-    named = _list_advised(earlier, step, SettingChange.may_be_made)
-    return tuple(change for change in named if change.setting not in _OF_THE_RECORDING)
-
-
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each step of the catalogue that a changed setting shows as taken after a finding advised it."""
+    """Yield each step of the catalogue that a setting, changed since the step before, shows as taken on advice."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
@@ -252,12 +199,11 @@ def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
         return (sizes.pop(),) if len(sizes) == 1 else None
     if not run.states_setup:
         return None
-    found = getattr(read_setup(run.params_and_tags), setting)
+    found = getattr(read_params(run.params_and_tags), setting)
     return (None if found is None else found.value,)
 
 
 def _find_advice(earlier: Sequence[Step], name: str) -> tuple[str, Finding] | None:
-    """Return the latest step before with a finding that advises a step, and the costliest such finding."""
     for step in reversed(earlier):
         findings = (finding for analysis in step.analyses for finding in analysis.findings)
         advising = [finding for finding in findings if name in {advised.name for advised in finding.steps}]
@@ -266,15 +212,9 @@ def _find_advice(earlier: Sequence[Step], name: str) -> tuple[str, Finding] | No
     return None
 
 
-# --- the table of gains
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelativeChange:
-    """A figure of a step as a multiple of that of an earlier step, with the ends of the ratio at a level of 0.95.
-
-    The interval is None where none can be told; the reason says why no more than the verdict may be said.
-    """
+    """A figure of a step as a multiple of that of an earlier step, with the ends of the ratio at a level of 0.95."""
 
     metric: str
     ratio: float
@@ -282,25 +222,10 @@ class RelativeChange:
     verdict: Verdict
     reason: Reason | None
 
-    def inverted(self, metric: str) -> "RelativeChange":
-        """Return the change of the reciprocal figure: work per time instead of time per work."""
-        ends = self.interval and (1 / self.interval[1], 1 / self.interval[0] if self.interval[0] > 0 else float("inf"))
-        return RelativeChange(
-            metric=metric,
-            ratio=1 / self.ratio,
-            interval=ends if ends and isfinite(ends[1]) else None,
-            verdict=self.verdict,
-            reason=self.reason,
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GainSince:
-    """What a step was worth against the earlier step `base`; None where a figure is not known of both.
-
-    `whole_job` is work per time, start-up and end included, `training` the same without them; the rest is GPU time,
-    money and energy per unit of work.
-    """
+    """What a step was worth against the earlier step `base`; None where a figure is not known of both."""
 
     base: str
     whole_job: RelativeChange | None
@@ -314,8 +239,8 @@ class GainSince:
 class StepGain:
     """A row of the table of gains: a step against the one before and the first, if any.
 
-    `changes` are without what describes single runs. `quality_since_first` is of the second step that since the one
-    before.
+    Findings may have advised changes of settings that not every run names: a loader that gets workers on its command
+    line had as many as its program gives it before.
     """
 
     step: Step
@@ -331,16 +256,12 @@ class StepGain:
 
 
 def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None) -> tuple[StepGain, ...]:
-    """Return one row per step.
-
-    Args:
-        comparison: the steps.
-        pairs: each of them against the one before, where that is known already.
-    """
+    """Return one row per step; `pairs` are each of them against the one before, where that is known already."""
     steps = comparison.steps
     pairs = pair_steps(comparison) if pairs is None else pairs
     rows = [StepGain(step=steps[0], params_recorded=has_params(steps[0], steps[0]))]
     for place, ((base, step), pair) in enumerate(zip(pairwise(steps), pairs, strict=True), start=1):
+        perhaps = _list_advised(steps[:place], step, SettingChange.may_be_made)
         rows.append(
             StepGain(
                 step=step,
@@ -348,8 +269,8 @@ def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None)
                 since_first=_measure_gain(comparison, steps[0], step),
                 params_recorded=has_params(base, step),
                 changes=list_distinct_changes(pair.changes),
-                advised=find_advised_changes(steps[:place], step),
-                possibly_advised=find_possibly_advised_changes(steps[:place], step),
+                advised=tuple(_list_advised(steps[:place], step, SettingChange.is_made)),
+                possibly_advised=tuple(each for each in perhaps if each.setting not in _OF_THE_RECORDING),
                 findings=pair.finding_changes,
                 quality=tuple(change for change in pair.quality if change.leading),
                 quality_since_first=tuple(each for each in pair.quality_since_first or pair.quality if each.leading),
@@ -359,31 +280,35 @@ def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None)
 
 
 def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
-    deltas = comparison.between(base.label, step.label)
-    changes = {delta.metric: found for delta in deltas if (found := _express_as_ratio(delta)) is not None}
-    gpu_time = changes.get(PER_WORK)
+    deltas = {delta.metric: delta for delta in comparison.between(base.label, step.label)}
+    gpu_time = _express_as_ratio(deltas.get(figures.PER_WORK))
     # with as many GPUs, GPU time per unit of work is its time, and its verdict allows for the other steps
     same_count = base.gpu_count is not None and base.gpu_count == step.gpu_count
+    whole_job = _invert(gpu_time) if gpu_time and same_count else _express_as_ratio(deltas.get(figures.WORK_RATE))
     return GainSince(
         base=base.label,
-        whole_job=gpu_time.inverted(WORK_RATE) if gpu_time and same_count else changes.get(WORK_RATE),
-        training=changes.get(TRAINING_RATE),
+        whole_job=whole_job,
+        training=_express_as_ratio(deltas.get(figures.TRAINING_RATE)),
         gpu_time=gpu_time,
-        cost=changes.get(COST_PER_WORK),
-        energy=changes.get(ENERGY_PER_WORK),
+        cost=_express_as_ratio(deltas.get(figures.COST_PER_WORK)),
+        energy=_express_as_ratio(deltas.get(figures.ENERGY_PER_WORK)),
     )
 
 
-def _express_as_ratio(delta: Delta) -> RelativeChange | None:
-    """Return a difference as a ratio; None if a side is unknown or not above zero."""
-    if not delta.before or delta.difference is None or delta.before + delta.difference <= 0 or delta.before < 0:
+def _express_as_ratio(delta: Delta | None) -> RelativeChange | None:
+    if delta is None or not delta.before or delta.difference is None:
         return None
-    before = delta.before
-    ends = delta.interval and tuple(1 + end / before for end in delta.interval)
+    ratio = 1 + delta.difference / delta.before
+    if ratio <= 0 or delta.before < 0:
+        return None
+    low, high = (1 + end / delta.before for end in delta.interval or (-inf, inf))
+    interval = (low, high) if isfinite(low) and isfinite(high) else None
     return RelativeChange(
-        metric=delta.metric,
-        ratio=1 + delta.difference / before,
-        interval=(ends[0], ends[1]) if ends and all(map(isfinite, ends)) else None,
-        verdict=delta.verdict,
-        reason=delta.reason,
+        metric=delta.metric, ratio=ratio, interval=interval, verdict=delta.verdict, reason=delta.reason
     )
+
+
+def _invert(gpu_time: RelativeChange) -> RelativeChange:
+    low, high = gpu_time.interval or (0.0, inf)
+    interval = (1 / high, 1 / low) if low > 0 else None
+    return replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)

@@ -2,20 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from math import fsum, hypot, sqrt
 
 import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.comparison.estimate import LEVEL, estimate_between_runs
-from gpureport.comparison.quality_at_work import (
-    EqualWork,
-    NoWork,
-    count_last,
-    measure_spread,
-    read_at_equal_work,
-)
+from gpureport.comparison.quality_at_work import EqualWork, NoWork, measure_spread, read_at_equal_work, read_end
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
@@ -23,52 +16,21 @@ from gpureport.comparison.verdict import Verdict
 from gpureport.comparison.work import TrainingCurve
 from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
-_LEVEL = 0.99
-"""Level at which quality changed: stricter than for speed, with several metrics and a loud warning."""
-
-_SHARE_NOISE = 0.04
-"""Plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1."""
-
-_RELATIVE_NOISE = 0.1
-"""Plausible change of any other metric by repeating a run, as a part of it (pragmatic)."""
-
-_ERRORS = 2.5
-"""Standard errors of final values that single runs must differ by as well (pragmatic)."""
-
+_LEVEL = 0.99  # level at which quality changed: stricter than for speed, with several metrics and a loud warning
+_SHARE_NOISE = 0.04  # plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1
+_RELATIVE_NOISE = 0.1  # the same of any other metric, as a part of it (pragmatic)
+_ERRORS = 2.5  # standard errors of final values that single runs must differ by as well (pragmatic)
 _PERCENT = 100.0
-"""The whole in per cent."""
-
-
-class MetricRank(IntEnum):
-    """How much a metric counts: first those a person named, then validation, training, single batches."""
-
-    NAMED = 0
-    VALIDATION = 1
-    TRAINING = 2
-    BATCH = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunQuality:
-    """One training metric of one run: the mean of its last values, its best value, and when that was.
-
-    `final` is None where it `diverged`: ended in a value that is not a number; `best` without a direction. `spread`
-    is the standard deviation of the last values about their trend; None of fewer than three.
-    """
-
-    final: float | None
-    best: float | None
-    best_seconds: float | None
-    spread: float | None
-    diverged: bool
+_NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
+"""How much a metric counts: first those a person named, then validation, training, single batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a step, means over its runs; None of what is not known.
+    """One training metric of a run or a step: the mean of its last values, its best one, and when that was.
 
-    `at_work` is what is compared: the value at the work common to both steps. `spread` is the standard deviation
-    between runs, of one run that of its last values.
+    They are means over runs, `final` without those that `diverged`: ended in a value that is not a number. `spread` is
+    that between runs, of one run that of its last values about their trend.
     """
 
     final: float | None
@@ -82,12 +44,10 @@ class QualityFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityChange:
-    """One training metric of two steps; its fields are those of `quality` in docs/reference/comparison-json.md.
+    """One training metric of two steps, its verdict at 99%, its interval at 95%.
 
-    The verdict is at 99%, the interval at 95%. `margin` is what single runs plausibly differ by. `failed` are
-    values of later runs, where they are several, that are worse than each earlier one by more than that: a mean
-    with a wide interval can hide one that went wrong. `leading` is whether a person named it, or none beside it
-    says more.
+    `failed` are values of later runs, where they are several, that are worse than each earlier one by more than single
+    runs plausibly differ: a mean with a wide interval can hide one that went wrong.
     """
 
     base: str
@@ -111,8 +71,7 @@ class QualityChange:
     @property
     def values(self) -> tuple[float | None, float | None]:
         """Both values that are compared: at equal work, else at the end."""
-        sides = self.before, self.after
-        before, after = (side.final if side.at_work is None else side.at_work for side in sides)
+        before, after = (side.final if side.at_work is None else side.at_work for side in (self.before, self.after))
         return before, after
 
     @property
@@ -125,18 +84,16 @@ class QualityChange:
         return self.verdict is Verdict.WORSE
 
 
-def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_better: bool | None) -> RunQuality:
+def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_better: bool | None) -> QualityFigure:
     """Return how well a run trained by one of its metrics."""
-    best_row = _find_best_row(curve.values, higher_is_better=higher_is_better)
-    known = curve.known
-    timed = best_row is not None and len(curve.times) > 0
-    ended = len(known) and not curve.has_diverged
-    return RunQuality(
-        final=float(known[-count_last(len(known)) :].mean()) if ended else None,
-        best=None if best_row is None else float(curve.values[best_row]),
-        best_seconds=seconds_since_job_start(run, curve, int(curve.times[best_row])) if timed else None,
-        spread=measure_spread(known),
-        diverged=curve.has_diverged,
+    row = _find_best_row(curve.values, higher_is_better=higher_is_better)
+    return QualityFigure(
+        final=read_end(curve.known).value if curve.is_finished else None,
+        best=None if row is None else float(curve.values[row]),
+        best_seconds=None if row is None or not len(curve.times) else seconds_since_job_start(run, curve, row),
+        spread=measure_spread(curve.known),
+        runs=1,
+        diverged=int(curve.has_diverged),
     )
 
 
@@ -148,19 +105,16 @@ def _find_best_row(values: FloatArray, *, higher_is_better: bool | None) -> int 
     return int(ranked.argmax())
 
 
-def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, moment: int) -> float:
-    """Return the seconds from the start of the job that logged a metric to a moment."""
-    return (moment - find_job_start(run, curve)) / 1e6
+def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> float:
+    """Return the seconds from the start of the job that logged a metric to one of its values."""
+    return (int(curve.times[row]) - find_job_start(run, curve)) / 1e6
 
 
 def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
-    """Return the start of the job in which the first value of a metric was logged, in microseconds.
-
-    Where no job is known it is the start of the recording.
-    """
+    """Return when the job that logged a metric began, in microseconds; the recording where no job is known."""
     first = int(curve.times[0])
     begun = [job.interval.start for job in run.analysis.jobs if job.interval.start <= first]
-    return max(begun, default=run.analysis.run.started)
+    return max(begun, default=run.info.started)
 
 
 def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[QualityChange, ...]:
@@ -169,30 +123,25 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
     Figures of single batches are left out where anything else was recorded.
     """
     sides = [{curve.name for run in side.runs for curve in run.training} for side in (base, step)]
-    ranks = {name: rank for name in set().union(*sides) if (rank := _rank(name, goals)) is not None}
+    ranks = {name: rank for name in sides[0] | sides[1] if (rank := _rank(name, goals)) is not None}
     if not ranks:
         return ()
-    others = {name: rank for name, rank in ranks.items() if rank is not MetricRank.NAMED}
+    others = {name: rank for name, rank in ranks.items() if rank != _NAMED}
     first = min([others[name] for name in others if name in sides[0] & sides[1]] or others.values(), default=None)
-    shown = sorted(
-        (name for name, rank in ranks.items() if rank is not MetricRank.BATCH or len(set(ranks.values())) == 1),
-        key=lambda name: (ranks[name], _role_order(name), name),
-    )
+    shown = (name for name, rank in ranks.items() if rank != _BATCH or len(set(ranks.values())) == 1)
     return tuple(
-        _compare_metric(base, step, name, goals, leading=ranks[name] in {MetricRank.NAMED, first}) for name in shown
+        _compare_metric(base, step, name, goals, leading=ranks[name] in {_NAMED, first})
+        for name in sorted(shown, key=lambda name: (ranks[name], _role_order(name), name))
     )
 
 
-def _rank(name: str, goals: TrainingGoals) -> MetricRank | None:
-    """Return how much a metric counts; None if it says nothing of quality."""
+def _rank(name: str, goals: TrainingGoals) -> int | None:
     if goals.is_named(name):
-        return MetricRank.NAMED
+        return _NAMED
     metric = recognise_metric(name)
     if metric is None or metric.role not in QUALITY_ROLES:
         return None
-    if is_batch_metric(name):
-        return MetricRank.BATCH
-    return MetricRank.VALIDATION if metric.validation else MetricRank.TRAINING
+    return _BATCH if is_batch_metric(name) else _VALIDATION if metric.validation else _TRAINING
 
 
 def _role_order(name: str) -> int:
@@ -203,12 +152,9 @@ def _role_order(name: str) -> int:
 
 def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, leading: bool) -> QualityChange:
     higher = goals.is_higher_better(name)
-    pairs = [
-        [(run, curve) for run in side.runs for curve in run.training if curve.name == name] for side in (base, step)
-    ]
     before, after = (measure_step_quality(side, name, goals) for side in (base, step))
-    ended = [[(run, curve) for run, curve in side if len(curve.known) and not curve.has_diverged] for side in pairs]
-    finals = [float(curve.known[-count_last(len(curve.known)) :].mean()) for side in ended for _, curve in side]
+    ended = [[(run, curve) for run, curve in _list_curves(side, name) if curve.is_finished] for side in (base, step)]
+    finals = [read_end(curve.known).value for side in ended for _, curve in side]
     found = QualityChange(
         base=base.label,
         step=step.label,
@@ -230,11 +176,14 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
     return replace(found, verdict=Verdict.UNCONFIRMED if min(before.runs, after.runs) == 1 else sure, reason=None)
 
 
+def _list_curves(step: Step, name: str) -> list[tuple[SampledRun, TrainingCurve]]:
+    return [(run, curve) for run in step.runs for curve in run.training if curve.name == name]
+
+
 def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> QualityFigure:
     """Return one training metric of a step."""
     higher = goals.is_higher_better(name)
-    curves = [(run, curve) for run in step.runs for curve in run.training if curve.name == name]
-    runs = [measure_run_quality(run, curve, higher_is_better=higher) for run, curve in curves]
+    runs = [measure_run_quality(run, curve, higher_is_better=higher) for run, curve in _list_curves(step, name)]
     finals, bests, seconds, spreads = (
         [value for run in runs if (value := getattr(run, field)) is not None]
         for field in ("final", "best", "best_seconds", "spread")
@@ -261,36 +210,28 @@ def _agree(changes: Sequence[QualityChange]) -> QualityChange:
 
 
 def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange:
-    """Return a change with its verdict: by repetitions, else by what repeating a run plausibly changes.
-
-    Args:
-        change: with the final values of both steps.
-        found: the values at equal work.
-        count: how many of them are of the earlier step.
-    """
-    sides = found.readings[:count], found.readings[count:]
+    """Return a change with its verdict; the first `count` of the values at equal work are of the earlier step."""
+    sides, higher = (found.readings[:count], found.readings[count:]), change.higher_is_better
     before, after = ([reading.value for reading in side] for side in sides)
     errors = [max(reading.error for reading in side) for side in sides]
     # a bend of the curve moves all interpolated values alike, however well repetitions agree
     bias = max(reading.bias for reading in found.readings)
     noise = _plausible_noise(_mean(before), _mean(after), full_scale=change.full_scale)
     margin = hypot(noise, _ERRORS * hypot(*errors)) + bias
-    difference = _mean(after) - _mean(before)
+    difference, interval = _mean(after) - _mean(before), None
     # nor are values before the end surer than their own scatter
     finest = 0.0 if found.at_end else sqrt(12) * max(errors)
     contrast = estimate_between_runs(before, after, finest) if min(len(before), len(after)) > 1 else None
-    sure, shown = (
-        (0.0, 0.0) if contrast is None else _widen(contrast.interval(level), bias) for level in (_LEVEL, LEVEL)
-    )
-    separate = max(before) < min(after) or max(after) < min(before)
     if contrast is None:
         verdict = Verdict.UNCONFIRMED if abs(difference) > margin else Verdict.NO_CLEAR_CHANGE
-    elif sure[0] <= 0 <= sure[1] and not (abs(difference) > noise + bias and separate):
-        verdict = Verdict.NO_CLEAR_CHANGE
-    elif change.higher_is_better is None:
-        verdict = Verdict.DIFFERS
     else:
-        verdict = Verdict.BETTER if (difference > 0) == change.higher_is_better else Verdict.WORSE
+        sure, interval = ((low - bias, high + bias) for low, high in map(contrast.interval, (_LEVEL, LEVEL)))
+        separate = max(before) < min(after) or max(after) < min(before)
+        if sure[0] <= 0 <= sure[1] and not (abs(difference) > noise + bias and separate):
+            verdict = Verdict.NO_CLEAR_CHANGE
+        else:
+            verdict = Verdict.BETTER if (difference > 0) == higher else Verdict.WORSE
+            verdict = Verdict.DIFFERS if higher is None else verdict
     return replace(
         change,
         before=replace(change.before, at_work=_mean(before)),
@@ -299,24 +240,17 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
         work_unit=found.unit,
         at_end=found.at_end,
         difference=difference,
-        interval=None if contrast is None else shown,
+        interval=interval,
         verdict=verdict,
         margin=margin,
-        failed=_find_failed_runs(before, after, margin, higher_is_better=change.higher_is_better),
+        failed=_find_failed_runs(before, after, margin, higher_is_better=higher),
     )
-
-
-def _widen(ends: tuple[float, float], by: float) -> tuple[float, float]:
-    return ends[0] - by, ends[1] + by
 
 
 def _find_failed_runs(
     before: Sequence[float], after: Sequence[float], margin: float, *, higher_is_better: bool | None
 ) -> tuple[float, ...]:
-    """Return the values of runs that are worse than each run before by more than a margin, the worst first.
-
-    A step of one run has none: its verdict says it.
-    """
+    """Return the values of runs, several of a step, that are worse than each run before by more than a margin."""
     if len(after) < 2 or higher_is_better is None:  # noqa: PLR2004 - a single run is no exception
         return ()
     if higher_is_better:
@@ -337,7 +271,6 @@ def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -
 
 
 def _plausible_noise(before: float, after: float, *, full_scale: float | None) -> float:
-    """Return what repeating a run plausibly changes a metric by."""
     if full_scale is not None:
         mean = (before + after) / 2 / full_scale
         return full_scale * 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))

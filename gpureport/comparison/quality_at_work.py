@@ -18,31 +18,16 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
-
-_ALIKE = 1.02
-"""Ratio of works that count as equal, so that the ends of runs are compared (pragmatic)."""
-
-_NEAR = 0.85
-"""Share of the common work in whose rest the last values lie, where they are read together (pragmatic)."""
-
-_EPOCH_RATIO = 5.0
-"""Ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)."""
-
-_SAME_SIZE = 1.1
-"""Ratio of measured sizes of steps that count as equal (pragmatic)."""
-
-_LAST = 0.1
-"""Share of the values, from the end, in the final value's mean (pragmatic)."""
-
-_FEWEST = 3
-"""Values that the final value is the mean of where there are twice as many: one alone scatters."""
-
+_ALIKE = 1.02  # ratio of works that count as equal, so that the ends of runs are compared (pragmatic)
+_NEAR = 0.85  # share of the common work in whose rest the last values lie, where they are read together (pragmatic)
+_EPOCH_RATIO = 5.0  # ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)
+_SAME_SIZE = 1.1  # ratio of measured sizes of steps that count as equal (pragmatic)
+_LAST, _FEWEST = 0.1, 3
+"""Share of the values, from the end, in the final value's mean (pragmatic), and how many where there are twice as many:
+one alone scatters."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
 """Share of the values, from the end, whose scatter about a line is the spread, and how many at least (pragmatic)."""
-
-_INDEPENDENT = 4
-"""Last values that count as independent at most (pragmatic): neighbours are alike where a metric is smoothed."""
-
+_INDEPENDENT = 4  # last values that count as independent at most: neighbours of a smoothed metric are alike (pragmatic)
 _JOB_EPOCHS = re.compile(r"(?:^|[^a-z])(?:(?:max|num|n|total|train|training|num_train)_)?epochs$")
 _COUNTERS = {_SAMPLES: {"consumed samples"}, _EPOCHS: {"epoch", "epochs"}}
 """Metrics that count work, by the last part of their names."""
@@ -86,41 +71,39 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
     learns more in a step and less from a sample, so that either alone speaks against one of the two.
     """
     axes = _find_axes(runs)
-    found = axes if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
-    if not isinstance(found, NoWork) and NoWork.NO_OVERLAP not in found:
-        return [each for each in found if isinstance(each, EqualWork)]
-    return _compare_whole_runs(runs) or (found if isinstance(found, NoWork) else NoWork.NO_OVERLAP)
+    why = axes if isinstance(axes, NoWork) else NoWork.NO_OVERLAP
+    found = [] if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
+    read = [each for each in found if each is not None]
+    return read if read and len(read) == len(found) else _compare_whole_runs(runs) or why
 
 
-def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | NoWork:
-    """Return a metric at the last work common to all runs; `works` is the work at each of its values."""
+def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
+    """Return a metric at the last work common to all runs, if any; `works` is the work at each of its values."""
     points = [_order_by_work(curve, work) for (_, curve), work in zip(runs, works, strict=True)]
     if not all(len(work) for work, _ in points):
-        return NoWork.NO_OVERLAP
+        return None
     common, most = (choose(float(work[-1]) for work, _ in points) for choose in (min, max))
     if most <= _ALIKE * common:
         return EqualWork(work=common, unit=unit, at_end=True, readings=_read_ends(runs))
     if common <= 0 or max(float(work[0]) for work, _ in points) > common:
-        return NoWork.NO_OVERLAP
-    counts = [int(np.searchsorted(work, common, side="right")) for work, _ in points]
+        return None
+    parts = [(work, values, int(np.searchsorted(work, common, side="right"))) for work, values in points]
     dense = all(
-        count >= _SPREAD_VALUES and work[count - count_last(count)] >= _NEAR * common
-        for (work, _), count in zip(points, counts, strict=True)
+        count >= _SPREAD_VALUES and work[count - _count_last(count)] >= _NEAR * common for work, _, count in parts
     )
     readings = (
-        _read_end(values[:count]) if dense else _interpolate(work, values, common)
-        for (work, values), count in zip(points, counts, strict=True)
+        read_end(values[:count]) if dense else _interpolate(work, values, common) for work, values, count in parts
     )
     return EqualWork(work=common, unit=unit, at_end=False, readings=tuple(readings))
 
 
-def _compare_whole_runs(runs: Runs) -> list[EqualWork] | None:
-    """Return the ends of runs that did as much work in all, where none is logged with a metric; None elsewhere."""
-    works = [run.analysis.run.work for run, _ in runs]
+def _compare_whole_runs(runs: Runs) -> list[EqualWork]:
+    """Return the ends of runs that did as much work in all, where none is logged with a metric; none elsewhere."""
+    works = [run.info.work for run, _ in runs]
     amounts = [work.amount for work in works if work is not None and work.amount > 0]
     units = {work.unit for work in works if work is not None}
     if len(amounts) < len(works) or len(units) > 1 or max(amounts) > _ALIKE * min(amounts):
-        return None
+        return []
     return [EqualWork(work=min(amounts), unit=units.pop(), at_end=True, readings=_read_ends(runs))]
 
 
@@ -130,7 +113,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
     ends = [float(np.nanmax(each, initial=0)) for each in steps]
     counted = min(ends) > 0
     kinds = {_name_counter(run, end) for (run, _), end in zip(runs, ends, strict=True)} if counted else set()
-    sizes = [batch_size(run.analysis.run) for run, _ in runs]
+    sizes = [batch_size(run.info) for run, _ in runs]
     known = [size for size in sizes if size is not None]
     if kinds == {_EPOCHS}:
         return [(_EPOCHS, steps)]
@@ -153,11 +136,10 @@ def _are_steps_alike(runs: Runs) -> bool:
     sizes = [found[1] for found in measured if found is not None]
     if len(sizes) == len(measured):
         return len({found[0] for found in measured if found}) == 1 and max(sizes) <= _SAME_SIZE * min(sizes)
-    return len({len(run.analysis.run.gpus) for run, _ in runs}) == 1
+    return len({len(run.info.gpus) for run, _ in runs}) == 1
 
 
 def _measure_step(run: SampledRun) -> tuple[str, float] | None:
-    """Return the unit and the amount of work in a step by logged rates; None without any."""
     speed = run.throughput
     curve = next((each for each in run.training if speed is not None and each.name == speed.name), None)
     if speed is None or curve is None or speed.unit not in {_SAMPLES, "tokens"}:
@@ -168,7 +150,6 @@ def _measure_step(run: SampledRun) -> tuple[str, float] | None:
 
 
 def _find_steps(run: SampledRun, curve: TrainingCurve) -> FloatArray:
-    """Return the step of each value, else the steps of other metrics at these times."""
     if np.nanmax(curve.steps, initial=0) > 0:
         return curve.steps
     others = [each for each in run.training if len(each.times) and np.nanmax(each.steps, initial=0) > 0]
@@ -179,13 +160,11 @@ def _find_steps(run: SampledRun, curve: TrainingCurve) -> FloatArray:
 
 
 def _join(places: FloatArray | IntArray, known: FloatArray | IntArray, counts: FloatArray) -> FloatArray:
-    """Return counts at some times, or steps, by known ones."""
     rows = np.isfinite(counts) & np.isfinite(known)
     return np.interp(places, known[rows], counts[rows]) if rows.any() else np.full(len(places), np.nan)
 
 
 def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> FloatArray | None:
-    """Return the work at each value by a metric that counts it, if any."""
     for each in run.training:
         if each.name.lower().rpartition("/")[2] in names:
             timed = len(each.times) and len(curve.times)
@@ -197,10 +176,9 @@ def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> Flo
 
 def _name_counter(run: SampledRun, last: float) -> str:
     """Return whether steps up to the last are epochs: as many as the job's, or few beside other metrics'."""
-    info = run.analysis.run
-    lengths = {value for key, value in info.params if _JOB_EPOCHS.search(key.lower())}
-    if info.work is not None and info.work.unit == _EPOCHS:
-        lengths.add(f"{info.work.amount:g}")
+    lengths, work = {value for key, value in run.info.params if _JOB_EPOCHS.search(key.lower())}, run.info.work
+    if work is not None and work.unit == _EPOCHS:
+        lengths.add(f"{work.amount:g}")
     others = max(float(np.nanmax(each.steps, initial=0)) for each in run.training)
     is_epochs = others > _EPOCH_RATIO * (last + 1) or not lengths.isdisjoint({f"{last:g}", f"{last + 1:g}"})
     return _EPOCHS if is_epochs else _STEPS
@@ -214,12 +192,12 @@ def _order_by_work(curve: TrainingCurve, work: FloatArray) -> tuple[FloatArray, 
 
 
 def _read_ends(runs: Runs) -> tuple[Reading, ...]:
-    return tuple(_read_end(curve.known) for _, curve in runs)
+    return tuple(read_end(curve.known) for _, curve in runs)
 
 
-def _read_end(values: FloatArray) -> Reading:
-    """Return the mean of the last values, and its standard error by their spread."""
-    count, spread = count_last(len(values)), measure_spread(values)
+def read_end(values: FloatArray) -> Reading:
+    """Return the mean of the last values, at least one, and its standard error by their spread."""
+    count, spread = _count_last(len(values)), measure_spread(values)
     error = 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
     return Reading(value=float(values[-count:].mean()), error=error)
 
@@ -246,7 +224,7 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
     return Reading(value=value, error=sqrt(float((near**2).mean()) / 1.5), bias=bias)
 
 
-def count_last(count: int) -> int:
+def _count_last(count: int) -> int:
     """Return how many of the last values count as the end: a tenth, at least three or half."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 

@@ -32,18 +32,11 @@ from gpureport.training_names import normalise_work_unit
 
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
-_SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)
-"""Metrics that are averaged over GPUs, bin by bin."""
-
-_TAIL_SECONDS = 60.0
-"""Idle end from which the job counts as ended; a shorter one may be a pause."""
-
-_THINNED = 1.25
-"""Ratio of sampling intervals from which the finer run is thinned to the coarser."""
-
+_SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # averaged over GPUs, bin by bin
+_TAIL_SECONDS = 60.0  # idle end from which the job counts as ended; a shorter one may be a pause
+_THINNED = 1.25  # ratio of sampling intervals from which the finer run is thinned to the coarser
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
 """Seconds, or share of the job, of the longest warm-up; a longer one is a part of the run (pragmatic)."""
-
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 
@@ -126,14 +119,10 @@ def build_run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSe
 
 
 def _mean_over_gpus(series: Sequence[FloatArray]) -> FloatArray:
-    if len(series) == 1:
-        return series[0]
-    sums, counts = np.zeros(len(series[0])), np.zeros(len(series[0]))
-    for values in series:
-        sums += np.nan_to_num(values)
-        counts += ~np.isnan(values)
+    values = np.stack(series)
+    known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        return np.asarray(sums / counts, dtype=np.float64)
+        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0), dtype=np.float64)
 
 
 def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]) -> tuple[int, int]:
@@ -158,11 +147,7 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 class SampledRun:
     """A run of a step; what is not known of it is None.
 
-    Attributes:
-        make_series: returns its series on bins, made once, when a comparison first asks.
-        start_celsius: temperature at the first samples, a mean over its GPUs.
-        preallocated: whether a framework took memory of a GPU in advance.
-        gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs.
+    Its series is made once, when a comparison first asks. `start_celsius` is a mean over the first samples of its GPUs.
     """
 
     analysis: Analysis
@@ -260,7 +245,7 @@ class SampledRun:
         return self._estimates[metric, interval]
 
 
-def find_coarsest_interval(runs: Sequence[SampledRun]) -> float:
+def coarsest_interval(runs: Sequence[SampledRun]) -> float:
     """Return the longest sampling interval among runs, to which finer ones are thinned."""
     return max((run.series.interval for run in runs if run.series is not None), default=0.0)
 
@@ -268,7 +253,9 @@ def find_coarsest_interval(runs: Sequence[SampledRun]) -> float:
 def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
     """Return a run as a comparison takes it; `key` is the training metric that counts its work."""
     cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _select_jobs(recording, analysis, gpu))]
-    taken, first = {is_preallocated(one) for one in cells}, [each for one in cells for each in _first_celsius(one)]
+    taken = {is_preallocated(one) for one in cells}
+    celsius = [columns.floats(one.rows.column(_CELSIUS)) for one in cells if _CELSIUS in one.rows.column_names]
+    first = [each for values in celsius for each in values[:_FIRST_ROWS][~np.isnan(values[:_FIRST_ROWS])][:1].tolist()]
     return replace(
         count_work(recording, analysis, key),
         make_series=cache(lambda: build_run_series(cells, analysis)),
@@ -284,18 +271,10 @@ def _select_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> Devic
     return remove_stretches(cells, intervals.to_spans(free)) if free else cells
 
 
-def _first_celsius(cells: DeviceSeries) -> list[float]:
-    if _CELSIUS not in cells.rows.column_names:
-        return []
-    values = columns.floats(cells.rows.column(_CELSIUS).slice(0, _FIRST_ROWS))
-    return [float(value) for value in values[~np.isnan(values)][:1]]
-
-
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
     """Return a run with its throughput alone, and the work it counts unless stated."""
-    run = analysis.run
+    run, began = analysis.run, None
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
-    began = None
     if start is not None and len(recording.training):
         # training began after the last sample before a GPU worked
         stamps = (columns.integers(recording.rows.rows_of(gpu.id).column("timestamp")) for gpu in run.gpus)

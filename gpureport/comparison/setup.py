@@ -6,21 +6,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.facts import read_setup
+from gpureport.analysis.job.params import read_params
 from gpureport.comparison.comparable import HARDWARE, has_same_memory, read_property
+from gpureport.comparison.factors import Factor
 from gpureport.comparison.steps import Step
 from gpureport.redaction import HIDDEN
 
-_COMMAND = "command"
-"""The tag that holds the command line of a recording."""
-
+_COMMAND = "command"  # the tag that holds the command line of a recording
 _SETTINGS = (
     *("workers", "precision", "batch", "accumulation", "pin_memory", "non_blocking", "persistent_workers"),
     *("prefetch_factor", "prefetch", "compiled", "cuda_graphs", "cudnn_benchmark", "pretrained"),
     "asynchronous_checkpoints",
 )
 """What the advice speaks of, by names of `JobParams`; cores are of the machine."""
-
 _OF_ONE_RUN = {
     *("id", "ids", "uuid", "run_id", "job_id", "pid", "run_name", "experiment_name", "log_url", "run_url"),
     *("time", "date", "timestamp", "created", "started", "finished", "start_time", "end_time", "creation_time"),
@@ -31,7 +29,6 @@ _OF_ONE_RUN = {
     *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
 """Last parts of names of params and tags that describe one run, not its set-up."""
-
 _JOB_LENGTH = re.compile(
     r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)"
     r"|(?:(?:max|num|n|total|train|training|num_train)_)?epochs"
@@ -56,9 +53,7 @@ class SettingValue:
 class SetupChange:
     """Something that is not the same in two steps: a `param`, a `tag` or `hardware`.
 
-    Several values of repetitions are joined in `before` and `after`, None when not recorded; `values_before` and
-    `values_after` hold each with its number of runs, the most common first. `of_one_run` says whether it tells runs
-    apart rather than how they were set up: an id, a time, a commit, a user.
+    Several values of repetitions are joined, and stand one by one with their number of runs, the most common first.
     """
 
     base: str
@@ -67,8 +62,8 @@ class SetupChange:
     key: str
     before: str | None
     after: str | None
-    values_before: tuple[SettingValue, ...] = ()
-    values_after: tuple[SettingValue, ...] = ()
+    values_before: tuple[SettingValue, ...]
+    values_after: tuple[SettingValue, ...]
     of_one_run: bool = False
 
     @property
@@ -90,7 +85,7 @@ def _rank(change: SetupChange, options: Collection[str]) -> tuple[int, int]:
     """Sort settings known to advice first, then command-line options, hardware, the rest, and the command."""
     if change.kind == "hardware":
         return 2, 0
-    setups = [read_setup([(change.key, text)]) for text in change.texts if text is not None]
+    setups = [read_params([(change.key, text)]) for text in change.texts if text is not None]
     known = (place for place, name in enumerate(_SETTINGS) if any(getattr(one, name) is not None for one in setups))
     if (place := next(known, None)) is not None:
         return 0, place
@@ -112,8 +107,7 @@ def list_changes_of_job(changes: Sequence[SetupChange]) -> tuple[SetupChange, ..
 
 
 def _is_length_of_job(key: str) -> bool:
-    """Return whether a param says how long the job is, as `max_steps` does."""
-    *parents, last = (_normalize(part) for part in re.split(r"[./:]", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)))
+    *parents, last = map(_normalize, _split_name(key))
     is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
     return is_of_job and _JOB_LENGTH.fullmatch(last) is not None
 
@@ -124,23 +118,25 @@ def has_params(base: Step, step: Step) -> bool:
 
 
 def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
-    labels = [
-        [dict(run.info.params if kind == "param" else run.info.tags) for run in side.runs] for side in (base, step)
-    ]
-    for key in sorted({key for side in labels for one in side for key in one}):
-        before, after = (_count_values(one.get(key) for one in side) for side in labels)
-        if _find_shares(before) != _find_shares(after) and not _hides_both(before, after):
-            yield SetupChange(
-                base=base.label,
-                step=step.label,
-                kind=kind,
-                key=key,
-                before=_join(before),
-                after=_join(after),
-                values_before=before,
-                values_after=after,
-                of_one_run=_describes_one_run(key) or _differs_in_every_run(before, after),
-            )
+    labels = Factor(kind=kind).labels
+    sides = [[labels(run.info) for run in side.runs] for side in (base, step)]
+    for key in sorted({key for side in sides for one in side for key in one}):
+        before, after = (_count_values(one.get(key) for one in side) for side in sides)
+        if _find_shares(before) == _find_shares(after) or _hides_both(before, after):
+            continue
+        texts = [value.text for value in (*before, *after)]
+        differ = None not in texts and len(set(texts)) == len(base.runs) + len(step.runs)
+        yield SetupChange(
+            base=base.label,
+            step=step.label,
+            kind=kind,
+            key=key,
+            before=_join(before),
+            after=_join(after),
+            values_before=before,
+            values_after=after,
+            of_one_run=_describes_one_run(key) or (differ and max(len(before), len(after)) > 1),
+        )
 
 
 def _count_values(values: Iterable[str | None]) -> tuple[SettingValue, ...]:
@@ -164,21 +160,14 @@ def _join(values: Sequence[SettingValue]) -> str | None:
 
 
 def _describes_one_run(key: str) -> bool:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
     # the note that MLflow shows
-    return words == "mlflow.note.content" or re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_") in _OF_ONE_RUN
-
-
-def _differs_in_every_run(before: Sequence[SettingValue], after: Sequence[SettingValue]) -> bool:
-    is_repeated = max(len(before), len(after)) > 1
-    texts = [value.text for value in (*before, *after)]
-    return is_repeated and None not in texts and len(set(texts)) == sum(value.runs for value in (*before, *after))
+    return key.lower() == "mlflow.note.content" or _normalize(_split_name(key)[-1]) in _OF_ONE_RUN
 
 
 def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
     """Yield what both recorded and differs: what one log does not name may be the same."""
     for key in HARDWARE:
-        before, after = read_property(base, key), read_property(step, key)
+        before, after = (read_property(side, key) for side in (base, step))
         is_same = has_same_memory(base, step) if key == "gpu_memory" else before == after
         if before is not None and after is not None and not is_same:
             yield SetupChange(
@@ -197,6 +186,10 @@ def _repeats_params(change: SetupChange, names: Collection[str]) -> bool:
     if (change.kind, change.key) != ("tag", _COMMAND) or None in change.texts:
         return False
     return len({tuple(_drop_options(_split(text or ""), names)) for text in change.texts}) == 1
+
+
+def _split_name(key: str) -> list[str]:
+    return re.split(r"[./:]", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key))
 
 
 def _normalize(name: str) -> str:

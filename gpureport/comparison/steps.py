@@ -33,12 +33,11 @@ def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
     """
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
-    work, seconds = run.info.work, steady_seconds(run)
+    work, seconds = run.info.work, _steady_seconds(run)
     return work.amount / seconds if work is not None and work.amount > 0 and seconds > 0 else None
 
 
-def steady_seconds(run: SampledRun) -> float:
-    """Return the length of the steady phase, from the first to the last activity of a GPU."""
+def _steady_seconds(run: SampledRun) -> float:
     return fsum(phase.interval.seconds for phase in run.analysis.phases if phase.kind == "steady")
 
 
@@ -126,17 +125,15 @@ def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
     """Return how finely the logarithm of a figure per unit of work is known."""
     runs = (*base.runs, *step.runs)
     if metric != figures.TRAINING_RATE:
-        return figures.Resolution(
-            figures.FINEST_RATIO, figures.find_sampling_step(runs) if metric in figures.TIMED_FIGURES else 0.0
-        )
+        least = figures.find_sampling_step(runs) if metric in figures.TIMED_FIGURES else 0.0
+        return figures.Resolution(figures.FINEST_RATIO, least)
     if base.training_source is not None and base.training_source.basis is TrainingBasis.SERIES:
         return figures.Resolution(figures.FINEST_RATIO)
     # the steady phase begins and ends with a sample
-    return figures.Resolution(max(figures.find_interval(run) / steady_seconds(run) for run in runs))
+    return figures.Resolution(max(figures.find_interval(run) / _steady_seconds(run) for run in runs))
 
 
 def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
     """Return the half-width that no number of runs narrows, in the unit of the figure."""
-    if figures.BY_METRIC[metric].role is not figures.FigureRole.WORK:
-        return 0.0
-    return before * (exp(find_resolution(base, step, metric).least) - 1)
+    is_work = figures.BY_METRIC[metric].role is figures.FigureRole.WORK
+    return before * (exp(find_resolution(base, step, metric).least) - 1) if is_work else 0.0

@@ -28,10 +28,9 @@ from gpureport.comparison.verdict import Judgement, Verdict, find_obstacle, judg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure; its fields are those of `study.best` in docs/reference/comparison-json.md.
+    """The group with the best figure, against the next one, and the verdict on the group it stands least clear of.
 
-    `change` is of the best against the next, a share of the next. The verdict is that of the group it stands least
-    clear of, all tested together; `rivals` are those not shown to be worse.
+    All were tested together; `rivals` are those not shown to be worse.
     """
 
     metric: str
@@ -60,7 +59,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is said of all groups that the settings `by` make; see `study` in docs/reference/comparison-json.md.
+    """What is said of all groups that the settings `by` make.
 
     The best by cost is in money where all prices are known, else in GPU time. Either best is None where its figure is
     known of fewer than two groups.
@@ -111,10 +110,7 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
 
 
 def select_focus(comparison: Comparison, study: Study | None) -> Step:
-    """Return the step that remaining losses and advice are of: the last of a chain, of groups the best.
-
-    Where no best group is known it is the last one.
-    """
+    """Return the step that remaining losses and advice are of: the best group if known, else the last step."""
     best = study.best_label if study else None
     return next((step for step in comparison.steps if step.label == best), comparison.steps[-1])
 
@@ -123,11 +119,6 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
     """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
 
     A group of short runs takes part: the verdict says whether it differs from the others.
-
-    Args:
-        steps: the groups.
-        metric: the figure.
-        goals: which way training metrics get better.
     """
     figure = BY_METRIC[metric]
     values = {step.label: _read_value(step, metric) for step in steps}
@@ -168,13 +159,9 @@ def _read_value(step: Step, metric: str) -> float | None:
 
 
 def judge_against_others(evidence: Mapping[str, Evidence], obstacles: Mapping[str, Judgement]) -> dict[str, Verdict]:
-    """Return the verdict on one group against each other.
+    """Return the verdict on one group against each other, the other one as the earlier step.
 
     They are one family, by Holm's levels: a group that is not the best is called so in one study of twenty at most.
-
-    Args:
-        evidence: the other group as the earlier step, by its label.
-        obstacles: of those that must not be compared.
     """
     tested = [label for label, each in evidence.items() if each.contrast is not None and label not in obstacles]
     levels = dict(zip(tested, find_holm_levels([evidence[label].contrast for label in tested]), strict=True))
@@ -196,7 +183,6 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
 
 
 def _judge_best(verdicts: set[Verdict]) -> Verdict:
-    """Return the verdict on the best: that of the group it stands least clear of."""
     left = verdicts - {Verdict.BETTER}
     doubts = (Verdict.NOT_ENOUGH_DATA, Verdict.UNCONFIRMED)
     if left <= {*doubts}:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import exp, fsum, log
+from math import fsum
 
 import numpy as np
 
+from gpureport.comparison import figures
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, compare_ratios, compare_whole_recordings
-from gpureport.comparison.figures import HOUR, SECONDS_TO_TARGET, TIME_TO_TARGET, Resolution
 from gpureport.comparison.quality import find_job_start
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
@@ -28,10 +28,7 @@ class MissingTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeToTarget:
-    """When one run first reached the target, from the start of the job; None where it did not, or that is not known.
-
-    `interval` is the seconds between the value that reached it and the one before: how finely the time is known.
-    """
+    """When a run first reached the target, from the start of the job; `interval` is how finely the time is known."""
 
     run: str
     seconds: float | None = None
@@ -43,40 +40,16 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When the runs of a step first reached the target; together only if each did."""
+    """When the runs of a step first reached the target; a geometric mean, other amounts plain ones, if each did."""
 
     step: str
     name: str
     target: float
     runs: tuple[RunTimeToTarget, ...]
-
-    @property
-    def reached(self) -> int:
-        """How many runs reached it."""
-        return sum(run.seconds is not None for run in self.runs)
-
-    @property
-    def seconds(self) -> float | None:
-        """Geometric mean of the times of its runs, by which steps are compared."""
-        known = [run.seconds for run in self.runs if run.seconds is not None]
-        if len(known) < len(self.runs) or min(known) <= 0:
-            return None
-        return exp(fsum(map(log, known)) / len(known))
-
-    @property
-    def gpu_seconds(self) -> float | None:
-        """Mean GPU time until then."""
-        return _mean_of_all([run.gpu_seconds for run in self.runs])
-
-    @property
-    def cost(self) -> float | None:
-        """Mean cost until then; None as well where a run has no price."""
-        return _mean_of_all([run.cost for run in self.runs])
-
-
-def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known and len(known) == len(values) else None
+    reached: int
+    seconds: float | None
+    gpu_seconds: float | None
+    cost: float | None
 
 
 def measure_time_to_target(step: Step, goals: TrainingGoals) -> TimeToTarget | None:
@@ -84,20 +57,32 @@ def measure_time_to_target(step: Step, goals: TrainingGoals) -> TimeToTarget | N
     if goals.target is None:
         return None
     runs = tuple(measure_run_time_to_target(run, goals) for run in step.runs)
-    return TimeToTarget(step=step.label, name=goals.target.name, target=goals.target.value, runs=runs)
+    seconds, gpu_seconds, costs = (
+        [value for value in column if value is not None]
+        for column in zip(*((run.seconds, run.gpu_seconds, run.cost) for run in runs), strict=True)
+    )
+    return TimeToTarget(
+        step=step.label,
+        name=goals.target.name,
+        target=goals.target.value,
+        runs=runs,
+        reached=len(seconds),
+        seconds=figures.mean_of_ratios(seconds) if len(seconds) == len(runs) else None,
+        gpu_seconds=fsum(gpu_seconds) / len(runs) if len(gpu_seconds) == len(runs) else None,
+        cost=fsum(costs) / len(runs) if len(costs) == len(runs) else None,
+    )
 
 
 def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTimeToTarget:
     """Return when a run first reached the target that was given."""
-    name, target = run.analysis.run.name, goals.target
+    name, target = run.info.name, goals.target
     curve = next((each for each in run.training if target is not None and each.name == target.name), None)
     if target is None or curve is None:
         return RunTimeToTarget(run=name, missing=MissingTarget.NOT_RECORDED)
     if not len(curve.times):
         return RunTimeToTarget(run=name, missing=MissingTarget.NO_TIMES)
-    with np.errstate(invalid="ignore"):
-        falls = goals.is_higher_better(target.name) is False
-        rows = np.flatnonzero(curve.values <= target.value if falls else curve.values >= target.value)
+    falls = goals.is_higher_better(target.name) is False
+    rows = np.flatnonzero(curve.values <= target.value if falls else curve.values >= target.value)
     if not len(rows):
         return RunTimeToTarget(run=name, missing=MissingTarget.NOT_REACHED)
     start, moment = find_job_start(run, curve), int(curve.times[rows[0]])
@@ -110,15 +95,14 @@ def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTime
         run=name,
         seconds=(moment - start) / 1e6,
         gpu_seconds=gpu_seconds,
-        cost=None if run.gpu_hour_price is None else gpu_seconds / HOUR * run.gpu_hour_price,
+        cost=None if run.gpu_hour_price is None else gpu_seconds / figures.HOUR * run.gpu_hour_price,
         interval=float(apart[0]) / 1e6 if len(apart) else 0.0,
     )
 
 
 def _gpu_seconds_between(run: SampledRun, start: int, end: int) -> float:
-    """Return the GPU time a run held between two moments, without time outside jobs."""
     held = 0.0
-    for gpu in run.analysis.run.gpus:
+    for gpu in run.info.gpus:
         overlaps = ((max(free.start, start), min(free.end, end)) for free in run.analysis.no_job.get(gpu.id, ()))
         held += Interval(start, end).seconds - sum(max(last - first, 0) for first, last in overlaps) / 1e6
     return held
@@ -127,37 +111,32 @@ def _gpu_seconds_between(run: SampledRun, start: int, end: int) -> float:
 def add_time_to_target(step: Step, goals: TrainingGoals) -> Step:
     """Return a step with the time to the target, if any, among its figures."""
     found = measure_time_to_target(step, goals)
-    if found is None:
-        return step
-    return replace(step, values=step.values | {SECONDS_TO_TARGET: found.seconds})
+    return replace(step, values=step.values | {figures.SECONDS_TO_TARGET: found.seconds}) if found else step
 
 
 def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evidence:
     """Return the times to the target in two steps, compared as ratios."""
-    sides = [found for side in (base, step) if (found := measure_time_to_target(side, goals)) is not None]
-    runs = [run for side in sides for run in side.runs]
-    missing = {run.missing for run in runs} - {None}
-    if missing or not runs:
-        missed = MissingTarget.NOT_REACHED in missing
-        reason = Reason(kind=ReasonKind.TARGET_NOT_REACHED if missed else ReasonKind.NOT_RECORDED)
-        return compare_whole_recordings(base, step, TIME_TO_TARGET, reason)
-    seconds = [[run.seconds for run in side.runs if run.seconds is not None] for side in sides]
+    sides = [[measure_run_time_to_target(run, goals) for run in side.runs] for side in (base, step)]
+    runs = [run for side in sides for run in side]
+    if missing := {run.missing for run in runs} - {None}:
+        kind = ReasonKind.TARGET_NOT_REACHED if MissingTarget.NOT_REACHED in missing else ReasonKind.NOT_RECORDED
+        return compare_whole_recordings(base, step, figures.TIME_TO_TARGET, Reason(kind=kind))
+    seconds = [[run.seconds for run in side if run.seconds is not None] for side in sides]
     finest = max(run.interval / run.seconds for run in runs if run.seconds)
-    return compare_ratios(base, step, TIME_TO_TARGET, seconds, Resolution(finest=finest))
+    return compare_ratios(base, step, figures.TIME_TO_TARGET, seconds, figures.Resolution(finest=finest))
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
     """Return the verdict where every run of one step reached the target and none of the other, else None."""
-    before, after = (_reached(measure_time_to_target(side, goals)) for side in (base, step))
+    before, after = (_has_reached(side.runs, goals) for side in (base, step))
     if before is None or after is None or before == after:
         return None
-    reason = Reason(kind=ReasonKind.TARGET_NOT_REACHED)
-    if min(len(base.runs), len(step.runs)) == 1:
-        return Judgement(verdict=Verdict.UNCONFIRMED, reason=reason)
-    return Judgement(verdict=Verdict.BETTER if after else Verdict.WORSE, reason=reason)
+    verdict = Verdict.BETTER if after else Verdict.WORSE
+    is_single = min(len(base.runs), len(step.runs)) == 1
+    return Judgement(Verdict.UNCONFIRMED if is_single else verdict, Reason(kind=ReasonKind.TARGET_NOT_REACHED))
 
 
-def _reached(side: TimeToTarget | None) -> bool | None:
+def _has_reached(runs: Sequence[SampledRun], goals: TrainingGoals) -> bool | None:
     """Return whether all runs reached the target, or none did; None if mixed or unknown."""
-    found = set() if side is None else {run.missing for run in side.runs}
+    found = {measure_run_time_to_target(run, goals).missing for run in runs}
     return True if found == {None} else False if found == {MissingTarget.NOT_REACHED} else None

@@ -36,11 +36,9 @@ class TrainingGoals:
 
     def is_higher_better(self, name: str) -> bool | None:
         """Return whether a higher value of a metric is better, as given or by its name; None if unknown."""
-        given = dict(self.better).get(name)
-        if given is not None:
-            return given
         metric = recognise_metric(name)
-        return None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
+        named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
+        return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
         """Return these goals with those of the command line in their place.
@@ -62,7 +60,6 @@ class TrainingGoals:
 
 
 NO_GOALS = TrainingGoals()
-"""What is known of training metrics by their names alone."""
 
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
@@ -89,10 +86,13 @@ def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
         ValueError: when one of them says nothing.
         SettingsError: when it is not known which way the metric of the target gets better.
     """
-    wrong = [name for name, direction in better.items() if direction not in _DIRECTIONS]
+    for name, direction in better.items():
+        if direction not in _DIRECTIONS:
+            msg = f"better of {name} must be 'higher' or 'lower'"
+            raise ValueError(msg)
     wanted = None if target is None else parse_target(target)
-    if wrong or (target is not None and wanted is None):
-        msg = f"better of {wrong[0]} must be 'higher' or 'lower'" if wrong else f"{target!r} is no target: NAME=VALUE"
+    if target is not None and wanted is None:
+        msg = f"{target!r} is no target: NAME=VALUE"
         raise ValueError(msg)
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 
@@ -108,9 +108,8 @@ def read_goals(settings: "Settings") -> TrainingGoals:
     written = section.text("target")
     target = parse_target(written) if written else None
     if written and target is None:
-        raise section.wrong(
-            "target", f"{written!r} is no target", 'write target = "val_accuracy=0.78"', code="not_a_target"
-        )
+        hint = 'write target = "val_accuracy=0.78"'
+        raise section.wrong("target", f"{written!r} is no target", hint, code="not_a_target")
     given: Any = section.values.get("better", {})
     if not isinstance(given, dict) or not all(isinstance(way, str) and way in _DIRECTIONS for way in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'

@@ -6,24 +6,15 @@ from enum import StrEnum
 from math import exp, fsum, inf, sqrt
 from typing import NamedTuple
 
+from gpureport.comparison import estimate
 from gpureport.comparison.comparable import Comparability, find_barrier
-from gpureport.comparison.estimate import (
-    LEVEL,
-    LONG_SECONDS,
-    RATIO_ALLOWANCE,
-    Basis,
-    DifferenceEstimate,
-    Ends,
-    estimate_between_runs,
-    excludes_zero,
-    two_sided,
-)
+from gpureport.comparison.estimate import LEVEL, Basis, DifferenceEstimate, Ends, excludes_zero, two_sided
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, WholeRecordingFigure
 from gpureport.comparison.figures import POINTS, TRAINING_RATE, ShortRun
 from gpureport.comparison.steps import Step, find_least_half_width
 
-_UNSEEN = 3.0
-"""Random gaps stay unseen over three times their distance in one case of twenty."""
+_UNSEEN = 3.0  # random gaps stay unseen over three times their distance in one case of twenty
+_MOST_RUNS, _MOST_NEEDED = 20, 1000  # runs beyond which nobody repeats a job, and no number is told (pragmatic)
 
 
 class Verdict(StrEnum):
@@ -70,23 +61,9 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one, in its base unit.
+    """One figure of a step against an earlier one, in its base unit, of all GPUs together.
 
-    Attributes:
-        device: None, for it is of all GPUs together.
-        before: value in the earlier step, a mean over its runs; None when not recorded.
-        difference: after - before; None when either is missing.
-        interval: lower and upper end of the difference; None where none can be told.
-        level: probability with which the interval holds it.
-        detectable_difference: size of a difference that such recordings show four times in five.
-        reason: why no more than the verdict may be said.
-        window: `steady`, `training` of the training rate, or `whole` where the values are of whole recordings.
-        family: `primary` or `training`, the comparisons that its verdict allows for; None where it is not corrected.
-        runs: how many runs stand on either side.
-        needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
-        unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
-            95%; the interval does not allow for gaps that are rarer.
-        left_out: runs of either step that are too short for this figure beside others of their step.
+    The interval does not allow for gaps that are rarer than one in `unseen_gap_seconds`.
     """
 
     metric: str
@@ -129,15 +106,14 @@ def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
     contrast = found.contrast
     if contrast is None:
         # a mean without its scatter is not judged at all
-        missing = Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
-        return _judge_single_runs(found) if found.lone else missing
+        return _judge_single_runs(found) if found.lone else Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
     if not contrast.excludes_zero(level):
-        if contrast.is_short and excludes_zero(contrast.scatter(level)) and not _is_within_usual_noise(found):
+        if contrast.is_short and excludes_zero(contrast.ends(level)) and not _is_within_usual_noise(found):
             return Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
         by_chance = family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=family) if by_chance else None
         return Judgement(Verdict.NO_CLEAR_CHANGE, many)
-    if contrast.basis is Basis.WITHIN_RUN or not found.is_repeated:
+    if contrast.basis is Basis.WITHIN_RUN or min(map(len, found.figures)) == 1:
         return _judge_single_runs(found)
     better = found.figure.better * contrast.difference
     return Judgement(Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS)
@@ -146,7 +122,7 @@ def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
 def _judge_single_runs(found: Evidence) -> Judgement:
     """Judge a run without repetition: it differs, unconfirmed, by more than repeating usually changes."""
     low, high = sorted(abs(value or 0.0) for value in (found.before, found.after))
-    if found.lone and found.brief and high <= RATIO_ALLOWANCE * low:
+    if found.lone and found.brief and high <= estimate.RATIO_ALLOWANCE * low:
         return Judgement(Verdict.NOT_ENOUGH_DATA, found.brief)
     if _is_within_usual_noise(found):
         return Judgement(Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
@@ -182,18 +158,13 @@ def build_delta(base: Step, step: Step, found: Evidence, judgement: Judgement, *
         primary=is_primary,
         family="primary" if is_primary else "training" if is_training else None,
         runs=counts or (len(base.runs), len(step.runs)),
-        needed=estimate_needed_data(found),
+        needed=_estimate_needed_data(found),
         unseen_gap_seconds=None if found.unseen is None else found.unseen / _UNSEEN,
         left_out=found.left_out,
     )
 
 
-MOST_RUNS, _MOST_NEEDED = 20, 1000
-"""Runs of a step beyond which nobody repeats a job (pragmatic), and above which no number is told."""
-
-
-def estimate_needed_data(found: Evidence) -> Needed | None:
-    """Return what would narrow the interval to two points, or two per cent."""
+def _estimate_needed_data(found: Evidence) -> Needed | None:
     contrast = found.contrast
     half_width = POINTS if found.figure.is_share else POINTS * abs(found.before or 0.0)
     if contrast is None or half_width == 0:
@@ -211,16 +182,13 @@ def estimate_needed_data(found: Evidence) -> Needed | None:
 def estimate_seconds_needed(found: DifferenceEstimate, seconds: float, half_width: float) -> float:
     """Return how long each run must be for an interval: it shrinks with the root."""
     needed = seconds * (found.own_half_width / half_width) ** 2
-    return max(LONG_SECONDS, needed) if found.is_short else needed
+    return max(estimate.LONG_SECONDS, needed) if found.is_short else needed
 
 
 def estimate_runs_needed(before: Sequence[float], after: Sequence[float], half_width: float) -> int | None:
     """Return how many runs a side give an interval; None above a thousand."""
-    squares = 0.0
-    for side in (before, after):
-        mean = fsum(side) / len(side)
-        squares += fsum((value - mean) ** 2 for value in side)
-    spread = sqrt(squares / (len(before) + len(after) - 2))
+    squares = [(value - fsum(side) / len(side)) ** 2 for side in (before, after) for value in side]
+    spread = sqrt(fsum(squares) / (len(squares) - 2))
     enough = (runs for runs in range(2, _MOST_NEEDED + 1) if spread * _width(runs, runs) <= half_width)
     return next(enough, None)
 
@@ -230,10 +198,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference between runs: on the side that can get more, and on the other.
-
-    `least` is the half-width that no number of runs narrows.
-    """
+    """The interval of a difference, the side that can get more runs first; none narrow it below `least`."""
 
     counts: tuple[int, int]
     half_width: float
@@ -247,18 +212,18 @@ def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return how many runs the first side needs, or both; None above `MOST_RUNS`."""
+    """Return how many runs the first side needs, or both; None above `_MOST_RUNS`."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts
     unit, start = now.half_width / _width(first, other), max(now.counts) if on_both else first
-    sides = ((runs, runs if on_both else other) for runs in range(start, MOST_RUNS + 1))
+    sides = ((runs, runs if on_both else other) for runs in range(start, _MOST_RUNS + 1))
     return next((runs for runs, beside in sides if unit * _width(runs, beside) <= half_width), None)
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
     """Return the half-width by which one more run would be compared with several."""
-    found = estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
+    found = estimate.estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 
 

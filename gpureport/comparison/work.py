@@ -12,6 +12,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.recording import Run
 from gpureport.redaction import HIDDEN
+from gpureport.training_names import recognise_metric
 from gpureport.work_counting import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """Names of the series where the step column counts the work, and in which Megatron counts its samples."""
-
-_BESIDE_A_COUNTER = {"iteration_time", "it/s"}
-"""What the text of a loop says beside the number of its step: a pause between two lines is not in it."""
-
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}  # said beside the number of a step: a pause between lines is not in it
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
     "tokens": r"tokens?|toks?",
@@ -38,9 +36,7 @@ _SECONDS_EACH = (
 _THROUGHPUT = r"(?:^|[^a-z])throughput(?:$|[^a-z])"
 _SAMPLE_WORDS = {"images": r"images?|imgs?", "examples": r"examples?", "sequences": r"sequences?|seqs?"}
 """What samples are called in the name of a metric; anything else is plainly samples."""
-
-_MOST_BINS = 1000
-"""Bins per point at most: where points lie years apart, bins are longer than most points."""
+_MOST_BINS = 1000  # bins per point at most: where points lie years apart, bins are longer than most points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +87,8 @@ def parse_work_unit(name: str) -> tuple[str, bool] | None:
 def measure_throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:
     """Return how fast a run worked; None where its training metrics do not tell.
 
-    A metric whose name says so comes before the step column: a step may hold any number of samples.
-
-    Args:
-        training: in `series_table.TRAINING_SCHEMA`.
-        key: metric to go by, whatever its name.
-        began: when the GPUs began to work, in microseconds.
+    A metric whose name says so comes before the step column: a step may hold any number of samples. The metric `key`
+    counts whatever its name; the GPUs `began` to work at a time in microseconds.
     """
     if not len(training):
         return None
@@ -119,7 +111,8 @@ def measure_throughput(training: "pa.Table", key: str | None = None, began: int 
             break
         rows = known & (names == name) & (values > 0)
         stamps, first = np.unique(times[rows], return_index=True)
-        rates = (1 / values[rows] if is_time else values[rows])[first]
+        each = recognise_metric(name)
+        rates = (1 / (values[rows] * (each.seconds if each else 1.0)) if is_time else values[rows])[first]
         work = count_by_rates(stamps, rates, steps[rows][first]) if len(stamps) >= FEWEST_POINTS else None
         if work is not None:
             return _spread(name, unit, work, np.ones(len(work.amounts) - 1, dtype=np.bool_))
@@ -176,6 +169,11 @@ class TrainingCurve:
         return self.values[np.isfinite(self.values)]
 
     @property
+    def is_finished(self) -> bool:
+        """Whether it has a value, and the last one is a number."""
+        return len(self.known) > 0 and not self.has_diverged
+
+    @property
     def has_diverged(self) -> bool:
         """Whether its last value is not a number, as a loss that overflowed."""
         return len(self.values) > 0 and not bool(np.isfinite(self.values[-1]))
@@ -186,9 +184,6 @@ def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
 
     A metric with a secret in its name has none: names that differ look alike without it, so that a curve of one run
     could be taken for another one of the next.
-
-    Args:
-        training: in `series_table.TRAINING_SCHEMA`.
     """
     column: Any = training.column("name").unify_dictionaries()
     chunks = [chunk for chunk in column.chunks if len(chunk)]

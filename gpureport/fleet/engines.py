@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing import get_all_start_methods, get_context, parent_process
@@ -62,16 +62,15 @@ IN_PROCESS = Engine(open=_InProcessExecutor, at_once=1)
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine:
-    """Return an engine, `local` or `dask`; that has the address of a scheduler.
-
-    Raises:
-        SettingsError: when the options do not fit, or Dask is not installed.
-    """
-    if name == "dask":
-        return _choose_dask(scheduler)
-    if scheduler:
+    """Return an engine: `local`, or `dask` with a scheduler's address or as a cluster of its own on this machine."""
+    if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
+    if name == "dask":
+        if find_spec("distributed") is None:
+            hint = "pip install 'gpureport[fleet]'"
+            raise SettingsError("--engine", "Dask is not installed", hint, code="not_installed")
+        return Engine(open=partial(_open_dask, scheduler, count), at_once=_CLUSTER_AT_ONCE)
     return IN_PROCESS if count == 1 else Engine(open=partial(_open_processes, count), at_once=_AHEAD * count)
 
 
@@ -124,7 +123,6 @@ def _run_with_secrets(own: OwnSecrets, function: Callable[[Task], Result], task:
 
 
 def _unwrap(future: "Future[Any]") -> Any:
-    """Return the result of a task that is done, or its error."""
     try:
         return future.result()
     except Exception as error:
@@ -171,31 +169,26 @@ def _end_with(owner: BaseProcess) -> None:
 # --- a Dask cluster
 
 
-def _choose_dask(scheduler: str | None) -> Engine:
-    if not scheduler:
-        how = "add --scheduler tcp://HOST:8786"
-        raise SettingsError("--engine", "dask needs a scheduler", how, code="needs_scheduler")
-    if find_spec("distributed") is None:
-        raise SettingsError("--engine", "Dask is not installed", "pip install 'gpureport[fleet]'", code="not_installed")
-    return Engine(open=partial(_open_dask, scheduler), at_once=_CLUSTER_AT_ONCE)
-
-
 @contextmanager
-def _open_dask(scheduler: str) -> Iterator[Executor]:
+def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
     """Connect to a Dask cluster, which runs the tasks of a worker that dies on another one.
 
-    Raises:
-        SourceError: when no scheduler answers there.
+    Without the address of a scheduler one is started on this machine, with a process for each of `count` cores.
     """
-    from distributed import Client  # noqa: PLC0415 - only with --engine dask
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - only with --engine dask
 
     for name in ("distributed", "distributed.client", "tornado"):
         # it reports a worker that dies at length, and its work is done by another
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    try:
-        client: Any = Client(scheduler, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
-    except (OSError, ValueError) as error:
-        how = "check the address, or start one; what is done is kept"
-        raise SourceError(scheduler, "no Dask scheduler answers", how, code="no_connection") from error
-    with client, client.get_executor(pure=False) as executor:
-        yield executor
+    start: Any = LocalCluster
+    with ExitStack() as stack:
+        cluster = scheduler or stack.enter_context(
+            start(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None)
+        )
+        try:
+            client: Any = Client(cluster, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
+        except (OSError, ValueError) as error:
+            how = "check the address, or start one; what is done is kept"
+            raise SourceError(str(cluster), "no Dask scheduler answers", how, code="no_connection") from error
+        with client, client.get_executor(pure=False) as executor:
+            yield executor

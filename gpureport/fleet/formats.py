@@ -33,11 +33,7 @@ _BARS, _PARTS = 2, 2
 
 
 def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
-    """Refuse files of unknown kinds, and options that no file needs, before any work is done.
-
-    Raises:
-        RenderError: naming the file, or the option.
-    """
+    """Refuse files of unknown kinds, and options that no file needs, before any work is done."""
     for path in paths:
         output.check_path(path, FORMATS)
     kinds = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
@@ -55,11 +51,7 @@ def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
     brand: Brand = PLAIN,
     full: bool = False,
 ) -> FleetPage:
-    """Write the report to every target by its extension, and return its page; `-` is text on standard output.
-
-    Raises:
-        RenderError: when no format has the extension, or a file cannot be written.
-    """
+    """Write the report to every target by its extension, and return its page; `-` is text on standard output."""
     page = build_page(report, command=command, version=version)
     for target in targets:
         if str(target) == "-":
@@ -109,7 +101,6 @@ def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float 
 
 
 def _render_html(page: FleetPage, brand: Brand) -> str:
-    """Return the page as one HTML file, with its style sheet and without a script."""
     from markupsafe import Markup  # noqa: PLC0415 - for pages alone
 
     from gpureport.report.formats import html, page_pictures, term_tooltips  # noqa: PLC0415 - as above

@@ -7,7 +7,7 @@ from math import floor
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.kinds import GROUPS
-from gpureport.analysis.signals.load import NOTABLE, measure_pauses_ratio
+from gpureport.analysis.results import NOTABLE, measure_pauses_ratio
 from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet import page_words as words
 from gpureport.fleet.cards import PULL, WATCH, Facts
@@ -74,7 +74,6 @@ def build_page(report: Facts, *, command: str, version: str) -> FleetPage:
 
 
 def _list_read(report: Facts, period: str) -> Iterator[str]:
-    """Yield what was read."""
     yield display.shorten(display.clean(report["selection"]), _TITLE) or "all runs"
     yield display.plural(report["use"]["runs"], "run")
     yield display.plural(report["gpus"], "GPU") if report["gpus"] is not None else ""
@@ -90,13 +89,11 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
 
 
 def _sort_losses(report: Facts) -> list[Facts]:
-    """Return the classes that count as lost, the one with most time first."""
     lost = [each for each in report["classes"] if each["name"] in LOST]
     return sorted(lost, key=lambda each: -float(each["gpu_seconds"]))
 
 
 def _name_loss(key: str) -> str:
-    """Return what a class of GPU time is called within a sentence."""
     return LOSSES.get(key, "slowed clocks" if key == "throttled" else key.replace("_", " "))
 
 
@@ -124,7 +121,6 @@ def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
 
 
 def _list_culprits(report: Facts) -> Iterator[str]:
-    """Yield where most was lost, the fullest words first."""
     runs, half = report["use"]["runs"], report["half_lost_in"]
     if 0 < half <= max(runs * _FEW, 1) and runs >= _MANY:
         where = f"; half in {display.plural(half, 'run')}"

@@ -152,7 +152,6 @@ def _name_group(group: Facts, word: str, *, is_rest: bool) -> str:
 
 
 def _name_worst_group(groups: Sequence[Facts], word: str, amounts: words.Amounts) -> str:
-    """Return which group lost most; empty where there is one alone, or none lost anything."""
     worst, seconds = groups[0]["name"], groups[0]["use"]["lost_gpu_seconds"]
     if len(groups) == 1 or not seconds:
         return ""
@@ -167,16 +166,11 @@ def _build_runs(runs: Sequence[Facts], amounts: words.Amounts) -> PagePart:
     return PagePart(
         id=RUNS,
         title="Worst runs",
-        line=count_worst(len(runs)),
+        line=f"the {len(runs)} that lost most" if len(runs) > 1 else "the one that lost most",
         is_open=True,
         table=_tabulate(runs, [Cell(text=name, small=user) for name, user in names], "Run", amounts),
         bars=_split_losses(runs, amounts),
     )
-
-
-def count_worst(count: int) -> str:
-    """Return what introduces the worst runs."""
-    return f"the {count} that lost most" if count > 1 else "the one that lost most"
 
 
 def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
@@ -210,7 +204,6 @@ def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
 
 
 def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
-    """Return the GPUs to pull and to watch, the gravest first."""
     shown = health["cards"][:_MOST_ROWS]
     doing = [(word, words.count_cards(health, word)) for word in (PULL, WATCH)]
     others = ((health["healthy"], "show no symptom"), (health["not_assessed"], "not assessed"))
@@ -245,7 +238,6 @@ def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
 
 
 def _name_card(card: Facts) -> str:
-    """Return a GPU by its node, otherwise the begin of its uuid, and its number."""
     place = card["node"] or (card["uuid"] or "")[:_UUID]
     return ", ".join(words.shorten_name(part) for part in (place, card["device"].replace("gpu:", "GPU ")) if part)
 
@@ -361,7 +353,6 @@ def _name_run(run: Facts) -> Cell:
 
 
 def _list_method(report: Facts, command: str, version: str) -> Iterator[Fact]:
-    """Yield what a reader needs to check the figures."""
     meanings, prices, joules = dict(terms.DEFINITIONS), report["prices"], report["energy_joules"]
     energy = ""
     if joules is not None:

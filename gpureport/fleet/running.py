@@ -50,11 +50,6 @@ class _SummaryTask(NamedTuple):
     settings: SummarySettings
 
 
-class _SummaryOutcome(NamedTuple):
-    rows: list[Row]
-    trace: str = ""
-
-
 class ReadTask(NamedTuple):
     """A log to be read into a store; `read` stores it unless it is there, and returns it with what was done."""
 
@@ -63,11 +58,12 @@ class ReadTask(NamedTuple):
     read: Callable[..., tuple[Entry, str]]
 
 
-class ReadOutcome(NamedTuple):
-    """What became of a log: the id of its run, or why it failed, with the traceback of a fault."""
+class Outcome(NamedTuple):
+    """What became of a task: the id or the rows of a run, or why it failed, with the traceback of a fault."""
 
-    locator: str
+    locator: str = ""
     run_id: str = ""
+    rows: Sequence[Row] = ()
     error: str = ""
     trace: str = ""
 
@@ -81,18 +77,15 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     """Return the rows of runs; only those are made that the store does not keep.
 
     A run whose summary failed is tried again each time.
-
-    Raises:
-        StoreError: when the rows cannot be written.
     """
-    runs, store = [stored.run for stored in selected.runs], locate_store(selected.store)
+    store, runs = locate_store(selected.store), [stored.run for stored in selected.runs]
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
-    known: dict[str, list[Row]] = {}
+    known: dict[str, Sequence[Row]] = {}
     for row in file.load():
-        known.setdefault(row["run_id"], []).append(row)
+        known[row["run_id"]] = [*known.get(row["run_id"], ()), row]
     keys = {stored.run.id: make_key(stored) for stored in selected.runs}
     # the key of a failed run fits no run
-    missing = [run for run in runs if {row["key"] for row in known.get(run.id, [])} != {keys[run.id]}]
+    missing = [run for run in runs if {row["key"] for row in known.get(run.id, ())} != {keys[run.id]}]
     tasks = [_SummaryTask(store, run.id, settings) for run in missing]
     names = {run.id: run.name for run in runs}
     traces = []
@@ -110,35 +103,34 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     return FleetSummaries(summaries=summaries, damaged=tuple(file.damaged), traces=tuple(sorted(traces)))
 
 
-def _summarise_run(task: _SummaryTask) -> _SummaryOutcome:
+def _summarise_run(task: _SummaryTask) -> Outcome:
     """Return the rows of a stored run, or its error as the only one, whatever happens."""
     try:
         if task.settings.version != summarise.hash_rules():
             how = "install the same version on every worker"
             raise SettingsError("worker", "its gpureport is another version", how, code="other_version")
-        store = Store(task.store)
-        entry = _find_entry(store, task.run_id)
-        recording = store.read(entry)
+        entry = _find_entry(task)
+        recording = Store(task.store).read(entry)
         key = summarise.make_keys(task.settings)(entry.stored)
-        return _SummaryOutcome(summarise.summarise_run(recording, analyze(recording, task.settings.rules), key))
+        return Outcome(rows=summarise.summarise_run(recording, analyze(recording, task.settings.rules), key))
     except Exception as error:
         return _fail(task, *_describe_failure(task.run_id, error))
 
 
-def _find_entry(store: Store, run_id: str) -> Entry:
-    entry = store.get(run_id)
+def _find_entry(task: _SummaryTask) -> Entry:
+    entry = Store(task.store).get(task.run_id)
     if entry is None:
-        raise StoreError(run_id, "no longer in the store", "run the command again", code="unknown_run")
+        raise StoreError(task.run_id, "no longer in the store", "run the command again", code="unknown_run")
     return entry
 
 
-def _fail(task: _SummaryTask, failure: str, trace: str = "") -> _SummaryOutcome:
+def _fail(task: _SummaryTask, failure: str, trace: str = "") -> Outcome:
     """Return a row that says why a run could not be summarised; its key fits no run."""
     try:
-        known = summarise.describe_run(_find_entry(Store(task.store), task.run_id).run, "")
+        known = summarise.describe_run(_find_entry(task).run, "")
     except (GpureportError, OSError):
         known = make_row("", task.run_id, run_name=task.run_id)
-    return _SummaryOutcome([known | {"error": failure}], trace)
+    return Outcome(rows=[known | {"error": failure}], trace=trace)
 
 
 def _describe_worker_error(error: Exception) -> str:
@@ -155,19 +147,18 @@ def _describe_failure(name: str, error: Exception) -> tuple[str, str]:
     return f"{known.what}; {known.hint}", "" if known is error else traceback.format_exc()
 
 
-def read_sources(tasks: Sequence[ReadTask], engine: Engine, watch: Watch) -> list[ReadOutcome]:
+def read_sources(tasks: Sequence[ReadTask], engine: Engine, watch: Watch) -> list[Outcome]:
     """Read logs into a store and return what became of each, in their order.
 
     Runs of a tracker do not travel: they are read here, not by a worker.
     """
     portable = [task for task in tasks if _can_travel(task)]
-    others = [task for task in tasks if task not in portable]
-    outcomes: dict[int, ReadOutcome] = {}
-    for chosen, own in ((engine, portable), (IN_PROCESS, others)):
+    outcomes: dict[int, Outcome] = {}
+    for chosen, own in ((engine, portable), (IN_PROCESS, [task for task in tasks if task not in portable])):
         for task, found in run_tasks(chosen, _read_source, own):
             locator = str(task.reading.locator)
             failed = _describe_worker_error(found) if isinstance(found, Exception) else ""
-            outcomes[id(task)] = found if isinstance(found, ReadOutcome) else ReadOutcome(locator, error=failed)
+            outcomes[id(task)] = found if isinstance(found, Outcome) else Outcome(locator, error=failed)
             watch(len(outcomes), len(tasks), locator)
     return [outcomes[id(task)] for task in tasks]
 
@@ -180,14 +171,13 @@ def _can_travel(task: ReadTask) -> bool:
     return True
 
 
-def _read_source(task: ReadTask) -> ReadOutcome:
-    """Read a log into the store and return the id of its run, or why it failed."""
+def _read_source(task: ReadTask) -> Outcome:
     locator = str(task.reading.locator)
     try:
         entry, _ = task.read(Store(task.store), task.reading, force=False)
-        return ReadOutcome(locator, run_id=entry.run.id)
+        return Outcome(locator, run_id=entry.run.id)
     except Exception as error:
         failure, trace = _describe_failure(locator, error)
         # a fault of a store may lie in a file that the name of the run does not tell
         where = error.where if isinstance(error, GpureportError) and error.where != locator else ""
-        return ReadOutcome(locator, error=f"{where}: {failure}" if where else failure, trace=trace)
+        return Outcome(locator, error=f"{where}: {failure}" if where else failure, trace=trace)

@@ -20,9 +20,8 @@ import gpureport
 from gpureport import columns, label_tags
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import apply_settings, list_settings
-from gpureport.analysis.advice.facts import read_setup
 from gpureport.analysis.job.events import is_training_name
-from gpureport.analysis.job.params import find_framework
+from gpureport.analysis.job.params import find_framework, read_params
 from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.comparison import gains
@@ -68,11 +67,7 @@ class SummarySettings:
 
 
 def read_summary_settings(settings: Settings) -> SummarySettings:
-    """Return what of the settings decides about rows.
-
-    Raises:
-        SettingsError: when a rule or threshold is unknown, or a value is no number.
-    """
+    """Return what of the settings decides about rows."""
     apply_settings(RULES, settings)
     rules = {name: values for name, values in settings.content.items() if name == "rules"}
     return SummarySettings(settings=Settings(file=settings.file, content=rules), version=hash_rules())
@@ -95,7 +90,7 @@ def make_keys(settings: SummarySettings) -> Callable[[StoredRun], str]:
 
     def make_key(stored: StoredRun) -> str:
         run, pairs = stored.run, stored.run.params_and_tags
-        setup = repr((read_setup(pairs), find_framework(pairs)))
+        setup = repr((read_params(pairs), find_framework(pairs)))
         is_training = any(is_training_name(name) for name, _ in pairs)
         made_from = (run.id, stored.series_sha256, stored.training_sha256, stored.importer_version)
         content = [*shared, *made_from, run.params, setup, is_training]
@@ -255,7 +250,6 @@ def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged
 
 
 def _read_values(recording: Recording, device: str, metric: str) -> columns.FloatArray:
-    """Return the recorded values of a metric of one device."""
     table = recording.rows_of(device)
     if metric not in table.column_names:
         return np.zeros(0)

@@ -112,11 +112,7 @@ class SummaryFile:
         self._found.append(path)
 
     def replace(self, rows: Iterable[Row]) -> None:
-        """Make these summaries the table, in an order that depends on them alone, and remove the small files.
-
-        Raises:
-            StoreError: when it cannot be written.
-        """
+        """Make these summaries the table, in an order that depends on them alone, and remove the small files."""
         ordered = sorted(rows, key=_sort_key)
         if ordered == self._loaded and self.path.exists() and not self._found:
             return
@@ -136,7 +132,6 @@ def _sort_key(row: Row) -> tuple[int, str, bool, int, str]:
 
 
 def _dump_rows(rows: Sequence[Row]) -> bytes:
-    """Return summaries as the bytes of a Parquet file, the same for the same summaries."""
     table = pa.Table.from_pylist(list(rows), schema=SCHEMA).replace_schema_metadata({_KEY: str(FORMAT).encode()})
     file = BytesIO()
     parquet.write_table(table, file, compression="zstd", write_page_checksum=True)

@@ -62,7 +62,7 @@ def build_fleet_report(
     enough = fsum(lost.values()) / 2
     half = next((count for count, sum_ in enumerate(accumulate(lost[run] for run in ranked), 1) if sum_ >= enough), 0)
     largest = _find_largest_loss(_sum([row for run in ranked[:half] for row in members[run]]))
-    pauses = {run: seconds for run, sums in runs.items() if (seconds := _measure_long_pauses(sums)) > 0}
+    pauses = {run: sums["short_pauses"] for run, sums in runs.items() if _has_long_pauses(sums)}
     dated = [row for row in rows if row["started"] is not None]
     powered = [row for row in rows if row["energy_joules"] is not None]
     cards = {row["card"] for row in rows}
@@ -139,7 +139,6 @@ def _pairs(row: Row) -> list[tuple[str, str]]:
 
 
 def _read_label(row: Row, label: str) -> str | None:
-    """Return what a run on a GPU is labelled with; None where it is not."""
     if label in _OWN_LABELS:
         own: str | None = row[label]
         return own
@@ -161,7 +160,6 @@ def _sum(rows: Collection[Row]) -> Sums:
 
 
 def _group(rows: Iterable[Row], keys: Iterable[Key]) -> dict[Key, list[Row]]:
-    """Return the rows that share a key."""
     groups: defaultdict[Key, list[Row]] = defaultdict(list)
     for row, key in zip(rows, keys, strict=True):
         groups[key].append(row)
@@ -182,7 +180,6 @@ def _read_use(sums: Sums) -> Facts:
 
 
 def _project_month(use: Facts, gpu_hours: float | None) -> Facts | None:
-    """Return what a month loses where its GPU-hours are used as in these runs."""
     if not gpu_hours or not use["gpu_seconds"]:
         return None
     factor, lost = gpu_hours * _HOUR / use["gpu_seconds"], use["lost_gpu_seconds"]
@@ -191,14 +188,12 @@ def _project_month(use: Facts, gpu_hours: float | None) -> Facts | None:
 
 
 def _list_classes(sums: Sums) -> Iterator[Facts]:
-    """Yield GPU time by class; those without time are left out."""
     for name in _CLASSES:
         if sums[name] > 0:
             yield {"name": name, "gpu_seconds": sums[name], "cost": sums[f"{name}_cost"]}
 
 
 def _find_largest_loss(sums: Sums) -> Facts | None:
-    """Return the lost class with most time; None where nothing was lost."""
     lost = [each for each in _list_classes(sums) if each["name"] in LOST]
     return max(lost, key=lambda each: each["gpu_seconds"], default=None)
 
@@ -207,10 +202,8 @@ def _describe_sums(sums: Sums) -> Facts:
     return {"use": _read_use(sums), "largest_loss": _find_largest_loss(sums)}
 
 
-def _measure_long_pauses(sums: Sums) -> float:
-    """Return the GPU-seconds of short pauses of one run; 0 up to 30% of the time."""
-    seconds = {name: sums[name] for name in _CLASSES}
-    return 0.0 if measure_excessive_short_pauses(seconds) is None else seconds["short_pauses"]
+def _has_long_pauses(sums: Sums) -> bool:
+    return measure_excessive_short_pauses({name: sums[name] for name in _CLASSES}) is not None
 
 
 def _by_amount(amounts: Mapping[str, float]) -> list[str]:
@@ -296,27 +289,19 @@ def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
     """
     losses: defaultdict[str, list[tuple[Row, Row, float]]] = defaultdict(list)
     for row in rows:
-        for finding, seconds in _list_root_losses(row):
+        roots = [each for each in row["findings"] if each["lost_gpu_seconds"] and not each["is_consequence"]]
+        # findings may overlap: where they say more than the GPU lost, each is scaled down alike
+        scale = min(1.0, row["lost"] / (fsum(each["lost_gpu_seconds"] for each in roots) or inf))
+        for finding in roots if scale else ():
             is_known = finding["cause"] not in {"not shown", "unknown"}
             fitting = [step for step in finding["steps"] if is_known or step == "record_more"]
-            if seconds > 0 and fitting:
-                losses[fitting[0]].append((row, finding, seconds))
+            if fitting:
+                losses[fitting[0]].append((row, finding, finding["lost_gpu_seconds"] * scale))
     lost = {step: fsum(seconds for _, _, seconds in own) for step, own in losses.items()}
     savings: list[Facts] = []
     for step in _by_amount(lost):
         savings.append(_merge_losses(step, losses[step], {each["title"] for each in savings}))
     return savings
-
-
-def _list_root_losses(row: Row) -> Iterator[tuple[Row, float]]:
-    """Yield findings that lost time and follow from no other, with the seconds each could give back.
-
-    Findings may overlap: where they say more than the GPU lost, each is scaled down alike.
-    """
-    roots = [each for each in row["findings"] if each["lost_gpu_seconds"] and not each["is_consequence"]]
-    stated = fsum(each["lost_gpu_seconds"] for each in roots)
-    for each in roots:
-        yield each, each["lost_gpu_seconds"] * (min(1.0, row["lost"] / stated) if stated else 0.0)
 
 
 def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:

@@ -19,7 +19,7 @@ from gpureport.importers import source_text
 from gpureport.importers.clock import load_zone, parse_time, to_utc
 from gpureport.importers.mlflow.stores import LocalStore
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, split_locator
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.source_text import RawFile
 from gpureport.importers.sources import take_stream
 from gpureport.importers.tracker_series import build_device_table, build_tracked
@@ -75,7 +75,7 @@ class Table(LocalStore):
             if again[row.id] > 1 and row.start is not None:
                 self.rows[key] = row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}")
 
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return all runs; an experiment is a project."""
         return [
             RunInfo(
@@ -84,7 +84,7 @@ class Table(LocalStore):
                 name=row.name,
                 status=row.status,
                 started=row.start and row.start[0],
-                hardware=[f"system/gpu_{gpu}_power" for gpu in range(row.gpus if row.means else 0)],
+                hardware=describe_devices({*range(row.gpus if row.means else 0)}),
                 lacks=row.lacks,
                 timezone="UTC" if row.start is None or row.start[1] else None,
             )
@@ -93,17 +93,11 @@ class Table(LocalStore):
         ]
 
 
-def _claims(source: str) -> bool:
-    path = Path(source.removeprefix("accounting:"))
+def _holds(path: Path) -> bool:
     if not path.is_file():
-        return source.startswith("accounting:")
+        return False
     first = source_text.head_text(source_text.head(RawFile(path), 4096)).partition("\n")[0]
     return first.startswith(_CODECARBON) or (first.startswith(_SLURM) and "TRESUsageIn" in first)
-
-
-def _open(source: str, _: Selection) -> tuple[Table, str | None]:
-    path, run = split_locator(source, "accounting:")
-    return Table(path), run
 
 
 def _record(store: Table, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
@@ -119,8 +113,7 @@ def _record(store: Table, info: RunInfo, selection: Selection, options: ReadOpti
     count = 2 * len(gpus)
     return build_tracked(
         locator,
-        [Device(id=f"gpu:{gpu}", index=gpu, model=row.model) for gpu in gpus],
-        {f"gpu:{gpu}": build_device_table(f"gpu:{gpu}", times, means) for gpu in gpus},
+        {Device(id=f"gpu:{n}", index=n, model=row.model): build_device_table(f"gpu:{n}", times, means) for n in gpus},
         {},
         name=row.name,
         quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(_NOTE,)),
@@ -135,8 +128,8 @@ ACCOUNTING = Tracker(
     kind="accounting",
     title="accounting table",
     recognised_by="What `sacct -P` prints with `JobID` first and `TRESUsageInAve`, or CodeCarbon's emissions.csv.",
-    claims=_claims,
-    open=_open,
+    holds=_holds,
+    open=lambda path, *_: Table(path),
     record=_record,
 )
 

@@ -1,5 +1,6 @@
 """The clock of a log: stamps and zone, and per device the interval, gaps and sampled time."""
 
+import math
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -23,6 +24,7 @@ from gpureport.errors import SettingsError
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
 """Zones change their offset at quarter hours only."""
 _SEVERAL = 3
@@ -34,25 +36,20 @@ def load_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, RecursionError) as error:
-        raise SettingsError(
-            "--tz", f"no time zone {name!r}", "give a name such as Europe/Berlin or UTC", code="unknown_time_zone"
-        ) from error
+        hint = "give a name such as Europe/Berlin or UTC"
+        raise SettingsError("--tz", f"no time zone {name!r}", hint, code="unknown_time_zone") from error
 
 
-def _offsets(stamps: IntArray, zone: ZoneInfo) -> tuple[IntArray, IntArray]:
+def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
     """Return the zone's UTC offset at local stamps: the earlier and the later reading of each."""
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
-    found = np.zeros((2, len(quarters)), dtype=np.int64)
-    for place, quarter in enumerate(quarters.tolist()):
-        local = (EPOCH + timedelta(microseconds=quarter * _QUARTER)).replace(tzinfo=zone)
-        for fold in (0, 1):
-            offset = local.replace(fold=fold).utcoffset() or timedelta()
-            found[fold, place] = round(offset.total_seconds() * 1e6)
-    return found[0][inverse], found[1][inverse]
+    local = [(EPOCH + timedelta(microseconds=each * _QUARTER)).replace(tzinfo=zone) for each in quarters.tolist()]
+    found = ([time.replace(fold=fold).utcoffset() or timedelta() for time in local] for fold in (0, 1))
+    return [np.array([each // _MICROSECOND for each in fold], dtype=np.int64)[inverse] for fold in found]
 
 
-def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: BoolArray | None = None) -> IntArray:
-    """Return local stamps, in microseconds, as UTC; of an ambiguous one its first time, or where `second` says so.
+def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
+    """Return local stamps, in microseconds, as UTC; of an hour that comes twice the first, or the `second`.
 
     Raise a `SettingsError` where several stamps lie in an hour that the zone skips.
     """
@@ -61,11 +58,10 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: BoolArray | None = None)
     if len(skipped) >= _SEVERAL:
         shown = (EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
         what = f"{zone.key} has no {shown}: clocks were set forward there, and the log has rows of that hour"
-        raise SettingsError(
-            "--tz", what, "name the zone that the clock of the machine was set to, perhaps UTC", code="skipped_hours"
-        )
+        hint = "name the zone that the clock of the machine was set to, perhaps UTC"
+        raise SettingsError("--tz", what, hint, code="skipped_hours")
     # the hour skipped in spring lies between the two offsets; only the doubled hour takes the second
-    return stamps - (first if second is None else np.where(second & (first > later), later, first))
+    return stamps - (np.minimum(first, later) if second else first)
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
@@ -77,9 +73,8 @@ def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
 
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
     """Return two UTC times, in microseconds, as local time of a zone kept as if UTC."""
-    there = ((EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC) for time in span)
-    start, end = ((time - EPOCH) // timedelta(microseconds=1) for time in there)
-    return start, end
+    start, end = ((EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC) for time in span)
+    return (start - EPOCH) // _MICROSECOND, (end - EPOCH) // _MICROSECOND
 
 
 def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
@@ -114,56 +109,80 @@ def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
     return times, good, "UTC" if utc else None
 
 
-_CLOCK = r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
-_YEAR_FIRST = re.compile(
-    rf"(?P<year>\d{{4}})([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})[ T]{_CLOCK}"
-    r"(?: ?(?:(?P<utc>Z|UTC|GMT)|(?P<offset>[+-]\d\d:?\d\d)))?",
+_ISO = re.compile(
+    r"(?<!\d)(?P<local>(?P<year>\d{4})([-/])(?P<month>\d{1,2})\3(?P<day>\d{1,2})[ T]"
+    r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)\b)?",
     re.ASCII,
 )
-_DAY_FIRST = re.compile(rf"(?P<day>\d{{1,2}})([./])(?P<month>\d{{1,2}})\2(?P<year>\d{{4}}),? {_CLOCK}", re.ASCII)
+_DAY_FIRST = re.compile(
+    r"(?P<day>\d{1,2})([./])(?P<month>\d{1,2})\2(?P<year>\d{4}),? "
+    r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)(?P<zone>)",
+    re.ASCII,
+)
 """What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+_WORDS = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:(?P<month>[A-Z][a-z][a-z]) +)?(?P<day>\d{1,2})"
+    r"(?: (?P<name>[A-Z][a-z]{2}) (?P<year>\d{4}))? (?P<clock>\d{1,2}:\d\d:\d\d(?: [AP]M)?)"
+    r"(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
+    re.ASCII,
+)
+"""What C's asctime writes, and `date` in the C locale and in English ones."""
+_MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
 """From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
 _SECONDS = len("2026/03/14 09:26:53")
+DAY = 86_400_000_000
+_TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
+"""A minute may have a leap second."""
 
 
 def parse_time(text: str) -> tuple[int, bool] | None:
     """Return a time in microseconds and whether it is UTC: ISO, nvidia-smi, asctime, spreadsheet, or count."""
     text = text.strip()
-    if text[:8].isdecimal() and re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
-        factor = next((factor for least, factor in _EPOCHS if float(text) >= least), None)
-        counted = None if factor is None else round(float(text) * factor)
-        return None if counted is None or not counted < LAST_MICROSECOND else (counted, True)
     if text[:8].isdecimal():
+        if re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
+            factor = next((factor for least, factor in _EPOCHS if float(text) >= least), math.inf)
+            counted = float(text) * factor
+            return (round(counted), True) if counted < LAST_MICROSECOND else None
         # as dmon writes it
         text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    match = _ISO.fullmatch(text) or _DAY_FIRST.fullmatch(text)
+    if match is None:
+        words = _WORDS.fullmatch(text)
+        found = parse_printed_time(text) if words and words["zone"] in {None, " UTC", " GMT"} else None
+        return found and (found[0], False)
+    part = match.groupdict(default="")
+    stamp = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2} {part['hour']:0>2}{part['rest']}"
+    zone = part["zone"] if part["zone"][-1:].isdigit() else part["zone"] and "Z"
     try:
-        if match := _YEAR_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text):
-            part = match.groupdict(default="")
-            stamp = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2} {part['hour']:0>2}{part['rest']}"
-            zone = "Z" if part.get("utc") else part.get("offset", "")
-            moment = datetime.fromisoformat(stamp.replace(",", ".") + zone)
-        else:
-            moment = datetime.strptime(re.sub(r" (?:UTC|GMT)(?= \d{4}$)", "", text), "%a %b %d %H:%M:%S %Y")
+        moment = datetime.fromisoformat(stamp.replace(",", ".") + zone)
     except ValueError:
         return None
-    utc = moment.tzinfo is not None
-    at = ((moment if utc else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
-    return (at, utc) if FIRST_MICROSECOND <= at < LAST_MICROSECOND else None
+    at = (moment if zone else moment.replace(tzinfo=UTC)) - EPOCH
+    return (at // _MICROSECOND, bool(zone)) if FIRST_MICROSECOND <= at // _MICROSECOND < LAST_MICROSECOND else None
 
 
-DAY = 86_400_000_000
-_TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)", re.ASCII)
-"""A minute may have a leap second."""
+@lru_cache(64)
+def parse_printed_time(text: str) -> tuple[int, bool] | None:
+    """Return the time in a text, in microseconds as written, and whether it names a zone; None without a time."""
+    match = _WORDS.search(text)
+    if match is None:
+        match = _ISO.search(text)
+        found = match and parse_time(match["local"])
+        return match and found and (found[0], match["zone"] is not None)
+    month, since = match["month"] or match["name"], parse_time_of_day(match["clock"])
+    number = _MONTHS.index(month) if month in _MONTHS else 0
+    midnight = parse_time(f"{match['year'] or match['end']}-{number}-{match['day']} 0:00")
+    return None if midnight is None or since is None else (midnight[0] + since, match["zone"] is not None)
 
 
-def parse_time_of_day(text: str, half: str = "") -> int | None:
-    """Return microseconds since midnight of `16:28:31`, or `04:28:31` with `AM` or `PM`; else None."""
+def parse_time_of_day(text: str) -> int | None:
+    """Return microseconds since midnight of `16:28:31` or `04:28:31 PM`; None for another text."""
     match = _TIME.fullmatch(text)
     hour = int(match[1]) if match else 24
-    if half and hour:
-        hour = hour % 12 + 12 * (half.upper() == "PM") if hour <= 12 else 24  # noqa: PLR2004
-    if match is None or hour > 23 or (half and not int(match[1])):  # noqa: PLR2004
+    if match and match[4]:
+        hour = hour % 12 + 12 * (match[4].upper() == "P") if 0 < hour <= 12 else 24  # noqa: PLR2004
+    if match is None or hour > 23:  # noqa: PLR2004
         return None
     return ((hour * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000
 
@@ -176,64 +195,6 @@ def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
     # rows of one second may stand on either side of midnight
     moments += DAY * np.cumsum((steps < -DAY // 2).astype(np.int64) - (steps > DAY // 2))
     return moments
-
-
-_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-_DAYTIME = r"\d{1,2}:\d\d:\d\d"
-_ISO = re.compile(
-    rf"(?<!\d)(?P<day>\d{{4}}([-/])\d\d\2\d\d)[ T](?P<clock>{_DAYTIME}(?:[.,]\d{{1,6}})?)"
-    r"(?P<zone> ?(?:Z|UTC|[+-]\d\d:?\d\d)\b)?",
-    re.ASCII,
-)
-_WORDS = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:(?P<month>[A-Z][a-z][a-z]) +(?P<day>\d{1,2})|"
-    rf"(?P<first>\d{{1,2}}) (?P<next>[A-Z][a-z]{{2}}) (?P<year>\d{{4}})) (?P<clock>{_DAYTIME})"
-    r"(?: (?P<half>[AP]M))?(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
-    re.ASCII,
-)
-"""What C's asctime writes, and `date` in the C locale and in English ones."""
-
-
-@lru_cache(64)
-def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time in a text, in microseconds as written, and whether it names a zone; None without a time."""
-    match = _WORDS.search(text)
-    if match is None:
-        match = _ISO.search(text)
-        found = match and parse_time(f"{match['day']} {match['clock']}")
-        return match and found and (found[0], match["zone"] is not None)
-    month, day = match["month"] or match["next"], match["day"] or match["first"]
-    date = f"{match['year'] or match['end']}-{_MONTHS.find(month) // 3 + 1:02d}-{day:0>2}"
-    midnight, since = parse_time(f"{date} 00:00:00"), parse_time_of_day(match["clock"], match["half"] or "")
-    if month not in _MONTHS or midnight is None or since is None:
-        return None
-    return midnight[0] + since, match["zone"] is not None
-
-
-_SECOND, _FEWEST = 1_000_000, 10
-"""Microseconds, and stamps from which on rows that share them show how often a log was written (pragmatic)."""
-
-
-def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread the stamps of rows written several times per second evenly over it.
-
-    Stamps of whole seconds at a faster rate give several rows of a GPU the same stamp.
-    """
-    if not len(stamps) or (stamps % _SECOND).any():
-        return stamps
-    shared = stamps.copy()
-    for device in present(devices):
-        own = np.flatnonzero(devices == device)
-        seconds, bounds, sizes = np.unique(stamps[own], return_index=True, return_counts=True)
-        usual = int(np.median(sizes))
-        rises = (np.diff(bounds) == sizes[:-1]).all()
-        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
-            continue
-        places = np.arange(len(own)) - np.repeat(bounds, sizes)
-        # the first second may have begun before, and the last may go on
-        places[: sizes[0]] += max(usual - int(sizes[0]), 0)
-        shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
-    return shared
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count, groupby, islice
+from itertools import groupby, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -367,16 +367,15 @@ def make_layout(
         held = chosen.get(column.target)
         if held is None or (column.source in preferred and columns[held].source not in preferred):
             chosen[column.target] = place
-    taken, numbers = set(chosen), dict[str, Any]()
-    found = []
+    taken, found = set(chosen), []
     for place, column in enumerate(columns):
         if chosen[column.target] == place:
             found.append(column)
             continue
         aside = make_column("", column.source, column.stated, heading=column.heading)
-        name = aside.target
+        name, number = aside.target, 2
         while name in taken:
-            name = f"{aside.target}_{next(numbers.setdefault(aside.target, count(2)))}"
+            name, number = f"{aside.target}_{number}", number + 1
         taken.add(name)
         found.append(replace(aside, target=name))
     return Layout(tuple(found), delimiter, header)

@@ -12,11 +12,9 @@ import pyarrow as pa
 from gpureport.columns import IntArray, category, present, repeat_value, to_arrow
 from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
-from gpureport.importers import clock
+from gpureport.importers import clock, gpu_devices
 from gpureport.importers.account import ERROR_WORDS, LOST_WORDS, Account, format_count
-from gpureport.importers.clock import Clock, find_wrong_dates, share_seconds
 from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, to_arrays
-from gpureport.importers.gpu_devices import NOT_NAMED, NOT_SELECTED, Gpus, Identity, find_damaged_names
 from gpureport.importers.protocol import reject_reasons
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text
@@ -33,16 +31,16 @@ Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
 It is called with the lines of a log, as an open file yields them, the number of the first, and the account in which it
 counts each line that is no row.
 """
-NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
-INTERVAL = "say with --interval how many seconds apart it was recorded"
+_NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
+_INTERVAL = "say with --interval how many seconds apart it was recorded"
 _ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
-_MOST_AT_ONCE = 128
-"""Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
 _UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
 _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
     "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
 )
+_MOST_AT_ONCE = 128
+"""Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
 _UNEVEN = 2
 """Times a device has less than an even share of the rows, at least, for its own to be copied."""
 _YEAR = 366 * 86_400_000_000
@@ -71,19 +69,17 @@ class Extraction:
         self._file, self._options, self._form, self._explain = file, options, form, explain
         self._longest = longest
         self._account = Account(forms={name: 0} if name else {})
-        self._gpus = Gpus(options.gpus)
-        self._identities: Counter[Identity] = Counter()
+        self._gpus = gpu_devices.Gpus(options.gpus)
         self._zone = clock.load_zone(options.tz) if options.tz else None
-        self._clocks: dict[str, Clock] = {}
+        self._clocks: dict[str, clock.Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: Order | None = None
-        self._doubled = 0
-        """Rows in an hour that the zone has twice."""
+        self._doubled = self._untimed = 0
+        """Rows in an hour that the zone has twice, and rows that cannot be placed in time."""
         self._counted: Counter[int] = Counter()
         """Rows of each device so far, where their times are counted."""
         self._stamped: bool | None = None
         self._stated: tuple[str | None, bool] | None = None
-        self._untimed = 0
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each; raise a `SourceError` when no row can be used."""
@@ -139,15 +135,12 @@ class Extraction:
             # they cannot be placed in time as those before them are
             account.drop(reject_reasons.NO_TIME, rows.lines)
             self._untimed += len(rows)
-            return rows, stamps, np.full(len(rows), NOT_NAMED, dtype=np.int64)
-        damaged = find_damaged_names(rows, stamps, ~host, self._identities)
-        codes = self._gpus.assign(rows, stamps, ~host & ~damaged)
-        account.drop(reject_reasons.GPU_DAMAGED, rows.lines[damaged])
-        account.drop(reject_reasons.GPU_NOT_NAMED, rows.lines[(codes == NOT_NAMED) & ~host & ~damaged])
-        account.drop(reject_reasons.NOT_SELECTED, rows.lines[codes == NOT_SELECTED])
+            return rows, stamps, np.full(len(rows), gpu_devices.NOT_NAMED, dtype=np.int64)
+        codes = self._gpus.assign(rows, stamps, ~host)
+        for left_out, reason in gpu_devices.LEFT_OUT.items():
+            account.drop(reason, rows.lines[(codes == left_out) & ~host])
         # the machine comes first, so that GPUs keep their places when another is met
-        codes[codes >= 0] += 1
-        codes[host] = 0
+        codes = np.where(host, 0, codes + (codes >= 0))
         if times is None:
             # the n-th row of a device is n intervals after the first
             for device in present(codes):
@@ -155,11 +148,9 @@ class Extraction:
                 counted = (self._counted[device] + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
                 stamps[own] = np.rint(counted)
                 self._counted[device] += len(own)
-        if self._gpus.named and rows.times is not None:
-            stamps = share_seconds(stamps, codes)
-        wrong = find_wrong_dates(stamps, codes)
+        wrong = clock.find_wrong_dates(stamps, codes)
         account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
-        codes[wrong] = NOT_NAMED
+        codes[wrong] = gpu_devices.NOT_NAMED
         if times is None or rows.zone:
             # counted times are no local ones, and UTC is not local either
             self._zone = None
@@ -172,18 +163,16 @@ class Extraction:
     def _place(self, rows: Rows, stamps: IntArray, devices: IntArray) -> IntArray:
         """Return each row's time; rows that repeat earlier ones of a log appended to itself lose their device."""
         parts = {device: np.flatnonzero(devices == device) for device in present(devices)}
-        if self._order is None:
-            for device, own in parts.items():
-                first, last = int(stamps[own[0]]), int(stamps[own[-1]])
-                if first < self._newest.get(device, first) or (np.diff(stamps[own]) < 0).any():
-                    self._order = self._survey()
-                    break
-                self._newest[device] = last
+        for device, own in parts.items() if self._order is None else ():
+            first, self._newest[device] = self._newest.get(device, int(stamps[own[0]])), int(stamps[own[-1]])
+            if (np.diff(stamps[own], prepend=first) < 0).any():
+                self._order = self._survey()
+                break
         if self._order is not None:
-            places = self._order.places(rows.lines)
+            places = np.minimum(np.searchsorted(self._order.lines, rows.lines), len(self._order.lines) - 1)
             copies = self._order.copies[places] & (devices >= 0)
             self._account.drop(reject_reasons.DUPLICATE, rows.lines[copies])
-            devices[copies] = NOT_NAMED
+            devices[copies] = gpu_devices.NOT_NAMED
             return self._order.times[places]
         times = stamps.copy()
         if self._zone is not None:
@@ -191,7 +180,7 @@ class Extraction:
             self._doubled += int((clock.fold_sizes(stamps[devices >= 0], self._zone) > 0).sum())
         for device, own in parts.items():
             name = self._ids[device]
-            times[own] = self._clocks.setdefault(name, Clock(name)).accept(times[own])
+            times[own] = self._clocks.setdefault(name, clock.Clock(name)).accept(times[own])
         return times
 
     def _survey(self) -> "Order":
@@ -205,15 +194,14 @@ class Extraction:
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found = [bytearray() for _ in kinds]
         for rows, stamps, devices in again._parts():
-            kept = devices >= 0
             parts: list[npt.NDArray[Any]] = [rows.lines, stamps, devices, hash_values(rows.data, len(rows))]
             for column, part, kind in zip(found, parts, kinds, strict=True):
-                column.extend(part[kept].astype(kind).tobytes())
+                column.extend(part[devices >= 0].astype(kind).tobytes())
         lines, stamps, devices, hashes = (np.frombuffer(*each) for each in zip(found, kinds, strict=True))
         order = put_in_order(lines, stamps, devices, hashes, self._zone)
         self._clocks = {}
         for place, steps in order.steps.items():
-            own = self._clocks[again._ids[place]] = Clock(again._ids[place])
+            own = self._clocks[again._ids[place]] = clock.Clock(again._ids[place])
             own.accept(np.sort(order.times[(devices == place) & ~order.copies]))
             own.steps = [
                 ClockStep(device=own.device, at=at, step_seconds=step / 1e6, shift_seconds=shift / 1e6, cause=cause)
@@ -245,17 +233,16 @@ class Extraction:
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         places = present(devices)
         # a stable sort of small integers counts them instead of comparing
-        order = np.argsort(devices.astype(np.int16), kind="stable")
-        alone = len(places) == 1 and bool((devices >= 0).all())
+        order: Any = np.argsort(devices.astype(np.int16), kind="stable")
+        bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1]).tolist()
+        order = slice(None) if bounds == [0, len(times)] else order
         arrays = {
-            "timestamp": to_arrow(times if alone else times[order], pa.timestamp("us")),
+            "timestamp": to_arrow(times[order], pa.timestamp("us")),
             "imputed": to_arrow(repeat_value(value=np.False_, length=len(times)), pa.bool_()),
         }
         for name, values in rows.data.items():
-            if name not in ATTRIBUTES:
-                arrays |= to_arrays(name, values if alone else values[order])
+            arrays |= {} if name in ATTRIBUTES else to_arrays(name, values[order])
         whole = pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
-        bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1]).tolist()
         for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
             own = whole.slice(start, end - start)
             if (end - start) * len(places) * _UNEVEN < len(times):
@@ -266,12 +253,12 @@ class Extraction:
     def _nothing(self) -> CodedProblem:
         rejected = self._account.rejected
         if reject_reasons.NO_TIME in rejected:
-            return f"its rows ({', '.join(self._account.forms)}) have no time", INTERVAL, "no_timestamps"
+            return f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"
         if set(rejected) == {reject_reasons.NOT_SELECTED}:
             known = ", ".join(map(str, self._gpus.indices))
             return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
         if set(rejected) == {reject_reasons.GPU_NOT_NAMED}:
-            return "no row names its GPU", NAME_GPUS, "no_gpu_named"
+            return "no row names its GPU", _NAME_GPUS, "no_gpu_named"
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._account.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
         shown = [each for found in self._account.examples.values() for each in found]

@@ -11,6 +11,7 @@ from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.data_quality import gap_seconds
 from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
+from gpureport.importers.protocol import reject_reasons
 from gpureport.recording import Device
 
 _SURE = ("uuid", "bus_id", "serial")
@@ -25,7 +26,13 @@ _NAMED = 3
 """Most names of one GPU that a note lists."""
 _LARGER = 1.1
 """Times the memory of a GPU that is another one's (pragmatic: ECC and what the driver keeps take less)."""
-NOT_NAMED, NOT_SELECTED = -1, -2
+NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
+LEFT_OUT = {
+    NOT_NAMED: reject_reasons.GPU_NOT_NAMED,
+    _NOT_SELECTED: reject_reasons.NOT_SELECTED,
+    _DAMAGED: reject_reasons.GPU_DAMAGED,
+}
+"""In the place of a row's GPU: why the row is left out."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
     "gpu_memory_total_bytes": max,
@@ -34,6 +41,10 @@ _EXTREMES = {
     **dict.fromkeys(_LIMITS, min),
 }
 """Sizes and limits of a GPU, and which of their values is kept."""
+
+
+Identity = tuple[str | None, ...]
+"""What a row says of its GPU in each column of NAMES."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,6 +101,7 @@ class Gpus:
     """By each name that rows gave a GPU, attributes among them."""
     _ambiguous: set[str] = field(default_factory=set)
     _by_order: bool = False
+    _seen: Counter[Identity] = field(default_factory=Counter)
 
     @property
     def indices(self) -> list[int]:
@@ -108,13 +120,14 @@ class Gpus:
         return all(names & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the place of each row's GPU among `ids`, NOT_NAMED or NOT_SELECTED; only `where` rows are a GPU's."""
+        """Return the place of each row's GPU among `ids`, or one of LEFT_OUT; only `where` rows are a GPU's."""
+        damaged = _find_damaged_names(rows, times, where, self._seen)
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         if "index" in held:
             self._ambiguous |= {name for name in held if name in _SURE and _names_two_gpus(held, name, times)}
         keys = {name: column for name, column in held.items() if name not in self._ambiguous}
         self.named = self.named or any(name != "model" and (keys[name].codes >= 0).any() for name in keys)
-        codes = np.full(len(rows), NOT_NAMED, dtype=np.int64)
+        codes = np.where(damaged, _DAMAGED, NOT_NAMED)
         for key, texts in keys.items():
             if key == "model" and self.named:
                 # a model names nothing where another column names GPUs
@@ -127,7 +140,7 @@ class Gpus:
         if len(unnamed) and len(self._found) <= 1:
             codes[unnamed] = self._place("", "", unnamed, rows)
         if left_out := [place for place, gpu in enumerate(self._found) if self.keep and gpu.index not in self.keep]:
-            codes[np.isin(codes, left_out)] = NOT_SELECTED
+            codes[np.isin(codes, left_out)] = _NOT_SELECTED
         return codes
 
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
@@ -182,10 +195,6 @@ class Gpus:
         """Yield notes on GPUs that only an index names, or that several names stand for."""
         if self._by_order:
             yield _BY_ORDER
-        drivers = list(dict.fromkeys(gpu.names["driver"] for gpu in self._found if "driver" in gpu.names))
-        if len(drivers) > 1:
-            named = ", ".join(drivers[:_NAMED])
-            yield f"GPUs of {len(drivers)} drivers are in the log ({named}), as of two machines: write one log each."
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
@@ -226,11 +235,9 @@ another GPU lies nearer to one of the two, unless one is missing."""
 _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
-Identity = tuple[str | None, ...]
-"""What a row says of its GPU in each column of NAMES."""
 
 
-def find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
+def _find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
     """Return which rows name a GPU uniquely and stand where another GPU's row is missing.
 
     A GPU that comes late, is lost early or is logged separately has rows beside those of the others; one

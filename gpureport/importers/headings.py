@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from gpureport.metrics import BY_NAME
-from gpureport.parsing import MOST, UNITS
+from gpureport.parsing import UNITS
 
 
 def _by_word(words: Mapping[str, str]) -> dict[str, str]:
@@ -104,22 +102,9 @@ CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 _LOAD = "percent usage utilization used total average"
 
 
-class _Row(NamedTuple):
-    """A metric, the words its heading must hold, and those it may hold."""
-
-    target: str
-    words: frozenset[str]
-    optional: frozenset[str]
-
-
-def _rows(*rows: tuple[str, str] | tuple[str, str, str]) -> tuple[_Row, ...]:
-    return tuple(
-        _Row(target, frozenset(words.split()), frozenset("".join(optional).split()))
-        for target, words, *optional in rows
-    )
-
-
-GPU_COLUMNS = _rows(
+_Columns = tuple[tuple[str, str] | tuple[str, str, str], ...]
+"""Metrics, the words that the heading of each must hold, and those that it may hold."""
+GPU_COLUMNS: _Columns = (
     ("gpu_power_limit_requested_watts", "power limit", "gpu"),
     ("gpu_power_watts", "power", "gpu draw usage"),
     ("gpu_memory_temperature_celsius", "memory temperature", "gpu"),
@@ -141,10 +126,10 @@ GPU_COLUMNS = _rows(
     (INDEX, "device id"),
 )
 """Columns over which a heading says all: no other quantity of a GPU is called so."""
-INDEX_COLUMNS = _rows((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
+INDEX_COLUMNS: _Columns = ((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 """Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
-HOST_COLUMNS = _rows(
+HOST_COLUMNS: _Columns = (
     ("cpu_iowait_ratio", "io wait", "cpu"),
     ("host_memory_total_bytes", "memory total", "host"),
     ("host_memory_used_ratio", "memory percent", f"ratio host {_LOAD}"),
@@ -185,25 +170,26 @@ class ColumnName(NamedTuple):
     unit: str = ""
 
 
-def recognise_column(heading: str, columns: tuple[_Row, ...]) -> ColumnName | None:
+def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
     """Return what a heading says of its column, by one of the tables above; None unless that knows all its words."""
     words = heading_words(heading)
     readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
     return next((found for each in readings for found in _matches(frozenset(each), columns)), None)
 
 
-def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[ColumnName]:
+def _matches(words: frozenset[str], columns: _Columns) -> Iterator[ColumnName]:
     numbered = frozenset("#" if word.isdigit() else word for word in words)
-    for row in columns:
-        have = numbered if "#" in row.words else words
+    for target, needed, *more in columns:
+        needs, may = frozenset(needed.split()), frozenset("".join(more).split())
+        have = numbered if "#" in needs else words
         # a load of cores is stated as a share; bytes are those per second, too
-        base = "1" if row.target in CORE_LOADS else BY_NAME[row.target].unit if row.target in BY_NAME else ""
+        base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
         base = base.removesuffix("/s")
         stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
         # numbers of these mean nothing without a unit
-        needs_unit = row.target in _SIZED or row.target.endswith("per_second") or row.words == {"gpu", "memory"}
-        if row.words <= have and not have - row.words - row.optional - {stated} and (stated or not needs_unit):
-            yield ColumnName(row.target, UNIT_WORDS.get(stated, ""))
+        needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
+        if needs <= have and not have - needs - may - {stated} and (stated or not needs_unit):
+            yield ColumnName(target, UNIT_WORDS.get(stated, ""))
 
 
 def is_time_heading(heading: str) -> bool:
@@ -212,8 +198,6 @@ def is_time_heading(heading: str) -> bool:
     return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS
 
 
-_ROUNDING = 1e-6
-"""By how much a mean of parts of a whole may exceed it."""
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
@@ -230,30 +214,7 @@ def parse_number(cell: object) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a cell, a number of a unit, in its metric's base unit; None for an impossible value."""
-    found = parse_number(cell)
-    return None if found is None else convert_to_base(found, unit, metric)
-
-
-def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
-    """Return a number of a unit in its metric's base unit; None for an impossible value."""
-    wanted, converted = BY_NAME[metric], UNITS[unit].to_base(found)
-    if abs(converted) >= MOST or (converted < 0 and wanted.unit != "Cel"):
-        return None
-    if wanted.unit == "1" and not wanted.may_exceed_one and converted > 1:
-        return 1.0 if converted <= 1 + _ROUNDING else None
-    if "int" not in wanted.dtype:
-        return converted
-    return round(converted) if round(converted) <= np.iinfo(wanted.dtype).max else None
-
-
 def absence_word(cell: object) -> str | None:
     """Return the word of a cell that stands for no value, else None."""
     text = "null" if cell is None else str(cell).strip()
     return (text or "empty") if text.lower() in _NONE else None
-
-
-def describe_absence(cell: object) -> str:
-    """Return why a cell holds no value of its metric."""
-    return absence_word(cell) or "no value it can have"

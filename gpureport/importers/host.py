@@ -349,7 +349,7 @@ def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
         values, why = rows.data.pop(column.target), rows.reasons.get(column.source)
         found[column] = values if not isinstance(values, Texts) else np.array([*values.texts, nan])[values.codes]
         impossible = int((np.isnan(found[column]) & (why is None or why.codes < 0)).sum())
-        account.absent.update({(column.source, "no value it can have"): impossible} if impossible else {})
+        account.absent.update({(column.source, tools.NO_VALUE): impossible} if impossible else {})
     bare = [column for column in found if column.stated == _BARE]
     shares = np.concatenate([[0.0], *(100 * found[column] for column in bare)])
     if not any(each.stated == "%" for each in found) and np.nanmax(shares) <= 1 and (shares % 1 > 0).any():

@@ -33,7 +33,7 @@ from gpureport.importers.protocol import reject_reasons as reasons
 # sar, mpstat and pidstat: a heading begins with a time, as rows do
 
 _TIMED = re.compile(
-    r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d)(?: (?P<half>[AP]M))?|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",
+    r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d(?: [AP]M)?)|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",
     re.ASCII | re.IGNORECASE,
 )
 _BANNER = re.compile(
@@ -55,7 +55,7 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
     cores: list[str] = []
     for number, line in whole_lines(lines, first, account):
         timed, banner, heading = _TIMED.match(line), _BANNER.fullmatch(line[:_WIDEST]), _find_heading(line)
-        at = parse_time_of_day(timed["at"], timed["half"] or "") if timed and timed["at"] else None
+        at = parse_time_of_day(timed["at"]) if timed and timed["at"] else None
         if timed and "RESTART" in line:
             account.messages += 1
         elif heading or banner:
@@ -165,7 +165,7 @@ def _read_object(text: str, number: int, account: Account, clock: DayClock) -> I
             found = parse_time(f"{said.get('date')} {said.get('time')}")
             time = found and (found[0], said.get("utc") == 1 or said.get("tz") in {"UTC", "GMT"})
         elif isinstance(said, str):
-            time = clock.at(parse_time_of_day(*said.split(" ", 1)))
+            time = clock.at(parse_time_of_day(said))
         parts = (each for name in _ACTIVITIES for each in [content.get(name)])
         rows = [_name_figures(row) for part in parts for row in (part if isinstance(part, list) else [part])]
         yield number, text[:end], time, rows, ""

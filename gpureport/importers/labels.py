@@ -92,7 +92,6 @@ class LabelTable:
         return tuple((name, own if name == "node" and own else value) for name, value in rows[0].tags)
 
     def _find_rows(self, run: Run, nodes: list[str]) -> list[LabelRow]:
-        """Return the rows that may be a run's: by its name or job, a number in its name, machine and time."""
         paths = [PurePath(source.locator) for source in run.sources if source.kind not in TRACKER_KINDS]
         names = {run.id, run.name, *(source.locator.rpartition("#")[2] for source in run.sources if run.tracked)}
         for tail in (PurePath(*path.parts[place:]) for path in paths for place in range(len(path.parts))):
@@ -133,7 +132,6 @@ def _fits_node(nodes: list[str], row: LabelRow) -> bool:
 
 
 def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
-    """Return a table's rows, and the lines with another number of cells than its heading."""
     table = _split_cells(path)
     names = ["_".join(_WORD.findall(redact_text(name))).lower() for name in next(table, (1, []))[1]]
     if {*names}.isdisjoint((*_RUN, _RAW_JOB, *(each for tag in ("job", "node") for each in BY_NAME[tag].columns))):

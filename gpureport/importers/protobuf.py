@@ -90,7 +90,6 @@ def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str
 
 
 def _read_event(message: bytes) -> dict[str, float | str]:
-    """Return an event's time, step and scalars; nothing without scalars."""
     event, scalars = read_message(message), dict[str, float]()
     for value in (read_message(each) for summary in event[_SUMMARY] for each in read_message(summary)[1]):
         tensor = read_message(value[_TENSOR][-1] if value[_TENSOR] else b"")

@@ -2,7 +2,8 @@
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import struct
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 from gpureport.errors import SourceError
 from gpureport.fetched_copies import make_temporary_folder
 from gpureport.limits import MOST_VALUE_BYTES
-from gpureport.regular_files import check_regular_file
+from gpureport.regular_files import UnsafeFileError, check_regular_file
 
 _MAGIC = b"SQLite format 3\0"
 _WAL_BYTE, _IN_WAL_MODE = 18, b"\2"
+_NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, AttributeError, IndexError, OverflowError)
 _PATIENCE = 10.0
 """Seconds to wait for a writer; MLflow itself waits 20."""
 _ATTEMPTS = 3
@@ -34,30 +36,55 @@ def _read_head(path: Path) -> bytes:
         return file.read(_WAL_BYTE + 1)
 
 
+def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceError:
+    """Return an error that names the system's path, else this one."""
+    hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
+    return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code=code)
+
+
 @contextmanager
-def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Give a read-only connection.
+def open_database(
+    path: Path, tables: Collection[str], title: str, code: str = "not_an_mlflow_database"
+) -> Iterator[sqlite3.Connection]:
+    """Give a read-only connection to a database that holds a tracker's tables, or raise a `SourceError`.
 
     SQLite makes files beside a database in WAL mode to read it, which fails in a read-only folder: with an empty log it
     is opened as unchanging, else a copy of both is read. A hostile schema is bounded: the functions it calls, a value's
-    size, and a query's work. Text that is not UTF-8 is read too. Raise `SourceError` when it was written to while it
-    was copied, `OSError` or `sqlite3.Error` when it cannot be read.
+    size, and a query's work. Columns hold values of any type, and text need not be UTF-8: what cannot be understood
+    while it is open is refused as well.
     """
-    log, options = path.with_name(f"{path.name}-wal"), "mode=ro"
-    if _read_head(path)[_WAL_BYTE:] == _IN_WAL_MODE:
-        if log.is_file() and log.stat().st_size:
-            path = _copy(path, log)
-        else:
-            options += "&immutable=1"
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=_PATIENCE)) as connection:
-        left = iter(range((_FREE_STEPS + _STEPS_PER_BYTE * path.stat().st_size) // _STEPS_AT_ONCE))
-        # the end of the steps interrupts the query
-        connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
-        connection.execute("pragma trusted_schema = off")
-        connection.execute("pragma query_only = on")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
-        connection.text_factory = lambda text: text.decode(errors="replace")
-        yield connection
+    hint = f"give one that {title} wrote; copy it again while nobody writes to it"
+    try:
+        log, uri = path.with_name(f"{path.name}-wal"), f"{path.resolve().as_uri()}?mode=ro"
+        if _read_head(path)[_WAL_BYTE:] == _IN_WAL_MODE:
+            is_empty = not (log.is_file() and log.stat().st_size)
+            uri = f"{uri}&immutable=1" if is_empty else f"{_copy(path, log).as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as connection:
+            left = iter(range((_FREE_STEPS + _STEPS_PER_BYTE * path.stat().st_size) // _STEPS_AT_ONCE))
+            # the end of the steps interrupts the query
+            connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
+            connection.execute("pragma trusted_schema = off")
+            connection.execute("pragma query_only = on")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+            if lacking := {*tables} - held:
+                raise SourceError(str(path), f"not a database of {title} (no table {min(lacking)})", hint, code=code)
+            yield connection
+    except OSError as error:
+        raise unreadable(error, path) from error
+    except _NOT_UNDERSTOOD as error:
+        what = f"locked, damaged, or not a database of {title} ({error})"
+        raise SourceError(str(path), what, hint, code=code) from error
+
+
+def holds_tables(path: Path, tables: Collection[str]) -> bool:
+    """Return whether a file is a database with tables."""
+    with suppress(SourceError):
+        if is_database(path):
+            with open_database(path, tables, ""):
+                return True
+    return False
 
 
 def _copy(path: Path, log: Path) -> Path:

@@ -113,27 +113,17 @@ def _find_option(text: str) -> str:
     return RECORDS_ONE
 
 
-_MOST_LINES, _FEW_LINES = 300_000, 20_000
-"""Lines of a text that are searched at most (no log of 4 MiB has as many, a file of line ends has), and lines that take
-no time worth saving."""
-_OF_A_KIND, _KINDS = 100, 30_000
-"""Lines of one kind that are kept, far more than any importer looks at, and kinds of lines that are kept."""
+_MOST_LINES, _OF_A_KIND = 300_000, 100
+"""Lines of a text that are searched at most (no log of 4 MiB has as many, a file of line ends has), and of one kind."""
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 def thinned(data: bytes) -> bytes:
-    """Return a text with the beginnings of the first lines of each kind; kinds ignore digits.
-
-    A few hundred compressed bytes may be millions of lines or cells, and few of them, near their beginning,
-    show what a log is.
-    """
-    lines = data.split(b"\n", _MOST_LINES)[:_MOST_LINES]
-    if len(lines) > _FEW_LINES:
-        seen = Counter[bytes]()
-        kinds = data.translate(_DIGITS).split(b"\n", _MOST_LINES)
-        whole, lines = lines, []
-        for line, kind in zip(whole, kinds, strict=False):
-            seen[kind] += 1
-            if seen[kind] <= _OF_A_KIND and len(seen) <= _KINDS:
-                lines.append(line)
-    return b"\n".join([line[:HEAD_BYTES] for line in lines])
+    """Return the beginnings of a text's first lines of each kind, digits aside: some show what a log is."""
+    seen, kept = Counter[bytes](), list[bytes]()
+    kinds = data.translate(_DIGITS).split(b"\n", _MOST_LINES)
+    for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):
+        seen[kind] += 1
+        if seen[kind] <= _OF_A_KIND:
+            kept.append(line[:HEAD_BYTES])
+    return b"\n".join(kept)

@@ -16,12 +16,10 @@ from gpureport.importers.columns import Texts, Values
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """Neither a time server nor the end of summer time sets a clock back further, and none does more often."""
-_PUNCTUAL = 3
-"""Intervals: how near to its first stamp a log begins again."""
+_PUNCTUAL, _MANY = 3, 20
+"""Intervals from its first stamp at which a log begins again, and rows above that show where it began (pragmatic)."""
 _LATE = 3
 """Rows that come late together at most (pragmatic); more are of a clock that was set back."""
-_MANY = 20
-"""Rows above a step back that show where the log began (pragmatic)."""
 _COPIED = 0.5
 """Share of the rows of a stretch that repeat earlier ones from which on it is a copy."""
 RESTARTED, SUMMER_TIME = "log restarted", "daylight saving"
@@ -42,16 +40,11 @@ class Order(NamedTuple):
     notes: list[str]
     shuffled: bool
 
-    def places(self, lines: IntArray) -> IntArray:
-        """Return the places of the rows on some lines."""
-        return np.minimum(np.searchsorted(self.lines, lines), len(self.lines) - 1)
-
 
 def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
     """Return a number per row for all its values, in any order of columns."""
     hashes = np.zeros(length, dtype=np.uint64)
     for name, values in columns.items():
-        salt = np.uint64(crc32(name.encode()) | 1)
         if isinstance(values, Texts):
             known = np.array([*(crc32(str(text).encode()) for text in values.texts), 0], dtype=np.uint64)
             bits, valid = known[values.codes], values.codes >= 0
@@ -59,6 +52,7 @@ def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.ui
             # 0.0 and -0.0 are one value
             bits, valid = (values + 0.0).view(np.uint64), ~np.isnan(values)
         # each column is mixed by itself, so that column order does not matter
+        salt = np.uint64(crc32(name.encode()) | 1)
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
     return hashes
@@ -130,49 +124,37 @@ def _on_one_clock(lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | No
     if 2 * (falls < 0).sum() > len(stamps):
         # the newest row stands first
         return times, [], 0
-    # more lines than usual between two rows, as a header, may begin another recording
     usual = np.median(apart) if len(apart) else 0
-    near, steps, others = list[int](), list[Step](), 0
+    near, steps, others = list[tuple[int, int, bool]](), list[Step](), 0
     for cut in (np.flatnonzero(falls < -1.5 * pace) + 1).tolist():
-        fall = int(stamps[cut - 1] - stamps[cut])
+        fall = -int(falls[cut - 1])
         until = min(cut + min(max(1, fall // max(pace, 1) - 1), _LATE), len(stamps) - 1)
         if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
             # a row that comes late, or early, is one among rows in order
             continue
-        if (
-            cut >= _MANY
-            and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace
-            and not _is_fold(stamps, cut, pace, zone)
-        ):
+        before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
+        # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
+        is_fold = before > 0 and 0 < after < 2 * fall and fall <= after + pace
+        if cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace and not is_fold:
             # another writer's rows of the same time
             others += 1
+        # more lines than usual between two rows, as a header, may begin another recording
         elif fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()):
             steps.append((int(times[cut]), -fall, 0, RESTARTED))
         else:
-            near.append(cut)
+            near.append((cut, fall, is_fold))
     if others or len(near) > _MOST_STEPS:
         # a second writer's rows often repeat what was at the same times
         return times, steps, len(near) + others
-    for cut in near:
-        fall = int(stamps[cut - 1] - stamps[cut])
-        if zone is not None and _is_fold(stamps, cut, pace, zone):
+    for cut, fall, is_fold in near:
+        shift = 0
+        if is_fold and zone is not None:
             # after the doubled hour, the next one begins with its first half again
             end = cut + int(np.logical_and.accumulate(fold_sizes(stamps[cut:], zone) > 0).sum())
-            times[cut:end] = to_utc(stamps[cut:end], zone, second=np.ones(end - cut, dtype=np.bool_))
-            steps.append((int(times[cut]), -fall, 0, SUMMER_TIME))
+            times[cut:end] = to_utc(stamps[cut:end], zone, second=True)
         else:
             shift = int(times[cut - 1]) + pace - int(times[cut])
             times[cut:] += shift
             shift = shift if zone else int(times[cut] - stamps[cut])
-            steps.append((int(times[cut]), -fall, shift, CLOCK_SET_BACK))
+        steps.append((int(times[cut]), -fall, shift, SUMMER_TIME if is_fold else CLOCK_SET_BACK))
     return times, sorted(steps), 0
-
-
-def _is_fold(stamps: IntArray, cut: int, pace: int, zone: ZoneInfo | None) -> bool:
-    """Return whether a step back is the end of summer time, where a person named the zone."""
-    if zone is None:
-        return False
-    fall = int(stamps[cut - 1] - stamps[cut])
-    before, after = fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
-    # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
-    return bool(before > 0 and 0 < after < 2 * fall and fall <= after + pace)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
-from gpureport.importers.protocol.tracker import Tracked, TrackerRun
+from gpureport.importers.protocol.tracker import RunInfo, SelectedRuns, Tracked
 from gpureport.importers.reading import Reading, compute_run_id
 from gpureport.importers.sources import identify_companion
-from gpureport.importers.surveys import KEYS, shared_time
+from gpureport.importers.surveys import KEYS, find_span, shared_time
 from gpureport.importers.tracker_series import list_rejected, measure_times
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import collect_series
@@ -31,27 +31,27 @@ _COVERED, _EQUAL = 0.8, 0.99
 _USE = "gpu_utilization_ratio"
 
 
+def _note(tracked: Tracked, note: str) -> Tracked:
+    quality = tracked.run.quality
+    quality = replace(quality, notes=(*quality.notes, note))
+    return replace(tracked, run=replace(tracked.run, quality=quality))
+
+
 def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptions) -> Tracked:
     """Return a run with an attached log's devices in place of its own; a note says why a log is not used."""
-    run = tracked.run
-
-    def noted(note: str) -> Tracked:
-        quality = replace(run.quality, notes=(*run.quality.notes, f"{name} is attached to the run and {note}."))
-        return replace(tracked, run=replace(run, quality=quality))
-
     try:
         log = Reading([identify_companion(str(path))], options, Labels(name=name)).recording()
     except SourceError as error:
-        return noted(f"not read: {error.what}")
+        return _note(tracked, f"{name} is attached to the run and not read: {error.what}.")
     offset = 0 if log.run.timezone is not None else _find_offset(log, tracked)
-    series, known, replaced, taken = dict(tracked.series), {each.id: each for each in run.devices}, 0, []
+    series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.run.devices}, 0, []
+    has_nodes = any(each.node for each in tracked.run.devices)
     for device in log.run.devices:
         own, rows = series.get(device.id), log.rows_of(device.id)
         times = columns.integers(rows.column("timestamp")) + offset
-        start, end = _window(tracked) if own is None else columns.integers(own["timestamp"])[[0, -1]].tolist()
+        start, end = _window(tracked) if own is None else find_span(own)
         covered = shared_time((int(times[0]), int(times[-1])), (start, end))
-        is_of_a_node = own is None and any(each.node for each in run.devices)
-        if is_of_a_node or covered < max(_COVERED * (end - start), 0):
+        if (own is None and has_nodes) or covered < max(_COVERED * (end - start), 0):
             continue
         if own is not None:
             replaced += sum(len(own) - own.column(each).null_count for each in set(own.column_names) - KEYS)
@@ -64,13 +64,14 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
         taken.append(device.id)
     if not taken:
         why = "it covers too little of it, or the run has several nodes and nothing says of which it is"
-        return noted(f"not used: {why}")
+        return _note(tracked, f"{name} is attached to the run and not used: {why}.")
     zone = f"in {log.run.timezone}"
     if log.run.timezone is None:
         hours, minutes = divmod(abs(offset) // 60_000_000, 60)
         zone = f"taken to be UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which it fits the run best"
-    noted_quality = noted(f"is read for {', '.join(taken)} instead; its stamps are {zone}").run.quality
-    quality = merge_quality([noted_quality, log.run.quality])
+    used = f"{name} is attached to the run and is read for {', '.join(taken)} instead; its stamps are {zone}."
+    run = _note(tracked, used).run
+    quality = merge_quality([run.quality, log.run.quality])
     quality = replace(
         quality,
         rows_kept=quality.rows_kept - replaced,
@@ -103,14 +104,14 @@ def _find_offset(log: Recording, tracked: Tracked) -> int:
     most = max(shared.values())
     pairs = [(tracked.series[each.id], log.rows_of(each.id)) for each in log.run.gpus if each.id in tracked.series]
     curves = [
-        [values for table in pair for values in (columns.integers(table["timestamp"]), columns.floats(table[_USE]))]
+        [(columns.integers(table["timestamp"]), columns.floats(table[_USE])) for table in pair]
         for pair in pairs
         if all(_USE in table.column_names for table in pair)
     ]
 
     def difference(offset: int) -> float:
         found = []
-        for at, expected, times, values in curves:
+        for (at, expected), (times, values) in curves:
             inside = (at >= times[0] + offset) & (at <= times[-1] + offset)
             if inside.any():
                 apart = np.abs(np.interp(at[inside], times + offset, values) - expected[inside])
@@ -126,16 +127,23 @@ class TrackedReading:
     sizes: tuple[int, ...] = ()
     """None: the bytes of a tracker say nothing about what is stored."""
 
-    def __init__(self, kind: str, run: TrackerRun, options: ReadOptions, labels: Labels, *, strict: bool) -> None:
+    def __init__(
+        self, chosen: SelectedRuns, info: RunInfo, options: ReadOptions, labels: Labels, *, strict: bool
+    ) -> None:
         """Prepare to read, in an existing zone; with `strict`, a point that is not understood is an error."""
         if options.tz:
             load_zone(options.tz)
-        self._kind, self._of, self._options, self._strict = kind, run, options, strict
-        self.labels, self.file_labels, self.locator = labels, Labels(), run.locator
+        self._kind, self._info, self._options, self._strict = chosen.tracker.kind, info, options, strict
+        # a worker process gets this, without the other runs
+        self._record = partial(chosen.tracker.record, chosen.store, info, chosen.selection)
+        self.labels, self.file_labels = labels, Labels()
+        self.locator = f"{self._kind}:{chosen.store.where}#{info.id}"
 
     @cached_property
     def _tracked(self) -> Tracked:
-        tracked = self._of.read(self._options)
+        if self._info.fault is not None:
+            raise self._info.fault
+        tracked = self._record(self._options)
         for name, path in tracked.attachments:
             tracked = _join_attachment(tracked, name, path, self._options)
         rejected = [entry for entry in tracked.run.quality.rejected if entry.reason not in CHOSEN]
@@ -157,7 +165,7 @@ class TrackedReading:
     @property
     def run_id(self) -> str:
         """The run's id, from the tracker's and the options that select or place rows."""
-        return compute_run_id([f"{self._kind} {self._of.key}"], self._options)
+        return compute_run_id([f"{self._kind} {self._info.key or self._info.id}"], self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield a table of each device."""

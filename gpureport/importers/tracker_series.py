@@ -16,6 +16,7 @@ from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.tracker import Tracked
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.parsing import MOST
 from gpureport.recording import HOST, Device, Run, Work
 from gpureport.series_table import METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
@@ -24,6 +25,8 @@ from gpureport.work_counting import count_by_rates
 _MOST_NAMED = 4
 """Names that are listed, the others are counted."""
 _MOST_STEP = 2**62
+_UNSAMPLED_INTERVALS = 3
+"""Intervals without samples at the end of a run that are worth a note (pragmatic)."""
 
 
 class Series(NamedTuple):
@@ -38,15 +41,47 @@ class Series(NamedTuple):
         return Series(self.times[rows], self.values[rows], self.steps[rows])
 
 
+class Meaning(NamedTuple):
+    """What a series measures; `counts`: it becomes a rate, `primes`: a first value speaks of before."""
+
+    metric: str
+    factor: float
+    gpu: int | None = None
+    counts: bool = False
+    primes: bool = False
+
+
 def make_series(points: Iterable[tuple[int, float, float]]) -> Series:
     """Return points of time, value and step as a series."""
     times, values, steps = zip(*points, strict=True)
     return Series(np.array(times, np.int64), np.array(values, np.float64), np.array(steps))
 
 
-def is_dated(time: float) -> bool:
-    """Return whether a number of microseconds is a date."""
-    return FIRST_MICROSECOND <= time < LAST_MICROSECOND
+def join_series(parts: Iterable[Series]) -> Series:
+    """Return the points of several series, one after the other."""
+    return Series(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def is_dated(time: Any) -> Any:
+    """Return whether a number of microseconds, or each of an array, is a date."""
+    return (time >= FIRST_MICROSECOND) & (time < LAST_MICROSECOND)
+
+
+def is_measured(values: FloatArray) -> BoolArray:
+    """Return which values are numbers that a measurement can reach."""
+    return np.abs(values) < MOST
+
+
+def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
+    """Return the times at which any series has a point, and the values of each there, NaN for none.
+
+    The last of several points at a time counts, also where it holds no measurement.
+    """
+    ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(each.times for each in series)]))
+    values = np.full((len(series), len(ticks)), np.nan)
+    for row, each in zip(values, series, strict=True):
+        row[np.searchsorted(ticks, each.times)] = np.where(is_measured(each.values), each.values, np.nan)
+    return ticks, values
 
 
 def list_rejected(counts: Mapping[str, int]) -> tuple[Rejected, ...]:
@@ -83,10 +118,11 @@ def build_device_table(
         arrays["stage"] = columns.categories(codes, names.tolist(), names[codes] != "")
     for name, every in values.items():
         own = every[rows]
-        if not (missing := np.isnan(own)).all() and name in METRIC_TYPES:
-            kind = METRIC_TYPES[name]
+        if (missing := np.isnan(own)).all():
+            continue
+        if kind := METRIC_TYPES.get(name):
             arrays[name] = columns.nan_to_null(np.rint(own) if pa.types.is_integer(kind) else own, kind)
-        elif not missing.all():
+        else:
             texts, codes = np.unique(own, return_inverse=True)
             arrays[name] = columns.categories(codes, [f"{text:g}" for text in texts], ~missing)
     order = [name for name in SCHEMA.names if name in arrays]
@@ -113,33 +149,41 @@ def measure_times(
     return quality, rates[len(rates) // 2] if rates else None, span
 
 
-def build_training_table(metrics: Mapping[str, Series], span: tuple[int, int] | None = None) -> "pa.Table":
-    """Return the points of all metrics within a span by time, then step; non-numbers are null.
-
-    A fractional step counts as not recorded.
-    """
-    if not metrics:
-        return empty_training()
-    times, values, steps = (np.concatenate(parts) for parts in zip(*metrics.values(), strict=True))
-    codes = np.repeat(np.arange(len(metrics)), [len(each.times) for each in metrics.values()])
+def _read_steps(steps: "FloatArray | IntArray") -> tuple[IntArray, BoolArray]:
+    """Return whole steps, and which are: a fractional one counts as not recorded."""
     stepped = (np.abs(steps) < _MOST_STEP) & (steps == np.floor(steps))
-    steps = np.where(stepped, steps, 0).astype(np.int64)
-    order = np.lexsort((steps, times))
-    if span is not None:
-        order = order[(times[order] >= span[0]) & (times[order] <= span[1])]
+    return np.where(stepped, steps, 0).astype(np.int64), stepped
+
+
+def build_training_table(
+    names: Iterable[str], codes: IntArray, points: Series, *, dated: bool = True, null: bool = True
+) -> "pa.Table":
+    """Return points as training metrics, each with the place of its name; NaN becomes `null` or stays."""
+    steps, stepped = _read_steps(points.steps)
+    values = (columns.nan_to_null if null else columns.to_arrow)(points.values, pa.float64())
     arrays = [
-        columns.to_arrow(times[order], pa.timestamp("us")),
-        columns.to_arrow(steps[order], pa.int64(), stepped[order]),
-        columns.categories(codes[order], [*metrics]),
-        columns.nan_to_null(values[order], pa.float64()),
+        columns.to_arrow(points.times, pa.timestamp("us"), np.full(len(codes), dated)),
+        columns.to_arrow(steps, pa.int64(), stepped),
+        columns.categories(codes, [*names]),
+        values,
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 
 
+def _arrange_training(metrics: Mapping[str, Series], span: tuple[int, int] | None) -> "pa.Table":
+    if not metrics:
+        return empty_training()
+    points = join_series(metrics.values())
+    order = np.lexsort((_read_steps(points.steps)[0], points.times))
+    if span is not None:
+        order = order[(points.times[order] >= span[0]) & (points.times[order] <= span[1])]
+    codes = np.repeat(np.arange(len(metrics)), [len(each.times) for each in metrics.values()])
+    return build_training_table(metrics, codes[order], points.taken(order))
+
+
 def build_tracked(  # noqa: PLR0913 - what a run consists of
     locator: str,
-    devices: Sequence[Device],
-    series: Mapping[str, "pa.Table"],
+    series: Mapping[Device, "pa.Table"],
     metrics: Mapping[str, Series],
     *,
     name: str,
@@ -147,16 +191,18 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     throughput: str | None,
     state: object,
     stage: str | None = None,
+    last: int = 0,
     more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
-    """Return a run of these devices and training metrics; refuse one without samples.
+    """Return a run of these devices' rows and training metrics; refuse one without samples.
 
-    The account lacks gaps and training notes so far. `throughput` names the metric that counts work; for a
-    `stage`, only training in its time is kept. `about` are other fields of `Run`, `more` those of `Tracked`.
+    The account lacks gaps, and training, so far. `throughput` names the metric that counts work; for a `stage`, only
+    training in its time is kept. `last` is when anything was recorded; hardware that ends much earlier is noted.
+    `about` are other fields of `Run`, `more` those of `Tracked`.
     """
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
-    quality, interval, span = measure_times((series[device.id] for device in devices), quality)
+    quality, interval, span = measure_times(series.values(), quality)
     if span is None:
         if not metrics and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
             raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
@@ -166,38 +212,43 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         times = np.concatenate([points.times for points in metrics.values()])
         span = int(times.min()), int(times.max())
     work, notes = _count_work(metrics, throughput, span), [*quality.notes]
+    roles: dict[str, list[str]] = {}
+    for each in metrics:
+        if recognition := recognise_metric(each):
+            roles.setdefault(recognition.role, []).append(each)
     if work is not None:
         notes.append(f"Work done, by {work[0]}: {work[1].amount:.0f} {work[1].unit}.")
     elif throughput is not None:
         available = list_first([*metrics], _MOST_NAMED) or "none"
         notes.append(f"No training metric {throughput!r} counts work in this run; it has {available}.")
-    roles: dict[str, list[str]] = {}
-    for each in metrics:
-        if recognition := recognise_metric(each):
-            roles.setdefault(recognition.role, []).append(each)
     if roles:
         told = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
         notes.append(f"Training metrics by their names: {told}.")
+    training = _arrange_training(metrics, span if stage else None)
+    unseen = (last - span[1]) / 1e6
+    if unseen > max(_UNSAMPLED_INTERVALS * (interval or 0.0), 0):
+        what = "before the run did: nothing is known of that time, its stderr may say why"
+        notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")
+    lines, kept = (count + len(training) for count in (quality.lines, quality.rows_kept))
     run = Run(
         id="",
         name=name,
         started=span[0],
         ended=span[1],
         sources=(),
-        devices=tuple(devices),
-        quality=replace(quality, notes=tuple(notes)),
+        devices=tuple(series),
+        quality=replace(quality, lines=lines, rows_kept=kept, notes=tuple(notes)),
         interval=interval,
         work=work[1] if work else None,
         **{"timezone": "UTC", **about},
     )
-    training = build_training_table(metrics, span if stage else None)
-    return Tracked(run=run, series=dict(series), training=training, state=repr(state), **(more or {}))
+    held = {device.id: table for device, table in series.items()}
+    return Tracked(run=run, series=held, training=training, state=repr(state), **(more or {}))
 
 
 def _count_work(
     metrics: Mapping[str, Series], throughput: str | None, span: tuple[int, int]
 ) -> tuple[str, Work] | None:
-    """Return the work done in a span and the metric that counts it; None without one."""
     named = choose_throughput([*metrics], throughput)
     if named is None:
         return None

@@ -18,18 +18,19 @@ from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import extra_name
-from gpureport.importers.mlflow.stores import LocalStore, find_experiments, holds_tables, open_database
+from gpureport.importers.mlflow.stores import LocalStore, find_experiments
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, split_locator
+from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
+from gpureport.importers.read_only_sqlite import holds_tables, open_database
 from gpureport.importers.tracker_series import (
     Series,
     build_device_table,
     build_tracked,
     list_rejected,
     make_series,
+    place_on_ticks,
 )
-from gpureport.parsing import MOST
 from gpureport.recording import HOST, Device
 
 _TABLES = ("metrics", "system_metrics")
@@ -59,6 +60,15 @@ _COLUMNS = {
     "network/recv_mb_per_sec": ("host_network_receive_bytes_per_second", 2**20),
 }
 """What is measured of a GPU, then of the machine: the column it becomes, and what its values are multiplied by."""
+_RUNS = """
+    select RUN, run_name, min(timestamp),
+           coalesce(max(case when system glob '*"gpu/[0-9]*' then system end), max(system))
+    from (select RUN, run_name, timestamp, null system from metrics
+          union all select RUN, run_name, timestamp, case when json_valid(metrics) then cast(metrics as text) end
+          from system_metrics)
+    group by 1 order by 3 desc
+"""
+"""Runs with a set of their hardware: rows of sums over GPUs say nothing of what a run recorded."""
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
@@ -80,34 +90,24 @@ class TrackioStore(LocalStore):
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
             return connection.execute(query, values).fetchall()
 
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
-        """Return all runs, newest first; rows of sums over GPUs say nothing of what a run recorded."""
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return all runs, newest first."""
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
-        rows = self.query("""
-            select RUN, run_name, min(timestamp),
-                   coalesce(max(case when system glob '*"gpu/[0-9]*' then system end), max(system))
-            from (select RUN, run_name, timestamp, null system from metrics
-                  union all select RUN, run_name, timestamp,
-                                   case when json_valid(metrics) then cast(metrics as text) end
-                  from system_metrics)
-            group by 1 order by 3 desc
-        """)
-        return [
-            RunInfo(
+        found = []
+        for key, name, began, system in self.query(_RUNS):
+            names = _read_numbers(system) or {}
+            devices: set[str | None] = {match[1] for match in map(_GPU.match, names) if match}
+            devices |= {None for each in names if not each.startswith("gpu/")}
+            info = RunInfo(
                 id=str(key),
                 key=f"{self.path.stem}/{key}",
                 name=str(name),
                 status="status not recorded",
                 started=(parse_time(str(began)) or [None])[0],
-                # by the names of MLflow, which say what it is of
-                hardware=[
-                    f"system/{one.replace('/', '_')}"
-                    for one in _read_numbers(system) or ()
-                    if _GPU.match(one) or not one.startswith("gpu/")
-                ],
+                hardware=describe_devices(devices),
             )
-            for key, name, began, system in rows
-        ]
+            found.append(info)
+        return found
 
     def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, Series]:
         """Return a run's points by name, ordered by time and step; rows that are not Trackio's count."""
@@ -116,9 +116,9 @@ class TrackioStore(LocalStore):
             time, content = parse_time(str(at)), _read_numbers(text)
             if time is None or content is None or not isinstance(number, int):
                 counts[TORN] += 1
-            else:
-                for name, value in content.items():
-                    found[name].append((time[0], value, number))
+                continue
+            for name, value in content.items():
+                found[name].append((time[0], value, number))
         return {name: make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
 
     def config(self, run_id: str) -> dict[str, Any]:
@@ -131,13 +131,11 @@ class TrackioStore(LocalStore):
 
 def _build_devices(
     points: Mapping[str, Series], gpus: tuple[int, ...] | None, counts: Counter[str]
-) -> tuple[list[Device], dict[str, pa.Table]]:
-    """Return a run's devices with rows, GPUs by number before the machine."""
-    ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(own.times for own in points.values())]))
-    values: dict[int | None, dict[str, FloatArray]] = defaultdict(
-        lambda: defaultdict(lambda: np.full(len(ticks), np.nan))
-    )
-    for key, own in points.items():
+) -> dict[Device, pa.Table]:
+    """Return the rows of a run's devices, GPUs by number before the machine; of cores the busiest counts."""
+    ticks, read = place_on_ticks([*points.values()])
+    values: dict[int | None, dict[str, FloatArray]] = defaultdict(dict)
+    for (key, own), row in zip(points.items(), read, strict=True):
         match = _GPU.fullmatch(key)
         gpu, fate = int(match[1]) if match else None, "kept"
         if gpus is not None and gpu not in {None, *gpus}:
@@ -148,46 +146,37 @@ def _build_devices(
         else:
             what = match[2] if match else _CORE.sub("busiest/", key)
             column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
-            read = np.where(np.abs(own.values) < MOST, own.values, np.nan) * factor
-            np.fmax.at(values[gpu][column], np.searchsorted(ticks, own.times), read)
+            values[gpu][column] = np.fmax(row * factor, values[gpu].get(column, np.nan))
         counts[fate] += len(own.times)
-    devices, series = [], {}
+    series = {}
     for gpu, held in sorted(values.items(), key=lambda item: (item[0] is None, item[0] or 0)):
         device = Device(id=HOST if gpu is None else f"gpu:{gpu}", index=gpu)
-        table = build_device_table(device.id, ticks, held)
-        if not len(table):
-            continue
-        if "gpu_memory_total_bytes" in table.column_names:
-            device = replace(device, memory_total_bytes=round(np.nanmax(held["gpu_memory_total_bytes"])))
-        if "gpu_power_limit_requested_watts" in table.column_names:
-            device = replace(device, power_limit_watts=float(np.nanmin(held["gpu_power_limit_requested_watts"])))
-        devices.append(device)
-        series[device.id] = table
-    return devices, series
-
-
-def _open(source: str, _: Selection) -> tuple[TrackioStore, str | None]:
-    path, run = split_locator(source, "trackio:")
-    return TrackioStore(Path(path), path), run
+        known = {name: each for name, each in held.items() if not np.isnan(each).all()}
+        if "gpu_memory_total_bytes" in known:
+            device = replace(device, memory_total_bytes=round(np.nanmax(known["gpu_memory_total_bytes"])))
+        if "gpu_power_limit_requested_watts" in known:
+            device = replace(device, power_limit_watts=float(np.nanmin(known["gpu_power_limit_requested_watts"])))
+        if known:
+            series[device] = build_device_table(device.id, ticks, known)
+    return series
 
 
 def _record(store: TrackioStore, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
     counts: Counter[str] = Counter()
-    devices, series = _build_devices(store.points("system_metrics", info.id, counts), options.gpus, counts)
+    series = _build_devices(store.points("system_metrics", info.id, counts), options.gpus, counts)
     metrics, config = store.points("metrics", info.id, counts), store.config(info.id)
-    counts["kept"] += sum(len(own.times) for own in metrics.values())
+    quality = Quality(
+        lines=counts.total(),
+        rows_kept=counts["kept"],
+        noise=counts["noise"],
+        rejected=list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
+    )
     return build_tracked(
         f"trackio:{store.where}#{info.id}",
-        devices,
         series,
         metrics,
         name=info.name,
-        quality=Quality(
-            lines=counts.total(),
-            rows_kept=counts["kept"],
-            noise=counts["noise"],
-            rejected=list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
-        ),
+        quality=quality,
         throughput=selection.throughput,
         state=(counts, sorted(config.items())),
         params=tuple((key, str(value)) for key, value in config.items() if not key.startswith("_")),
@@ -199,7 +188,7 @@ TRACKIO = Tracker(
     kind="trackio",
     title="Trackio",
     recognised_by="A database of Trackio by its tables, or a locator `trackio:PATH`.",
-    claims=lambda source: source.startswith("trackio:") or holds_tables(Path(source), _TABLES),
-    open=_open,
+    holds=lambda path: holds_tables(path, _TABLES),
+    open=lambda path, *_: TrackioStore(Path(path), path),
     record=_record,
 )

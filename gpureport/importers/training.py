@@ -28,8 +28,8 @@ from gpureport.importers.protobuf import MARK, read_events
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text, head_text
+from gpureport.importers.tracker_series import Series, build_training_table
 from gpureport.recording import Work
-from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.work_counting import count_gains
 
 WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
@@ -47,8 +47,8 @@ _FEW, _FALLING = 2, 0.1
 _SLOW = 2
 """Times the usual iteration that those take in which the loop starts up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
-_LONGEST, _MOST_STEPS = 1e8, 2**62
-"""Seconds a training may last, above which a number is a date; and steps."""
+_LONGEST = 1e8
+"""Seconds a training may last, above which a number is a date."""
 _KINDS = ("none", "elapsed", "local", "utc")
 """How rows tell their time."""
 _NOTES = {
@@ -101,9 +101,8 @@ class TrainingLog:
         TensorBoard's export names its metric nowhere else.
         """
         account, known, of_epochs = Account(), dict[str, int](), False
-        counts: list[array[int]] = [array(kind) for kind in "qbqqi"]
-        numbers: list[array[float]] = [array("d") for _ in range(3)]
-        (lines, kinds, whens, rows, names), (steps, done, values) = counts, numbers
+        lines, kinds, whens, places, codes = (array(kind) for kind in "qbqqi")
+        steps, done, values = (array("d") for _ in range(3))
         for number, text, cells in _read_rows(file, name, account):
             time, step, waits = ("", "", False) if isinstance(cells, str) else _find_time_and_step(tuple(cells))
             when = cells if isinstance(cells, str) else _find_when(cells, time, started)
@@ -115,25 +114,25 @@ class TrainingLog:
             turn = at if step else _parse_number(cells.get("epoch"))
             of_epochs = of_epochs or not step or _normalise(step) == "epoch"
             for heading, cell in (printed.add_waiting(cells) if waits else cells).items():
-                value = None if heading in {time, step} else _parse_number(cell)
-                if value is not None:
-                    rows.append(len(lines))
-                    names.append(known.setdefault(heading, len(known)))
+                if heading not in {time, step} and (value := _parse_number(cell)) is not None:
+                    places.append(len(lines))
+                    codes.append(known.setdefault(heading, len(known)))
                     values.append(value)
-            for whole, count in ((lines, number), (kinds, when[0]), (whens, when[1])):
-                whole.append(count)
-            for column, cell in ((steps, at), (done, turn)):
-                column.append(math.nan if cell is None else cell)
+            lines.append(number)
+            kinds.append(when[0])
+            whens.append(when[1])
+            steps.append(math.nan if at is None else at)
+            done.append(math.nan if turn is None else turn)
         # of rows that tell their time in different ways the fewer go
-        most = int(np.bincount(np.array(kinds, dtype=np.int64), minlength=len(_KINDS)).argmax())
-        kept = np.array(kinds) == most
+        most = int(np.bincount(kinds, minlength=len(_KINDS)).argmax())
+        kept, rows, kind = np.array(kinds) == most, np.array(places, dtype=np.int64), _KINDS[most]
         account.rows += int(kept.sum())
         account.reject_rows(reasons.NO_TIME, np.array(lines, dtype=np.int64)[~kept])
-        kind, told = _KINDS[most], kept[np.array(rows, dtype=np.int64)]
-        places = np.array(rows, dtype=np.int64)[told]
-        if not len(places):
+        told = kept[rows]
+        rows = rows[told]
+        if not len(rows):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
-        times = np.array(whens, dtype=np.int64)[places]
+        times = np.array(whens, dtype=np.int64)[rows]
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
             # seconds of each iteration
@@ -143,19 +142,18 @@ class TrainingLog:
         times += started if kind == "elapsed" else 0
         account.note(*_NOTES.get(kind, []))
         work = _count_work(np.array(done)[kept], account, of_epochs=of_epochs)
-        columns_of = np.array(steps)[places], np.array(names)[told], np.array(values)[told]
-        table = _make_table(times if kind != "none" else None, *columns_of, known, account)
+        points = Series(times * (kind != "none"), np.array(values)[told], np.array(steps)[rows])
+        table = _make_table(points, np.array(codes, dtype=np.int64)[told], known, account, dated=kind != "none")
         outcome = Outcome(
             devices=(),
             quality=account.quality(),
-            span=(0, 0) if kind == "none" else (int(times.min()), int(times.max())),
+            span=(int(points.times.min()), int(points.times.max())),
             timezone="UTC" if kind == "utc" else None,
         )
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
 
 
 def _is_training(text: str, *, of_loss: bool) -> bool:
-    """Return whether a text is a training loop's: an event file, output, or rows with a step or time."""
     if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or printed.is_training_text(text):
         return True
     lines = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
@@ -212,7 +210,6 @@ def _parse_object(text: str) -> object:
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
-    """Return a header's delimiter and names, or an object's names."""
     if line.startswith("{"):
         content = _parse_object(line)
         return ",", [*content] if isinstance(content, dict) else []
@@ -228,7 +225,6 @@ def _read_objects(lines: Sequence[str], account: Account) -> Iterator[printed.Ro
 
 
 def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: Account) -> Iterator[printed.Row]:
-    """Yield a CSV's rows below its header, the first line with a step or time."""
     headers = (_split_header(line) for line in first)
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
@@ -260,31 +256,16 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _make_table(  # noqa: PLR0913, PLR0917 - the columns of a table
-    times: columns.IntArray | None,
-    steps: columns.FloatArray,
-    names: columns.IntArray,
-    values: columns.FloatArray,
-    known: Mapping[str, int],
-    account: Account,
+def _make_table(
+    points: Series, codes: columns.IntArray, known: Mapping[str, int], account: Account, *, dated: bool
 ) -> pa.Table:
-    """Return points as a table in TRAINING_SCHEMA, without the loop's waits at startup."""
-    kept, took = np.ones(len(names), dtype=np.bool_), np.flatnonzero(names == known.get(printed.STEP_TIME, -1))
+    kept, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(printed.STEP_TIME, -1))
     if printed.WAITING in known and len(took):
-        slow = values[took] > _SLOW * np.quantile(values[took], 0.5, method="lower")
+        slow = points.values[took] > _SLOW * np.quantile(points.values[took], 0.5, method="lower")
         begun = took[np.argmin(slow)]
-        kept[:begun] = names[:begun] != known[printed.WAITING]
+        kept[:begun] = codes[:begun] != known[printed.WAITING]
         account.note(*[] if kept.all() else [_START_UP])
-    whole = (steps % 1 == 0) & (np.abs(steps) < _MOST_STEPS)
-    stamped = np.full(len(names), times is not None)
-    arrays = [
-        columns.to_arrow(np.zeros(len(names), dtype=np.int64) if times is None else times, pa.timestamp("us"), stamped),
-        columns.to_arrow(np.where(whole, steps, 0).astype(np.int64), pa.int64(), whole),
-        columns.categories(names, list(known)),
-        columns.to_arrow(values, pa.float64()),
-    ]
-    table = pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
-    return table if kept.all() else table.filter(columns.to_arrow(kept, pa.bool_()))
+    return build_training_table(known, codes[kept], points.taken(kept), dated=dated, null=False)
 
 
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | str:
@@ -309,7 +290,6 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
 
 
 def _parse_number(cell: object) -> float | None:
-    """Return a number, NaN for a loss that was none, else None."""
     if isinstance(cell, bool) or not isinstance(cell, str | int | float):
         return None
     try:

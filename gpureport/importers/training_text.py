@@ -134,7 +134,6 @@ def _name_bar(bar: "re.Match[str]") -> str:
 
 
 def _read_pairs(text: str) -> dict[str, float]:
-    """Return the numbers that stand behind names; times in seconds."""
     cells: dict[str, float] = {}
     for match in _PAIR.finditer(text):
         name, value = match["name"].strip(), float(match["number"])

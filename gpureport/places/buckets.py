@@ -196,9 +196,7 @@ class RemotePath:
     def reach(self, *, large: bool = False) -> "Iterator[fs.FileSystem]":
         """Give the client that reaches it; `large`: it is to be written and larger than `_SMALL`.
 
-        Raises:
-            OSError: when there is no such object, or this machine refuses, with an error number.
-            PlaceError: when the bucket cannot be reached, or refuses.
+        There is no such object, or this machine refuses, by an `OSError`; the bucket refuses by a `PlaceError`.
         """
         import pyarrow as pa  # noqa: PLC0415 - only where a bucket is named
 
@@ -251,11 +249,7 @@ def is_place(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return the place of a text: a path, unless it is a URL.
-
-    Raises:
-        SettingsError: when the URL has an unknown scheme, or names no bucket.
-    """
+    """Return the place of a text: a path, unless it is a URL, of which an unknown one is a `SettingsError`."""
     url = _URL.fullmatch(text)
     if url is None:
         return Path(text)
@@ -267,10 +261,7 @@ def parse_place(text: str) -> Place:
 
 
 def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
-    """Return a function's result for each place, in order; several at a time in a bucket.
-
-    A bucket takes a hundred times longer than a disk to answer.
-    """
+    """Return a function's result for each place, in order; several at a time in a bucket, which is slow to answer."""
     if not any(isinstance(place, RemotePath) for place in places):
         return [function(place) for place in places]
     with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -1,7 +1,4 @@
-"""Files that go between places: fetched from a bucket, sent there, or put where a person keeps files.
-
-Files appear whole or not at all, and remains of killed writers are removed.
-"""
+"""Files that go between places, and appear whole or not at all; remains of killed writers are removed."""
 
 import os
 import re
@@ -28,12 +25,9 @@ _fetched: dict[RemotePath, dict[str, tuple[int, int | None]]] = {}
 
 
 def fetch(place: RemotePath) -> Path:
-    """Return the local copy of an object or folder; none exists where the bucket holds neither.
+    """Return the local copy of an object or folder, fetched if it changed; none exists where the bucket holds neither.
 
-    Unchanged content is not fetched again.
-
-    Raises:
-        PlaceError: when it cannot be fetched whole, or an object's name leads elsewhere.
+    Raise a `PlaceError` when it cannot be fetched whole, or an object's name leads elsewhere.
     """
     from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
 
@@ -70,12 +64,7 @@ def fetch(place: RemotePath) -> Path:
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Give a folder to write a place's files to; on success those for a bucket are sent.
-
-    Args:
-        place: a folder of this machine, given itself, or of a bucket.
-        last: name of the file that leads to the others, sent after them.
-    """
+    """Give a folder to write a place's files to; on success those for a bucket are sent, what leads to them `last`."""
     if isinstance(place, Path):
         yield place
         return

@@ -44,17 +44,10 @@ def refuse_taken_paths(
     read: Sequence[ReadPath] = (),
     holds_data: Callable[[Path], bool] = lambda _: False,
 ) -> None:
-    """Refuse to write inputs, other outputs, and paths in a store, a tracker or another's folder.
+    """Refuse to write inputs, other outputs, and paths in a store, a tracker or another's folder, by a `RenderError`.
 
-    It changes nothing. Paths are the same when the system says so, or when they lead to one place.
-
-    Args:
-        written: the outputs.
-        read: the inputs.
-        holds_data: returns whether an existing file is a log or a database, which nobody wants to lose.
-
-    Raises:
-        RenderError: naming the first refused path, why, and what to do.
+    Paths are the same when the system says so, or when they lead to one place; `holds_data` returns whether an
+    existing file is a log or a database, which nobody wants to lose.
     """
     for at, target in enumerate(written):
         obstacles = () if str(target.place) == "-" else _find_obstacles(target, written[:at], read, holds_data)
@@ -85,7 +78,6 @@ def _find_obstacles(
 
 
 def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
-    """Return why a path clashes with an input; empty where it does not."""
     place, is_remote = target.place, isinstance(target.place, RemotePath)
     is_open_folder = target.is_folder and not read.is_closed and isinstance(read.place, Path) and read.place.is_dir()
     if _is_same(place, read.place) and not is_open_folder:
@@ -103,10 +95,7 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
 
 
 def _is_same(one: Place, other: Place, *, in_any_case: bool = False) -> bool:
-    """Return whether two places are one: by URL, as the system says, or by where links lead.
-
-    Some disks ignore case in names.
-    """
+    """Return whether two places are one; some disks ignore case in names."""
     if isinstance(one, RemotePath) or isinstance(other, RemotePath):
         return str(one) == str(other)
     with suppress(OSError):
@@ -117,7 +106,6 @@ def _is_same(one: Place, other: Place, *, in_any_case: bool = False) -> bool:
 
 
 def _find_owner(place: Path, *, is_folder: bool) -> str:
-    """Return whose folder a path is in; empty for the person's own."""
     resolved = Path(os.path.realpath(place))
     for folder in (resolved, *resolved.parents) if is_folder else resolved.parents:
         if resolved.relative_to(folder).parts[:1] in {(name,) for name in STORE_PARTS}:
@@ -135,7 +123,6 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
 
 
 def _read_head(path: Path) -> bytes:
-    """Return a regular file's beginning; nothing without one."""
     with suppress(OSError):
         if path.is_file():
             with path.open("rb") as file:

@@ -16,28 +16,19 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def parse_folder(target: str) -> Place:
-    """Return the folder that a target names.
-
-    A word and a colon begin a tracker or bucket, and never silently name a new folder.
-
-    Raises:
-        SettingsError: when it begins with a scheme that is not known.
-        SourceError: when it is a run or a store of Neptune or Trackio, or a database server.
-    """
+    """Return the folder that a target names; a word and a colon never silently name a new one."""
     match = _SCHEME.match(target)
     scheme = match[1].lower() if match else ""
     if scheme in {"neptune", "trackio", "accounting"} or (match is None and _names_run(target)):
         what = "nothing can be published to Neptune, Trackio or a table"
         raise SourceError(target, what, "give a folder, or mlflow:STORE#RUN", code="read_only_store")
-    if match is None:
-        return parse_place(target)
     refuse_database_server(scheme, target)
+    if match is None or (not is_store_scheme(scheme) and target[match.end() :].startswith("//")):
+        return parse_place(target)
     what = f"{match[0]} is not known as the beginning of a target"
     hint = f"write ./{target} for a folder of that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
     if is_store_scheme(scheme):
         what, hint = f"{scheme}: names no folder", f"write mlflow:{target} for a store of MLflow"
-    elif target[match.end() :].startswith("//"):
-        return parse_place(target)
     raise SettingsError(target, what, hint, code="not_a_publish_target")
 
 
@@ -50,11 +41,7 @@ def _names_run(target: str) -> bool:
 
 
 def check_copies(files: Sequence[Place], folders: Sequence[Place]) -> None:
-    """Refuse copies that would replace what is published, another copy, or what somebody else keeps.
-
-    Raises:
-        SourceError: naming the file or the folder; nothing is copied then.
-    """
+    """Refuse copies that would replace what is published, another copy, or what somebody else keeps."""
     copies = [(file, folder / file.name) for folder in folders for file in files]
     for file, copy in copies:
         if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
@@ -67,12 +54,7 @@ def check_copies(files: Sequence[Place], folders: Sequence[Place]) -> None:
 
 
 def copy_to_folder(file: Path, folder: Place) -> str:
-    """Copy a file into a folder, made where there is none, over one of the same name; return its path there.
-
-    Raises:
-        PlaceError: when the bucket of the folder cannot be reached, or refuses.
-        SourceError: when the folder cannot be written to.
-    """
+    """Copy a file into a folder, made where there is none, over one of the same name; return its path there."""
     if isinstance(folder, RemotePath):
         (folder / file.name).write_bytes(file.read_bytes())
         return str(folder / file.name)
@@ -82,6 +64,11 @@ def copy_to_folder(file: Path, folder: Place) -> str:
             shutil.copyfile(file, part)
             part.chmod(0o644)
     except OSError as error:
-        what, hint = error.strerror or "cannot be written", "check permissions and space"
-        raise SourceError(str(folder), what, hint, code="cannot_write") from error
+        raise refuse_writing(error, folder) from error
     return str(folder / file.name)
+
+
+def refuse_writing(error: OSError, folder: Path) -> SourceError:
+    """Return the error of a folder that cannot be written to."""
+    what, hint = error.strerror or "cannot be written", "check permissions and space"
+    return SourceError(str(folder), what, hint, code="cannot_write")

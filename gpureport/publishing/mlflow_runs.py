@@ -1,105 +1,81 @@
-"""Files put on one run of MLflow as artifacts, or a comparison put on each of its runs."""
+"""Files put on a run of MLflow as artifacts, and the figures of a comparison on each of its runs."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PUBLISHED_PREFIX, Store, open_store
-from gpureport.importers.mlflow.server import Server, SignedServer, call_client
+from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PREFIX, PUBLISHED_PREFIX, Store, open_store
+from gpureport.importers.mlflow.server import Server, SignedServer, call_client, load_mlflow
 from gpureport.importers.mlflow.stores import Database, Folder, folder_of_uri
-from gpureport.importers.protocol.tracker import RunInfo, Selection, select_runs
-from gpureport.publishing.folders import copy_to_folder
-from gpureport.publishing.mlflow_figures import KIND, prepare_figures
-from gpureport.publishing.published_figures import is_comparison, read_run_figures
+from gpureport.importers.protocol.tracker import RunInfo, Selection, select_runs, split_locator
+from gpureport.publishing.folders import copy_to_folder, refuse_writing
+from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, is_comparison, read_run_figures
 from gpureport.redaction import redact_text
 from gpureport.report.wording import display
+from gpureport.store import atomic_writes
 
-TAG = f"{PUBLISHED_PREFIX}report"
-"""Tag that says where among its artifacts a run's report is."""
-_SERVED = "mlflow-artifacts"
 _NAMED = 5
 """Most runs of a comparison that are named."""
+Put = Callable[[], str]
+Writer = Callable[[RunInfo, Mapping[str, float], Mapping[str, str], Sequence[str]], object]
+"""Logs metrics of a run, sets tags, and removes some."""
 
 
-def prepare_mlflow(
-    files: Sequence[Path], target: str, *, skip_missing: bool, follow_artifact_uri: bool = False
-) -> list[Callable[[], str]]:
-    """Return what puts files among the artifacts of the run of a target, or a comparison on each of its runs.
-
-    Arguments as for `prepare`; the target is `mlflow:STORE#RUN`, or `mlflow:STORE` for a comparison.
-
-    Raises:
-        SourceError: when there is no such store or run, or it cannot be written to.
-    """
-    store, named = open_store(target)
-    if named is None:
-        return _prepare_comparison(
-            store, files, target, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri
-        )
-    (run,), _ = select_runs(store, named, Selection())
-    puts = [_prepare_artifact(store, run, file, follow_artifact_uri=follow_artifact_uri) for file in files]
-    return [partial(_put, put, file, target) for put, file in zip(puts, files, strict=True)]
-
-
-def _put(put: Callable[[], str], file: Path, target: str) -> str:
-    return put() + _explain_unwritten(file, target)
-
-
-def _explain_unwritten(file: Path, target: str) -> str:
-    """Return that figures of a comparison are not written to its run, and what would; else nothing."""
-    if not is_comparison(file):
-        return ""
-    try:
-        runs = [run.name for run in read_run_figures(file) if run.tracker_id(KIND) is not None]
-    except SourceError as error:
-        return f"; no figures were written: {error.what}"
-    if not runs:
-        return "; no figures were written: none of its runs was read from MLflow"
-    whose = display.join_words(runs) if len(runs) <= _NAMED else f"its {len(runs)} runs"
-    return f"; no figures were written: --to {redact_text(target.partition('#')[0])} writes them to {whose}"
-
-
-def _prepare_comparison(
-    store: Store, files: Sequence[Path], target: str, *, skip_missing: bool, follow_artifact_uri: bool
-) -> list[Callable[[], str]]:
+def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, follow_uri: bool) -> list[Put]:
+    """Return what puts files among the artifacts of a target's run, or a comparison on each of its runs."""
+    place, named = split_locator(target, PREFIX)
+    store = open_store(place)
+    if named is not None:
+        (run,), _ = select_runs(store, named, Selection())
+        return [_prepare_artifact(store, run, file, target, follow_uri=follow_uri) for file in files]
     comparisons = [file for file in files if is_comparison(file)]
     if len(comparisons) != 1:
         what = "it names no run" if not comparisons else "two comparisons, of which a run gets one"
         hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
         raise SourceError(target, what, hint, code="unknown_run")
-    runs, write_figures = prepare_figures(store, comparisons[0], skip_missing=skip_missing)
-    artifacts = [
-        _prepare_artifact(store, run, file, follow_artifact_uri=follow_artifact_uri)
-        for run in runs
-        for file in files
-        if file not in comparisons
-    ]
-    named = ", ".join(run.name or run.id for run in runs)
-    return [lambda: f"figures of {named} to {store.where}: {write_figures()} of {len(runs)} runs changed", *artifacts]
+    found = _find_runs(store, read_run_figures(comparisons[0]), skip_missing=skip_missing)
+    write = _open_writer(store)
+
+    def write_figures() -> str:
+        # not a generator: every run is written to
+        changed = sum([_write(store, write, run, figures) for run, figures in found])
+        named = ", ".join(run.name or run.id for run, _ in found)
+        return f"figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
+
+    others = [(run, file) for run, _ in found for file in files if file not in comparisons]
+    return [write_figures, *(_prepare_artifact(store, *each, target, follow_uri=follow_uri) for each in others)]
 
 
-# --- artifacts
+# artifacts
 
 
-def _prepare_artifact(
-    store: Store, run: RunInfo, file: Path, *, follow_artifact_uri: bool = False
-) -> Callable[[], str]:
+def _prepare_artifact(store: Store, run: RunInfo, file: Path, target: str, *, follow_uri: bool) -> Put:
     """Return a call that puts a file among the artifacts of a run.
 
     It returns where the file is then, and where MLflow looks if that is elsewhere. A database and a file store stay as
     they are: the file is copied to where their artifacts lie. Whoever wrote the store chose that folder, so that one
-    outside the store is written to only when a person says so.
+    outside the store, or one that a server names, is written to only when a person says so.
     """
-    if isinstance(store, Server):
-        return _prepare_upload(store, run, file, follow_artifact_uri=follow_artifact_uri)
-    folder = _artifact_folder(store, run) / ARTIFACT_FOLDER
-    if not follow_artifact_uri and not folder.resolve().is_relative_to(store.root):
-        what = f"it keeps artifacts outside its own folder, in {folder.parent}"
-        how = "add --follow-artifact-uri if you trust it to name that folder"
-        raise SourceError(store.where, what, how, code="foreign_artifacts")
-    return lambda: copy_to_folder(file, folder) + _explain_moved(run, folder.parent)
+    if not isinstance(store, Server):
+        folder = _artifact_folder(store, run)
+        if not follow_uri and not (folder / ARTIFACT_FOLDER).resolve().is_relative_to(store.root):
+            what = f"it keeps artifacts outside its own folder, in {folder}"
+            how = "add --follow-artifact-uri if you trust it to name that folder"
+            raise SourceError(store.where, what, how, code="foreign_artifacts")
+        after = _explain_moved(run, folder) + _explain_unwritten(file, target)
+        return lambda: copy_to_folder(file, folder / ARTIFACT_FOLDER) + after
+    send = _find_sender(store, run, file, follow_uri=follow_uri)
+
+    def put() -> str:
+        send()
+        name = f"{ARTIFACT_FOLDER}/{file.name}"
+        store.ask("runs/set-tag", {"run_id": run.id, "key": f"{PUBLISHED_PREFIX}report", "value": name}, post=True)
+        return f"{store.where}#{run.id}, {name}{_explain_unwritten(file, target)}"
+
+    return put
 
 
 def _explain_moved(run: RunInfo, folder: Path) -> str:
@@ -110,9 +86,22 @@ def _explain_moved(run: RunInfo, folder: Path) -> str:
     return f"; MLflow looks in {stated}, which is not on this machine: copy it there"
 
 
+def _explain_unwritten(file: Path, target: str) -> str:
+    """Return that figures of a comparison are not written to its run, and what would; else nothing."""
+    if not is_comparison(file):
+        return ""
+    try:
+        runs = [run.name for run in read_run_figures(file) if run.run_id is not None]
+    except SourceError as error:
+        return f"; no figures were written: {error.what}"
+    if not runs:
+        return "; no figures were written: none of its runs was read from MLflow"
+    whose = display.join_words(runs) if len(runs) <= _NAMED else f"its {len(runs)} runs"
+    return f"; no figures were written: --to {redact_text(target.partition('#')[0])} writes them to {whose}"
+
+
 def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
-    known = store.artifact_folder(run)
-    if known is not None:
+    if known := store.artifact_folder(run):
         return known
     folder = folder_of_uri(run.artifact_uri)
     # the store may have been moved here from a machine on which that folder was
@@ -126,40 +115,126 @@ def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
     return store.home(run) / "artifacts"
 
 
-def _prepare_upload(store: Server, run: RunInfo, file: Path, *, follow_artifact_uri: bool) -> Callable[[], str]:
+def _find_sender(store: Server, run: RunInfo, file: Path, *, follow_uri: bool) -> Callable[[], object]:
     parts = urlsplit(run.artifact_uri)
     if not isinstance(store, SignedServer):
-        if parts.scheme == _SERVED:
-            return partial(_send, store, run, file)
         here = folder_of_uri(run.artifact_uri)
+        if parts.scheme == "mlflow-artifacts":
+            inside = PurePosixPath(parts.path.lstrip("/")) / ARTIFACT_FOLDER / file.name
+            path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
+            return lambda: store.request("PUT", path, file.read_bytes())
         if here is not None and here.parent.is_dir():
-            if not follow_artifact_uri:
+            if not follow_uri:
                 what = f"the server keeps artifacts in a folder of this machine, {here / ARTIFACT_FOLDER}"
                 hint = "add --follow-artifact-uri if it runs on this machine and you trust it"
                 raise SourceError(store.where, what, hint, code="foreign_artifacts")
-            return lambda: _tag(store, run, file) if copy_to_folder(file, here / ARTIFACT_FOLDER) else ""
+            return partial(copy_to_folder, file, here / ARTIFACT_FOLDER)
     if not parts.scheme:
         what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
         hint = "give its database on that machine, or start it with --serve-artifacts"
         raise SourceError(store.where, what, hint, code="foreign_artifacts")
     # where artifacts lie in a bucket, MLflow's own client knows how to reach it
-    return partial(_send_by_client, store, run, file)
-
-
-def _send(store: Server, run: RunInfo, file: Path) -> str:
-    inside = PurePosixPath(urlsplit(run.artifact_uri).path.lstrip("/")) / ARTIFACT_FOLDER / file.name
-    path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
-    store.request("PUT", path, file.read_bytes())
-    return _tag(store, run, file)
-
-
-def _send_by_client(store: Server, run: RunInfo, file: Path) -> str:
     uri = store.uri if isinstance(store, SignedServer) else store.where
-    call_client(uri, store.where, "log_artifact", run.id, str(file), ARTIFACT_FOLDER)
-    return _tag(store, run, file)
+    return partial(call_client, uri, store.where, "log_artifact", run.id, str(file), ARTIFACT_FOLDER)
 
 
-def _tag(store: Server, run: RunInfo, file: Path) -> str:
-    name = f"{ARTIFACT_FOLDER}/{file.name}"
-    store.ask("runs/set-tag", {"run_id": run.id, "key": TAG, "value": name}, post=True)
-    return f"{store.where}#{run.id}, {name}"
+# figures
+
+
+def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool) -> list[tuple[RunInfo, RunFigures]]:
+    found, missing = [], []
+    for figures in known:
+        run = store.run(figures.run_id) if figures.run_id else None
+        if run is None or run.deleted:
+            missing.append(figures.name)
+        else:
+            found.append((run, figures))
+    if not found:
+        what = "none of the runs of this comparison is in the store"
+        hint = "compare runs that MLflow recorded: mlflow:STORE#RUN"
+        raise SourceError(store.where, what, hint, code="not_a_tracked_run")
+    if missing and not skip_missing:
+        what = "not every run of the comparison is in the store, and nothing was written; missing: "
+        hint = "write to the others with --skip-missing"
+        raise SourceError(store.where, what + ", ".join(missing), hint, code="unknown_run")
+    return found
+
+
+def _write(store: Store, write: Writer, run: RunInfo, figures: RunFigures) -> bool:
+    # what is published stands at step 0, so the latest value counts
+    published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
+    latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
+    metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
+    tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
+    outdated = [key for name in TAG_NAMES if (key := f"{PUBLISHED_PREFIX}{name}") in present and key not in tags]
+    metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}
+    tags = {key: text for key, text in tags.items() if present.get(key) != text}
+    if metrics or tags or outdated:
+        write(run, metrics, tags, outdated)
+    return bool(metrics or tags or outdated)
+
+
+def _open_writer(store: Store) -> Writer:
+    if isinstance(store, Folder):
+        return partial(_write_to_folder, store)
+    if isinstance(store, Server):
+        return store.write_figures
+    _refuse_migration(store)
+    return partial(_write_to_database, store)
+
+
+def _write_to_database(
+    store: Database, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
+) -> None:
+    call = partial(call_client, f"sqlite:///{store.path.resolve()}", store.where)
+    entities, now = load_mlflow(store.where, ".entities"), time.time_ns() // 1_000_000
+    values = [entities.Metric(key, value, now, 0) for key, value in metrics.items()]
+    if metrics or tags:
+        call("log_batch", run.id, metrics=values, tags=[entities.RunTag(key, text) for key, text in tags.items()])
+    for key in outdated:
+        call("delete_tag", run.id, key)
+
+
+def _write_to_folder(
+    store: Folder, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
+) -> None:
+    """Write to a `mlruns` folder, which MLflow's own client refuses since 3.13, each file whole."""
+    home, now = store.home(run), time.time_ns() // 1_000_000
+
+    def find(part: str, key: str) -> Path:
+        if not (home / part / key).resolve().is_relative_to(store.root):
+            what, hint = "a link leads out of the store", "replace the link by what it leads to"
+            raise SourceError(str(home / part / key), what, hint, code="link_out_of_folder")
+        (home / part).mkdir(exist_ok=True)
+        return home / part / key
+
+    try:
+        contents = {find("tags", key): text.encode() for key, text in tags.items()}
+        for key, value in metrics.items():
+            file = find("metrics", key)
+            points = file.read_bytes() if file.exists() else b""
+            # the line of a writer that was killed may have been cut anywhere
+            contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
+        for file, content in contents.items():
+            # by way of the run's own folder: MLflow takes every file in the others for a metric or a tag
+            atomic_writes.replace_file(file, content, home)
+        for key in outdated:
+            find("tags", key).unlink(missing_ok=True)
+    except OSError as error:
+        raise refuse_writing(error, home) from error
+
+
+def _refuse_migration(store: Database) -> None:
+    """Refuse a database that MLflow's client would bring to another version by opening it."""
+    try:
+        mlflow = load_mlflow(store.where)
+        from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
+    except (ImportError, SourceError) as error:
+        what = "writing figures to a database needs MLflow's own client"
+        hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
+        raise SourceError(store.where, what, hint, code="not_installed") from error
+    current = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations")).get_current_head()
+    if store.version != f"schema {current}":
+        what = f"its {store.version or 'schema'} is not that of MLflow {mlflow.__version__}, which would migrate it"
+        hint = "give the URL of a server of its version, or migrate it yourself: mlflow db upgrade"
+        raise SourceError(store.where, what, hint, code="other_schema")

@@ -1,44 +1,29 @@
-"""Figures of a comparison for each of its runs, read from its JSON, named as a tracker keeps them."""
+"""Figures of a comparison for each of its runs, read from its JSON, named as MLflow keeps them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpureport.comparison.figures import TRAINING_RATE
 from gpureport.comparison.verdict import Verdict
 from gpureport.errors import SourceError
 from gpureport.report.formats.comparison_json import SCHEMA
 
-_HINT = "write one: gpureport compare BASE NEXT --format json"
 TAG_NAMES = (
-    "step",
-    "judged_by",
-    "compared_with",
-    "verdict",
-    "change",
-    "change_since_first",
-    "training_verdict",
-    "training_change",
-    "quality",
+    *("step", "judged_by", "compared_with", "verdict", "change", "change_since_first"),
+    *("training_verdict", "training_change", "quality"),
 )
 """Names of the tags that a run may get."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFigures:
-    """What is published of one run."""
+class RunFigures(NamedTuple):
+    """What is published of one run; its id in MLflow is None where that did not record it."""
 
     name: str
-    locators: tuple[tuple[str, str], ...]
+    run_id: str | None
     metrics: Mapping[str, float]
     tags: Mapping[str, str]
-
-    def tracker_id(self, kind: str) -> str | None:
-        """Return its id in a tracker; None where that tracker did not record it."""
-        found = (locator.rpartition("#")[2] for each, locator in self.locators if each == kind and "#" in locator)
-        return next(found, None)
 
 
 def is_comparison(file: Path) -> bool:
@@ -51,24 +36,16 @@ def is_comparison(file: Path) -> bool:
         return False
 
 
-def read_run_figures(file: Path) -> tuple[RunFigures, ...]:
-    """Return the figures of each run of a comparison.
-
-    Args:
-        file: the JSON of `gpureport compare`.
-
-    Raises:
-        SourceError: when it is no whole comparison in JSON, or older than `sources` of runs.
-    """
+def read_run_figures(file: Path) -> list[RunFigures]:
+    """Return the figures of each run of a comparison, or raise a `SourceError`: the JSON of older ones is refused."""
+    hint = "write one: gpureport compare BASE NEXT --format json"
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        return tuple(_read_runs(document))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(str(file), "cannot be read as JSON", _HINT, code="not_json") from error
+        return [*_read_runs(json.loads(file.read_text(encoding="utf-8")))]
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise SourceError(
-            str(file), "not the JSON of a comparison by this version", _HINT, code="not_a_comparison_document"
-        ) from error
+        what = "not the JSON of a comparison by this version"
+        raise SourceError(str(file), what, hint, code="not_a_comparison_document") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise SourceError(str(file), "cannot be read as JSON", hint, code="not_json") from error
 
 
 def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
@@ -78,58 +55,48 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
         if place:
             tags |= _describe_changes(document, labels[: place + 1])
         for run in step["runs"]:
+            located = (each["locator"] for each in run["sources"] if each["kind"] == "mlflow")
+            run_id = next((locator.rpartition("#")[2] for locator in located if "#" in locator), None)
             known = {**run["measures"], "lost_ratio": run["lost_ratio"]}
-            yield RunFigures(
-                name=run["name"],
-                locators=tuple((source["kind"], source["locator"]) for source in run["sources"]),
-                metrics={name: float(value) for name, value in known.items() if value is not None},
-                tags=tags,
-            )
+            metrics = {name: float(value) for name, value in known.items() if value is not None}
+            yield RunFigures(run["name"], run_id, metrics, tags)
 
 
 def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
-    """Return the tags that compare a step with the one before and the first."""
-    tags = {"compared_with": labels[-2]}
+    base, step = labels[-2:]
+    tags = {"compared_with": base}
     for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
-        before, first = (_find_change(document, metric, base, labels[-1]) for base in (labels[-2], labels[0]))
-        if before is not None and _is_known(before, prefix):
+        before, first = (_find_change(document, metric, each, step) for each in (base, labels[0]))
+        # a rate that neither step recorded has no verdict to publish
+        if before is not None and not (prefix and before["before"] is before["after"] is None):
             tags[f"{prefix}verdict"] = before["verdict"]
             tags[f"{prefix}change"] = _format_change(before)
         if first is not None and not prefix:
             tags["change_since_first"] = _format_change(first)
-    pair = {"base": labels[-2], "step": labels[-1], "leading": True}
-    quality = [_format_quality(change) for change in document["quality"] if _matches(change, pair)]
-    tags["quality"] = "; ".join(filter(None, quality))
+    pair = (base, step, True)
+    quality = (each for each in document["quality"] if (each["base"], each["step"], each["leading"]) == pair)
+    tags["quality"] = "; ".join(filter(None, map(_format_quality, quality)))
     return {name: text for name, text in tags.items() if text}
 
 
-def _matches(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(entry[key] == value for key, value in wanted.items())
-
-
 def _format_quality(change: Mapping[str, Any]) -> str:
-    """Return a training metric of both steps at equal work, if recorded, with the verdict."""
-    values = [_format_value(change[side]) for side in ("before", "after")]
+    values = []
+    for figure in (change["before"], change["after"]):
+        value = figure["final"] if figure.get("at_work") is None else figure["at_work"]
+        if value is None and not figure["diverged"]:
+            return ""
+        values.append("not a number" if value is None else f"{value:.4g}")
     # a document may be of a version that compared at the end
     work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"
-    return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}" if all(values) else ""
-
-
-def _format_value(figure: Mapping[str, Any]) -> str:
-    value = figure["final"] if figure.get("at_work") is None else figure["at_work"]
-    if value is not None:
-        return f"{value:.4g}"
-    return "not a number" if figure["diverged"] else ""
+    return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}"
 
 
 def _find_change(document: Mapping[str, Any], metric: str, base: str, step: str) -> Mapping[str, Any] | None:
-    wanted = {"metric": metric, "device": None, "base": base, "step": step}
-    return next((delta for delta in document["deltas"] if _matches(delta, wanted)), None)
-
-
-def _is_known(delta: Mapping[str, Any], prefix: str) -> bool:
-    """Return whether a change has a verdict to publish; a rate that neither step recorded has none."""
-    return not prefix or delta["before"] is not None or delta["after"] is not None
+    wanted = (metric, None, base, step)
+    deltas = document["deltas"]
+    return next(
+        (each for each in deltas if (each["metric"], each["device"], each["base"], each["step"]) == wanted), None
+    )
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
@@ -140,7 +107,6 @@ def _format_change(delta: Mapping[str, Any]) -> str:
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
-    whole = 1 if share else before
+    whole, unit = (1, " points") if share else (before, "%")
     amounts = [f"{amount / whole * 100:+.0f}" for amount in (difference, *(delta["interval"] or ()))]
-    unit = " points" if share else "%"
     return f"{amounts[0]}{unit}" + (f" ({amounts[1]} to {amounts[2]}{unit})" if len(amounts) > 1 else "")

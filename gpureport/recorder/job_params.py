@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 import psutil
@@ -17,16 +18,8 @@ from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets
 Params = Iterator[tuple[str, str]]
 
 _PACKAGES = (
-    "torch",
-    "tensorflow",
-    "jax",
-    "jaxlib",
-    "numpy",
-    "lightning",
-    "pytorch-lightning",
-    "transformers",
-    "accelerate",
-    "deepspeed",
+    *("torch", "tensorflow", "jax", "jaxlib", "numpy"),
+    *("lightning", "pytorch-lightning", "transformers", "accelerate", "deepspeed"),
 )
 _ENVIRONMENT = re.compile(
     r"CUDA_VISIBLE_DEVICES|CUDA_VERSION|CUDA_DEVICE_ORDER|CUDA_LAUNCH_BLOCKING|CUDA_DEVICE_MAX_CONNECTIONS"
@@ -73,18 +66,14 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return params by name: of the command line, versions, variables, commit, cores and memory."""
-    found = [
-        *read_settings(command),
-        *_read_versions(command),
-        *_read_driver(),
-        *read_environment(os.environ),
-        *_read_commit(),
-        *_read_machine(),
-    ]
-    return tuple(dict(found).items())
+    found = dict([*_read_settings(command), *_read_versions(command), *_read_driver()])
+    for name, value in sorted(os.environ.items()):
+        if _ENVIRONMENT.fullmatch(name) and 0 < len(value) <= _LONGEST:
+            found[name] = hide_secret_value("", value)
+    return tuple((found | dict([*_read_commit(), *_read_machine()])).items())
 
 
-def read_settings(command: Sequence[str]) -> Params:
+def _read_settings(command: Sequence[str]) -> Params:
     """Yield the settings of a command line, such as `--batch-size 64` or `batch_size=64`; no secrets."""
     words = hide_secrets(command)
     for place, word in enumerate(words):
@@ -100,12 +89,8 @@ def _value_after(words: Sequence[str]) -> str:
     is_value = _NUMBER.fullmatch(first) or not first.startswith("-")
     if not first or not is_value or first.endswith((".py", ".sh")) or _ASSIGNED.fullmatch(first):
         return "true"
-    values = [first]
-    for word in words[1:] if _NUMBER.fullmatch(first) else ():
-        if _NUMBER.fullmatch(word) is None:
-            break
-        values.append(word)
-    return " ".join(values)
+    more = takewhile(_NUMBER.fullmatch, words[1:]) if _NUMBER.fullmatch(first) else ()
+    return " ".join([first, *more])
 
 
 def _setting(name: str, value: str) -> Params:
@@ -113,40 +98,28 @@ def _setting(name: str, value: str) -> Params:
         yield name.replace("-", "_"), value
 
 
-def find_python(command: Sequence[str]) -> str | None:
-    """Return the Python that runs a job, None where it cannot be told."""
+def _find_python(command: Sequence[str]) -> str | None:
     program = Path(command[0]).name if command else ""
-    if program in _ELSEWHERE:
-        return None
-    if _PYTHON.fullmatch(program):
-        return shutil.which(command[0])
-    # torchrun and its like lie beside the Python that they belong to
     where = shutil.which(command[0]) if command else None
+    if not command or program in _ELSEWHERE or _PYTHON.fullmatch(program):
+        return where if _PYTHON.fullmatch(program) else None
+    # torchrun and its like lie beside the Python that they belong to
     beside = shutil.which("python", path=str(Path(where).parent)) if where else None
     return beside or shutil.which("python") or shutil.which("python3")
 
 
 def _read_versions(command: Sequence[str]) -> Params:
-    python = find_python(command) if command else None
+    python = _find_python(command)
     for line in _ask([python, "-c", _ASK_VERSIONS, *_PACKAGES]).splitlines() if python else ():
         if found := _VERSION_LINE.fullmatch(line):
             yield f"{found[1].replace('-', '_')}_version", found[2]
 
 
 def _read_driver() -> Params:
-    """Yield the versions that nvidia-smi states: CUDA's is the newest for the driver."""
-    program = shutil.which("nvidia-smi")
-    text = _ask([program]) if program else ""
+    text = _ask(["nvidia-smi"])
     for name, pattern in (("driver_version", _DRIVER), ("driver_cuda_version", _CUDA)):
         if found := pattern.search(text):
             yield name, found[1]
-
-
-def read_environment(variables: Mapping[str, str]) -> Params:
-    """Yield the variables that matter to a GPU."""
-    for name, value in sorted(variables.items()):
-        if _ENVIRONMENT.fullmatch(name) and 0 < len(value) <= _LONGEST:
-            yield name, hide_secret_value("", value)
 
 
 def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -162,10 +135,9 @@ def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _read_commit() -> Params:
-    git = shutil.which("git")
-    commit = _ask([git, "rev-parse", "HEAD"]).strip() if git else ""
-    if git and re.fullmatch(r"[0-9a-f]{40,64}", commit):
-        changed = _ask([git, "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"]).strip()
+    commit = _ask(["git", "rev-parse", "HEAD"]).strip()
+    if re.fullmatch(r"[0-9a-f]{40,64}", commit):
+        changed = _ask(["git", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"]).strip()
         yield "git_commit", f"{commit[:12]} with changes" if changed else commit[:12]
 
 
@@ -196,25 +168,17 @@ def read_quota(cgroup: Path) -> float | None:
     try:
         quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
     except (OSError, ValueError):
-        try:
-            quota, period = (
-                (cgroup / "cpu" / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period")
-            )
-        except OSError:
-            return None
-    if not quota.isdigit() or not period.isdigit() or not int(period):
-        return None
-    return int(quota) / int(period)
+        found = (read_limit(cgroup / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+        quota, period = (str(each) for each in found)
+    return int(quota) / int(period) if quota.isdigit() and period.isdigit() and int(period) else None
 
 
 def read_limit(*files: Path) -> int | None:
     """Return the number in the first file that can be read; None where it is no number."""
     for file in files:
-        try:
+        with suppress(OSError):
             text = file.read_text(encoding="utf-8").strip()
-        except OSError:
-            continue
-        return int(text) if text.isdigit() else None
+            return int(text) if text.isdigit() else None
     return None
 
 

@@ -3,13 +3,17 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from gpureport.errors import SourceError
 from gpureport.recording_advice import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
 from gpureport.regular_files import code_system_error
 
-_NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
+_NAME, _CHECK, _INSTALL = (
+    "nvidia-smi",
+    "check the driver, or give --host-only",
+    "install the driver, or give --host-only",
+)
 _SLOW = 20.0
 """Seconds after which nvidia-smi is taken to hang (pragmatic): loading a driver of many GPUs takes several."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
@@ -21,42 +25,27 @@ _GPM = ("--gpm-metrics", "2,3,5,10")
 
 
 def find_nvidia_smi() -> str:
-    """Return the path of nvidia-smi.
-
-    Raises:
-        SourceError: when it is not installed.
-    """
-    program = shutil.which(_NAME)
-    if program is None:
-        raise SourceError(
-            _NAME, "not found on this machine", "install the driver, or give --host-only", code="no_nvidia_smi"
-        )
+    """Return the path of nvidia-smi, or raise a `SourceError`."""
+    if (program := shutil.which(_NAME)) is None:
+        raise SourceError(_NAME, "not found on this machine", _INSTALL, code="no_nvidia_smi")
     return program
 
 
-def choose_fields(program: str) -> tuple[str, ...]:
-    """Return the fields to log: those of GPU_FIELDS and COUNTER_FIELDS that the driver knows and answers.
+def build_query_command(program: str, interval: float) -> list[str]:
+    """Return the command that prints every GPU at an interval: the fields that the driver knows and answers.
 
-    Raises:
-        SourceError: when the driver answers no query, with what it says.
+    Raise a `SourceError` when the driver answers no query, with what it says.
     """
     known = set(_QUOTED.findall(_run([program, "--help-query-gpu"])))
-    wanted = [_find_name(field, known) for field in (*GPU_FIELDS, *COUNTER_FIELDS)]
-    fields = tuple(field for field in wanted if field in known or field in IDENTITY_FIELDS)
-    while True:
+    wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
+    fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""
+    while refused:
+        fields = [name for name in fields if name not in refused]
         answer = _run([program, f"--query-gpu={','.join(fields)}", "--format=csv"])
         refused = set(_REFUSED.findall(answer)) & set(fields)
-        if not refused:
-            break
-        fields = tuple(field for field in fields if field not in refused)
     if not answer.startswith("timestamp,"):
         said = next(filter(None, map(str.strip, answer.splitlines())), "it printed nothing")
         raise SourceError(_NAME, said.rstrip("."), _CHECK, code="driver_failed")
-    return fields
-
-
-def build_query_command(program: str, fields: Sequence[str], interval: float) -> list[str]:
-    """Return the command that prints fields of every GPU at an interval, in seconds."""
     loop = ["-l", f"{interval:.0f}"] if interval == int(interval) else ["-lms", f"{interval * 1000:.0f}"]
     return [program, f"--query-gpu={','.join(fields)}", "--format=csv", *loop]
 
@@ -71,32 +60,16 @@ def build_dmon_command(program: str, interval: float) -> list[str] | None:
     return [program, "dmon", "-s", "pt", "-o", "DT", "-d", str(max(1, round(interval))), *counted]
 
 
-def _find_name(field: str, known: Collection[str]) -> str:
-    """Return what the driver calls a field."""
-    alias = _ALIASES.get(field, field)
-    return alias if field not in known and alias in known else field
-
-
 def _run(words: Sequence[str]) -> str:
-    """Return what a command prints.
-
-    Raises:
-        SourceError: when it does not end.
-    """
+    """Return what a command prints; one that does not end is a `SourceError`."""
     try:
         done = subprocess.run(  # noqa: S603 - nvidia-smi as found on the path
-            words,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SLOW,
-            check=False,
+            words, stdin=subprocess.DEVNULL, capture_output=True, errors="replace", timeout=_SLOW, check=False
         )
     except subprocess.TimeoutExpired as error:
         what = f"no answer to {' '.join(words[1:])[:40]} in {_SLOW:.0f} s"
         raise SourceError(_NAME, what, _CHECK, code="no_answer") from error
     except OSError as error:
-        what, hint = error.strerror or "cannot be run", "install the driver, or give --host-only"
-        raise SourceError(_NAME, what, hint, code=code_system_error(error, "cannot_run")) from error
+        code = code_system_error(error, "cannot_run")
+        raise SourceError(_NAME, error.strerror or "cannot be run", _INSTALL, code=code) from error
     return done.stdout + done.stderr

@@ -72,30 +72,23 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
 
     Arguments are `_NAMES`, per cent of shares, GiB, W, J as counted, degrees Celsius, MHz, GB/s and numbers, and clock
     event reasons and their counters by name: a number, one series for all GPUs, or one series a GPU. NaN is null.
-
-    Args:
-        every: seconds between samples of a GPU.
-        times: seconds of each sample instead.
-        cpu: CPU use in per cent, one value a sample of the host.
-        cpu_every: seconds between samples of the host.
-        host: what else the host recorded.
-        model: the GPUs' name.
-        memory_total: memory installed in bytes.
-        reserved: memory the driver keeps, in bytes.
-        series: what the GPUs recorded.
+    Samples are so many seconds apart, or at these `times`; memory is in bytes.
     """
-    arrays = _scale(dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True)))
+    tables = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in series.values())
+    arrays = _scale(dict(zip(series, np.broadcast_arrays(*tables), strict=True)))
     count, length = next(iter(arrays.values())).shape
     seconds = np.asarray(np.arange(length) * every if times is None else times, dtype=np.float64)
     known = gpus.find_gpu(model)
-    window = known.power_window if known else "unknown"
     gpu = Device(
-        id="", model=model, memory_total_bytes=memory_total, memory_reserved_bytes=reserved, power_window=window
+        id="",
+        model=model,
+        memory_total_bytes=memory_total,
+        memory_reserved_bytes=reserved,
+        power_window=known.power_window if known else "unknown",
     )
     devices = [replace(gpu, id=f"gpu:{index}", index=index) for index in range(count)]
     blocks = [(seconds, {name: array[index] for name, array in arrays.items()}) for index in range(count)]
-    beside = {**({} if cpu is None else {"cpu": cpu}), **(host or {})}
-    if beside:
+    if beside := {**({} if cpu is None else {"cpu": cpu}), **(host or {})}:
         block = _scale({name: np.asarray(held, dtype=np.float64) for name, held in beside.items()})
         devices.append(_HOST)
         blocks.append((np.arange(len(next(iter(block.values()))), dtype=np.float64) * cpu_every, block))
@@ -110,10 +103,6 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         interval=every,
     )
     return Recording(run=run, series=_series(devices, blocks))
-
-
-def _table(values: npt.ArrayLike) -> Floats:
-    return np.atleast_2d(np.asarray(values, dtype=np.float64))
 
 
 def _scale(given: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -134,11 +123,6 @@ def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[st
             parts = [block.get(metric, np.full(len(seconds), np.nan)) for seconds, block in blocks]
             table[metric] = columns.nan_to_null(np.concatenate(parts), kind)
     return pa.table(table)
-
-
-def repeated(values: npt.ArrayLike, times: int) -> Floats:
-    """Return a series with each value repeated, as a log holds that is written faster than the driver refreshes."""
-    return np.repeat(np.asarray(values, dtype=np.float64), times, axis=-1)
 
 
 def with_quality(run: Recording, **fields: object) -> Recording:

@@ -11,10 +11,9 @@ from unittest.mock import patch
 from gpureport.analysis import RULES
 from gpureport.api import Analysis, Comparison, analyze
 from gpureport.api.results import build_content
-from gpureport.checks.baseline_changes import compare_with_baseline
+from gpureport.checks.changes import compare_with_baseline
+from gpureport.checks.evaluation import CheckInput, evaluate_policy, step_name
 from gpureport.checks.policy import read_policy
-from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
-from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training import parse_target, read_goals
 from gpureport.findings import Check
@@ -35,23 +34,15 @@ def check(
     baseline: Sequence[Recording | Analysis] = (),
     target: str | None = None,
 ) -> tuple[Check, ...]:
-    """Return what each rule gives for each run, in the order of the rules.
+    """Return what each rule gives for each run, in the order of the rules; raise SettingsError of one not valid.
 
-    Args:
-        rules: rules as `--fail-on` takes them, or a `gpureport.toml` with `[[policy]]`, or its content.
-        runs: the runs to check, those of one step label as repetitions; what an analysis ignored was not looked for.
-        baseline: runs that changes are measured from; rules on changes are not assessed without it.
-        target: value that a training metric is to reach, such as `"val_accuracy=0.78"`.
-
-    Raises:
-        SettingsError: when a rule or a setting is not valid.
+    Rules are as `--fail-on` takes them, or a `gpureport.toml` with `[[policy]]`, or its content. Runs of one step label
+    are repetitions; changes are measured from the `baseline`, and not assessed without it. A `target` is a value that a
+    training metric is to reach, such as `"val_accuracy=0.78"`.
     """
-    stated = Settings()
+    stated = Settings(file="gpureport.toml", content=dict(rules)) if isinstance(rules, Mapping) else Settings()
+    stated = read_settings(rules) if isinstance(rules, Path) else check_sections(stated)
     limits = () if isinstance(rules, Path | Mapping) else [rules] if isinstance(rules, str) else rules
-    if isinstance(rules, Path):
-        stated = read_settings(rules)
-    elif isinstance(rules, Mapping):
-        stated = check_sections(Settings(file="gpureport.toml", content=dict(rules)))
     goals = read_goals(stated).with_overrides((), None if target is None else parse_target(target))
     analyses = [*map(_analysed, runs)]
     checked = [build_sampled_run(run.recording, run) for run in analyses]
@@ -62,11 +53,11 @@ def check(
     return evaluate_policy(
         read_policy(stated).with_limits(limits),
         CheckInput(
-            analyses=tuple(run.analysis for run in checked),
+            runs=tuple(checked),
+            goals=goals,
             selected_kinds=frozenset(kind for analysis in analyses for kind in analysis.kinds),
             today=TODAY,
             comparisons={label: compare_with_baseline(before, step, goals) for label, step in steps.items() if before},
-            training={run.analysis.run.id: TrainedRun(run=run, goals=goals) for run in checked},
         ),
     )
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpureport
 from gpureport import testing
-from gpureport.testing import START, Analysis, Finding, Recording, Run, Severity, analyze, found, repeated
+from gpureport.testing import START, Analysis, Finding, Recording, Run, Severity, analyze, found
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FOLDERS = sorted(path.parent.relative_to(SAMPLES).as_posix() for path in SAMPLES.rglob("nvidia-smi.csv"))
@@ -251,7 +251,12 @@ def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: in
     power = 100 + util + noise(len(util), seed)
     one, many = (
         analyze(
-            testing.recording(every=0.2 / count, util=repeated(util, count), power=repeated(power, count), model=None)
+            testing.recording(
+                every=0.2 / count,
+                util=np.repeat(util, count, axis=-1),
+                power=np.repeat(power, count, axis=-1),
+                model=None,
+            )
         )
         for count in (1, times)
     )

@@ -13,7 +13,6 @@ from gpureport.testing import (
     MetricSummary,
     Recording,
     analyze,
-    repeated,
     steps,
     unjudged,
 )
@@ -81,7 +80,7 @@ def test_the_time_that_samples_own() -> None:
 
 
 def test_rows_are_counted_and_not_what_they_repeat() -> None:
-    one = summary(rec(every=0.01, util=repeated(noise(300), 20)))
+    one = summary(rec(every=0.01, util=np.repeat(noise(300), 20)))
     assert (one.samples, one.effective_samples, one.changes, one.repeated_ratio) == (6000, 6000, None, None)
 
 

@@ -55,7 +55,7 @@ CODES: dict[int, tuple[tuple[str, ...], ...]] = {
         ("check", "a.csv"),
         ("nightly", "a.csv", "--site", "site", "--date", "soon"),
         ("ingest", "a.csv", "--anonymise"),
-        ("fleet", "--engine", "dask"),
+        ("fleet", "--scheduler", "tcp://head:8786"),
         ("runs", "list", "--store"),
         ("baseline", "set"),
         ("publish", "r.html"),

@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.docs.page_runner import install_programs
 from tests.docs.test_pages import ROOT, blocks
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
 from tests.places.s3_server import s3_server
@@ -50,13 +50,6 @@ cp -R "$from" "$to"
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """A folder with a log, a store of MLflow, and programs."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    told = dict.fromkeys(("aws", "gcloud", "az", "rclone"), _CLOUD)
-    told["gpureport"] = f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n'
-    for name, text in told.items():
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
     (tmp_path / "gpu.csv").write_text(log(120))
     database(tmp_path / "mlflow.db", [RUN])
     folder(tmp_path / "mlruns", STEPS)
@@ -64,13 +57,10 @@ def machine(tmp_path: Path) -> Path:
 
 
 def run(machine: Path, command: str, folder: Path | None = None) -> None:
-    environment = {
-        "PATH": f"{machine / 'bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "HOME": str(machine),
-        "CLOUD": str(machine / "cloud"),
-        "BUCKET": "nightly",
-    }
+    environment = install_programs(machine) | {"CLOUD": str(machine / "cloud"), "BUCKET": "nightly"}
+    for name in ("aws", "gcloud", "az", "rclone"):
+        (machine / "bin" / name).write_text(_CLOUD)
+        (machine / "bin" / name).chmod(0o755)
     words = ["bash", "-e", "-c", command]
     done = subprocess.run(words, cwd=folder or machine, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

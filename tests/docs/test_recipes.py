@@ -1,4 +1,4 @@
-"""Each recipe of docs/contributing, followed to the letter in a copy of the checkout."""
+"""The roads of docs/contributing, followed to the letter in a copy of the checkout."""
 
 import os
 import re
@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CONTRIBUTING = ROOT / "docs" / "contributing"
+PAGE = ROOT / "docs" / "contributing" / "README.md"
 COPIED = ("docs", "gpureport", "sample_logs", "templates", "tests", "pyproject.toml", "README.md")
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _SHOWS = {
-    "add-a-detector": ("Hot GPU memory", "hot GPU memory, 3 min 58 s"),
-    "add-an-importer": ("gpuwatch", "NVIDIA L4"),
-    "add-a-report-section": ("TEMPERATURES",),
-    "add-a-metric": ("1 passed",),
+    "check": ("1 passed", "Hot GPU memory", "hot GPU memory, 3 min 58 s"),
+    "log form": ("3 lines = 2 kept + 1 rejected", "71.5, null"),
+    "figure": ("gpu_module_power_watts", "688.5"),
+    "section": ("TEMPERATURES",),
+    "command": ("gpu:3  NVIDIA A10G",),
 }
-"""What the commands of a recipe print in the end."""
+"""What the commands of a road print in the end."""
 
 
 @pytest.fixture
@@ -36,29 +37,27 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", _SHOWS)
-def test_a_recipe_works_to_the_letter(recipe: str, checkout: Path) -> None:
+@pytest.mark.parametrize("road", _SHOWS)
+def test_a_road_works_to_the_letter(road: str, checkout: Path) -> None:
     """Files are written, lines added and commands run in the order of the page, and show what was added."""
-    printed = "".join(follow(CONTRIBUTING / f"{recipe}.md", checkout))
-    assert [text for text in _SHOWS[recipe] if text not in printed] == [], printed
-    tidy = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--no-cache", "gpureport", "tests"],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert tidy.returncode == 0, tidy.stdout
+    printed = "".join(follow(read_roads()[road], checkout))
+    assert [text for text in _SHOWS[road] if text not in printed] == [], printed
+    run("python -m ruff check --no-cache gpureport tests", checkout)
 
 
-def test_every_recipe_is_tried() -> None:
-    """A page beside the index is a recipe, and each is followed above."""
-    assert {page.stem for page in CONTRIBUTING.glob("*.md")} - {"README"} == set(_SHOWS)
+def test_every_road_is_tried() -> None:
+    assert set(read_roads()) == set(_SHOWS)
 
 
-def follow(page: Path, checkout: Path) -> Iterator[str]:
-    """Do what a page says, block by block; yield what its commands print."""
-    for language, name, content in _BLOCK.findall(page.read_text(encoding="utf-8")):
+def read_roads() -> dict[str, str]:
+    """Return the parts of the page that say how to add something, by what that is."""
+    parts = re.split(r"^## Add an? (.*)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def follow(road: str, checkout: Path) -> Iterator[str]:
+    """Do what a road says, block by block; yield what its commands print."""
+    for language, name, content in _BLOCK.findall(road):
         if language == "sh":
             yield run(content, checkout)
         elif language == "diff":

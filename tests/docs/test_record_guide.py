@@ -1,10 +1,8 @@
 """The commands of the guide to recording run on a machine with a stand-in driver, a stand-in Docker and a pod."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
+from tests.docs.page_runner import install_programs
 from tests.docs.test_pages import PAGES, ROOT, blocks
-from tests.recorder.stand_in import install_stand_in
 
 PAGE = ROOT / "docs" / "how-to" / "record.md"
 _DOCKER = """#!/bin/sh
@@ -26,19 +24,10 @@ exec "$@"
 
 def run(words: Sequence[str], folder: Path) -> None:
     """Run a command of the guide beside a job; it must succeed."""
-    programs = folder / "bin"
-    install_stand_in(programs)
-    written = {
-        "docker": _DOCKER,
-        "gpureport": f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n',
-        "python": f'#!/bin/sh\nexec {sys.executable} "$@"\n',
-    }
-    for name, text in written.items():
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    (folder / "train.py").write_text("import time\ntime.sleep(0.5)\n")
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "STAND_IN_PAST": "yes"}
+    environment = install_programs(folder)
+    docker = folder / "bin" / "docker"
+    docker.write_text(_DOCKER)
+    docker.chmod(0o755)
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

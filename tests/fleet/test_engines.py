@@ -94,6 +94,16 @@ def test_dask_with_a_worker_killed(fleet: Path, expected: bytes, cluster: tuple[
 
 
 @pytest.mark.slow
+def test_a_cluster_of_its_own_with_a_worker_killed(fleet: Path, expected: bytes) -> None:
+    def find_worker(owner: int) -> int:
+        # a process of each worker, and one that looks after what they share
+        workers = [each for each in psutil.Process(owner).children() if "spawn_main" in " ".join(each.cmdline())]
+        return workers[0].pid
+
+    assert summarise(fleet, "--engine", "dask", cores=2, kill=find_worker) == expected
+
+
+@pytest.mark.slow
 def test_workers_end_when_their_owner_is_killed(fleet: Path) -> None:
     """A process that is killed, as by a batch system, leaves no workers behind, and what was done is kept."""
     table = fleet / ".gpureport" / "fleet" / "summaries.parquet"

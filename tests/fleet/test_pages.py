@@ -141,7 +141,6 @@ def test_wrong_files_and_options_are_refused_before_any_work(gpureport: Program,
         (("-o", "fleet.html", "--detail", "full"), "nothing_to_show"),
         (("-o", "fleet.md", "--open"), "nothing_to_open"),
         (("--scheduler", "tcp://head:8786"), "needs_dask"),
-        (("--engine", "dask"), "needs_scheduler"),
     ):
         done = gpureport("--debug", "fleet", "job.csv", *words)
         said = [line.removeprefix("code: ") for line in done.err.splitlines() if line.startswith("code: ")]

@@ -7,11 +7,11 @@ import difflib
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 
 from gpureport import read
 from tests.cli.program import Outcome, Program, program
@@ -38,7 +38,12 @@ def make_strict(schema: Any) -> Any:
     return inner | ({"additionalProperties": False} if inner.get("type") == "object" else {})
 
 
-STRICT = Draft202012Validator(make_strict(SCHEMA))
+@cache
+def strict_schema() -> Any:
+    """Return what checks a report; only the process that needs it loads the library, which takes long."""
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415 - ships no types
+
+    return Draft202012Validator(make_strict(SCHEMA))
 
 
 def list_jobs() -> dict[str, list[str]]:
@@ -130,7 +135,7 @@ def test_its_report(gpureport: Program, tmp_path: Path, name: str) -> None:
     pages = write_report(gpureport, tmp_path / "r", JOBS[name])
     assert name not in WRITTEN_TWICE or write_report(gpureport, tmp_path / "again", JOBS[name]) == pages
     made = Made(analysis=json.loads(document), screen=screen, full=full, pages=pages)
-    faults = [*find_faults(made), *(error.message for error in STRICT.iter_errors(made.report))]
+    faults = [*find_faults(made), *(error.message for error in strict_schema().iter_errors(made.report))]
     assert not faults, "\n".join(faults)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.recorder.host_log import is_disk, measure_cores, measure_disks, measure_rates
+from gpureport.recorder.host_log import is_disk, measure_disks, measure_rates
 from gpureport.recorder.job_params import read_limit, read_quota
 from gpureport.recorder.process_tree import Load, ProcessSnapshot, Usage, find_members, measure_load, parse_stat
 
@@ -52,17 +52,6 @@ def test_members_of_a_job() -> None:
     fields = ["S", "42", *["0"] * 9, "150", "50", "300", "100", *["0"] * 4, "777", "0", "25"]
     found = parse_stat(f"9 (a) b) {' '.join(fields)}", 100, 4096)
     assert found == Usage(parent=42, start=777, own=2, waited=4, memory=25 * 4096)
-
-
-def test_shares_of_cores() -> None:
-    """Waiting for storage is no work, guests count once, and a counter set back or a core switched off has no share."""
-    last = [{"user": 10.0, "guest": 5.0, "idle": 10.0, "iowait": 3.0}, {"user": 0.0, "idle": 20.0, "iowait": 3.0}]
-    now = [{"user": 10.5, "guest": 5.5, "idle": 10.25, "iowait": 3.25}, {"user": 0.0, "idle": 21.0, "iowait": 2.0}]
-    cpu, cores, iowait = measure_cores(last, now)
-    assert [cpu, iowait] == pytest.approx([25, 12.5])
-    assert cores == [50, 0]
-    core = {"user": 1.0, "idle": 1.0}
-    assert measure_cores([core, core], [core]) == measure_cores([core], [core]) == (None, [None], None)
 
 
 def test_rates_of_disks(tmp_path: Path) -> None:

@@ -209,6 +209,14 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
     assert page_of(run())["verdict"]["doubts"] == 0
 
 
+def test_few_samples_far_apart_are_a_doubt() -> None:
+    """Below thirty samples a minute or more apart; many of them, or some that stand close, are none."""
+    for count, every, doubts in ((12, 90.0, 1), (29, 60.0, 1), (30, 90.0, 0), (12, 30.0, 0)):
+        verdict = page_of(testing.recording(util=[80.0] * count, every=every))["verdict"]
+        named = [line for line in verdict["details"] if f"{count} samples" in line]
+        assert (verdict["doubts"], len(named)) == (doubts, doubts), (count, every, verdict)
+
+
 def test_low_confidence_is_said_beside_the_headline() -> None:
     for confidence, is_said in ((Confidence.LOW, True), (Confidence.HIGH, False)):
         made = testing.finding("idle_gap", (100, 280), lost=180.0, confidence=confidence)

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.nightly.history.night_figures import FIGURES, Figure
-from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun, Params
+from gpureport.nightly.figures import FIGURES, Figure
+from gpureport.nightly.records import NightlyRecord, NightlyRun, Params
 
 FIRST = date(2026, 1, 1)
 USUAL: Mapping[str, tuple[float, float]] = {

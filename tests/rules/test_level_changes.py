@@ -9,15 +9,11 @@ import pytest
 
 from gpureport.columns import FloatArray
 from gpureport.comparison.run import SampledRun
-from gpureport.nightly.changes.change_detection import FEWEST, detect_changes, select_new_shifts
-from gpureport.nightly.changes.change_events import group_changes
-from gpureport.nightly.changes.latest_night import LatestNight, summarize_latest_night
-from gpureport.nightly.changes.level_fit import SHORTEST, fit_levels
-from gpureport.nightly.changes.night_noise import estimate_noise
-from gpureport.nightly.changes.trend import build_trends
-from gpureport.nightly.history.capture import capture_missing
-from gpureport.nightly.history.night_figures import BY_NAME, SAMPLING, Figure, measure_figures
-from gpureport.nightly.history.nightly_record import NightlyRecord
+from gpureport.nightly.figures import BY_NAME, SAMPLING, Figure, measure_figures
+from gpureport.nightly.latest import LatestNight, summarize_latest_night
+from gpureport.nightly.records import NightlyRecord, capture_missing
+from gpureport.nightly.shifts import FEWEST, SHORTEST, detect_changes, estimate_noise, fit_levels, select_new_shifts
+from gpureport.nightly.trends import build_trends, group_changes
 from gpureport.testing import analyze, finding, recording
 from tests.rules.made_nights import USUAL, course, night, nights, part
 

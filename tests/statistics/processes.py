@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import lfilter
 
 Floats = npt.NDArray[np.float64]
 States = Sequence[tuple[float, float, float]]
@@ -27,7 +27,7 @@ class Process:
 def autoregressive(count: int, phi: float, deviation: float, rng: np.random.Generator) -> Floats:
     noise = rng.standard_normal(count) * deviation * np.sqrt(1 - phi**2)
     noise[0] = rng.standard_normal() * deviation
-    return np.asarray(lfilter([1.0], [1.0, -phi], noise), dtype=np.float64)
+    return np.fromiter(accumulate(noise.tolist(), lambda last, new: new + phi * last), dtype=np.float64)
 
 
 def _lengths(count: int, mean: float, shape: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:

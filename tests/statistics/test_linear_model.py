@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.comparison.effects import LinearModel, adjust_by_holm, student_tails
+from gpureport.comparison.effects import LinearModel
+from gpureport.comparison.estimate import find_holm_levels
 
 BALANCED = ((0, 0, 0, 0, 1, 1, 1, 1), (0, 0, 1, 1, 0, 0, 1, 1))
 
@@ -21,7 +22,9 @@ def test_effects_of_a_balanced_design_are_differences_of_means() -> None:
     scatter = np.sqrt(8 * 0.1**2 / 5)
     for place, effect in ((0, 2.0), (1, 3.0)):
         assert found.is_estimable(place)
-        assert found.effect(place, 1) == pytest.approx((effect, scatter * np.sqrt(2 / 4)))
+        # Student's t of 5 degrees of freedom is 2.571
+        reach = 2.5706 * scatter * np.sqrt(2 / 4)
+        assert found.effect(place, 1).interval(0.95) == pytest.approx((effect - reach, effect + reach), abs=1e-4)
     assert found.is_additive(0.95)
 
 
@@ -29,7 +32,7 @@ def test_an_unbalanced_design_takes_the_other_factor_into_account() -> None:
     """Of values without scatter the effects are exact, though the means of the levels are not."""
     levels = ((0, 0, 0, 1, 1), (0, 0, 1, 1, 1))
     found = model(levels, [1 + 2 * a + 3 * b for a, b in zip(*levels, strict=True)])
-    assert [found.effect(place, 1)[0] for place in (0, 1)] == pytest.approx([2, 3])
+    assert [found.effect(place, 1).change for place in (0, 1)] == pytest.approx([2, 3])
 
 
 def test_factors_that_change_together_are_not_told_apart() -> None:
@@ -37,32 +40,26 @@ def test_factors_that_change_together_are_not_told_apart() -> None:
     levels = ((0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1))
     found = model(levels, [1.0, 2.0, 5.0, 6.0])
     assert [found.is_estimable(place) for place in range(3)] == [False, False, True]
-    assert found.effect(2, 1)[0] == pytest.approx(1)
+    assert found.effect(2, 1).change == pytest.approx(1)
 
 
 def test_no_run_left_leaves_no_error() -> None:
     """Three runs of three levels."""
     found = model(((0, 1, 2),), [1.0, 2.0, 4.0])
     assert found.degrees == 0
-    change, error = found.effect(0, 2)
-    assert (round(change, 9), error) == (3.0, None)
+    change = found.effect(0, 2)
+    assert (round(change.change, 9), change.excludes_zero(0.5)) == (3.0, False)
     assert found.is_additive(0.95) is None
     # values that agree scatter by rounding: a step of 0.3 gives each 0.3 through the root of twelve
     alike = model(((0, 0, 1, 1),), [1.0, 1.0, 2.0, 2.0])
-    assert alike.effect(0, 1, finest=0.3) == pytest.approx((1.0, 0.3 / np.sqrt(12)))
+    low, high = alike.effect(0, 1, finest=0.3).interval(0.95)
+    assert (low + high, high - low) == pytest.approx((2.0, 2 * 4.3027 * 0.3 / np.sqrt(12)), abs=1e-4)
 
 
 def test_an_interaction_is_seen() -> None:
     """The second factor works only with the first: repetitions are far too close for independent factors."""
     values = [5 * a * b + e for a, b, e in zip(*BALANCED, [0.1, -0.1] * 4, strict=True)]
     assert model(BALANCED, values).is_additive(0.95) is False
-
-
-def test_probabilities_are_adjusted_step_by_step() -> None:
-    """The smallest by their number, each next by one less, none below the one before."""
-    assert adjust_by_holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
-    assert adjust_by_holm([]) == []
-    assert student_tails(2.776445, 4) == pytest.approx(0.05, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -75,14 +72,10 @@ def test_intervals_hold_the_effect_as_often_as_they_say() -> None:
         chosen = [full[place] for place in sorted(rng.choice(len(full), 21, replace=False))]
         levels = tuple(tuple(each) for each in zip(*chosen, strict=True))
         found = model(levels, list(rng.normal(0, 0.02, len(chosen))))
-        chances = []
-        for place in (0, 1):
-            for level in (1, 2):
-                estimate, error = found.effect(place, level)
-                assert error is not None
-                chances.append(student_tails(estimate / error, found.degrees))
-        held += sum(chance > 0.05 for chance in chances)
-        told += len(chances)
-        claimed += min(adjust_by_holm(chances)) <= 0.05
+        effects = [found.effect(place, level) for place in (0, 1) for level in (1, 2)]
+        held += sum(not effect.excludes_zero(0.95) for effect in effects)
+        told += len(effects)
+        levels_left = find_holm_levels(effects)
+        claimed += any(one.excludes_zero(level) for one, level in zip(effects, levels_left, strict=True))
     assert 0.94 < held / told < 0.96
     assert claimed / 2000 < 0.06

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport import Analysis
+from gpureport import Analysis, testing
 from gpureport.testing import Device, Verdict, Work, check
 from tests.statistics.processes import autoregressive
 from tests.statistics.runs import IDLE, MEMORY, PER_WORK, POWER, compared, delta, document, level, made, reason
@@ -293,6 +293,15 @@ def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
     assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
 
 
+def test_one_figure_a_run_is_a_mean_over_runs_and_a_total_is_of_one_unit() -> None:
+    full = 90.0 + np.zeros(120)
+    runs = [made(f"{held}", step="a" if held < 43 else "b", util=full, memory=float(held)) for held in (40, 42, 44, 46)]
+    found = delta(compared(*runs), MEMORY)
+    assert (found.before, found.after) == (41 * 2**30, 45 * 2**30)
+    steps, samples = (made(unit, util=full, work=Work(amount=9.0, unit=unit)) for unit in ("steps", "samples"))
+    assert reason(delta(compared(steps, samples), "gpu_seconds")) == "unknown_work"
+
+
 def test_figures_of_a_step_are_weighted_with_time() -> None:
     """Shares are over all GPUs and repetitions by their time; GPU time is a mean over the runs."""
     half = np.concatenate([np.full(150, 90.0), np.zeros(150)])
@@ -345,3 +354,19 @@ def test_a_machine_that_drifted_confirms_no_change(
     assert (found.verdict, reason(found)) == (verdict, why)
     (gate,) = check(f"change {PER_WORK} <= 5%", *runs[3:], baseline=runs[:3])
     assert (gate.outcome.value, gate.reason_code) == ("broken", why or "replicates")
+
+
+def test_another_program_on_the_gpu_is_said_beside_the_change() -> None:
+    """A GPU that is 14% busy before and after the job, where the other step's rested; not where both were used."""
+
+    def run(name: str, other: float, busy: float) -> Analysis:
+        outside = testing.steps((other, 120), (busy, 600), (other, 120))
+        held = testing.steps((2, 120), (60, 600), (2, 120))
+        return made(name, util=outside, memory=held, work=Work(amount=10 * busy, unit="steps"))
+
+    alone, beside, both = run("alone", 0, 96), run("beside", 14, 76), run("both", 20, 76)
+    (said,) = [each for each in document(alone, beside)["warnings"] if "busy" in each]
+    assert ("GPU 0" in said, "14%" in said, "beside" in said) == (True, True, True)
+    assert said.split(":")[0] in testing.build_page(compared(alone, beside), "md").replace("\xa0", " ")
+    for pair in ((alone, alone), (beside, both)):
+        assert not [each for each in document(*pair)["warnings"] if "busy" in each]

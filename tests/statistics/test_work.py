@@ -70,6 +70,12 @@ def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
     assert units(images, samples) == ["samples"] * 2
 
 
+def test_a_time_in_milliseconds_is_one() -> None:
+    seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
+    found = delta(compared(seconds, thousandths), TRAINING_RATE)
+    assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)
+
+
 def test_throughput_tells_both_rates() -> None:
     """A tenth more samples a second are a tenth fewer GPU-seconds for each; that of training alone has an interval."""
     comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))

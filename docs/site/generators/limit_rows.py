@@ -24,69 +24,44 @@ def _bytes(count: int) -> str:
     return f"{count // 2**30} GiB" if count >= 2**30 else f"{count // 2**20} MiB"
 
 
-_LEFT_OUT = "the run is left out and named, the others are read"
+_LEFT_OUT = "the run is left out"
 LIMITS = (
     (
-        "Settings, policies, maps, steps, and params, tags and `meta.yaml` of a tracker's run",
-        f"{_bytes(MOST_SETTINGS_BYTES)} each",
-        "refused; shorten the file",
+        "Settings, policies, maps, steps; params, tags and `meta.yaml` of a tracker's run",
+        _bytes(MOST_SETTINGS_BYTES),
+        "",
     ),
     (
-        "Names, and patterns, of `[secrets]` in the settings",
-        f"{MOST_SECRET_PATTERNS} each, of {LONGEST_SECRET_PATTERN} letters",
-        "refused; let one with `*` stand for several",
+        "Names, and patterns, of `[secrets]`",
+        f"{MOST_SECRET_PATTERNS}, each up to {LONGEST_SECRET_PATTERN} letters",
+        "let one with `*` stand for several",
     ),
-    ("Files of points or operations of a tracker's run", f"{_bytes(MOST_RECORD_BYTES)} each", _LEFT_OUT),
-    ("Params, and tags, of a run in a local store of MLflow", f"{MOST_LABELS:,} each", _LEFT_OUT),
-    (
-        "The series of a stored run, and its training metrics",
-        f"{_bytes(MOST_SERIES_BYTES)} each",
-        "refused; `fleet` leaves the run out and names it",
-    ),
+    ("Files of points or operations of a tracker's run", _bytes(MOST_RECORD_BYTES), _LEFT_OUT),
+    ("Params, and tags, of a run in a local store of MLflow", f"{MOST_LABELS:,}", _LEFT_OUT),
+    ("The series of a stored run, and its training metrics", _bytes(MOST_SERIES_BYTES), "`fleet` leaves the run out"),
     ("A value in a database", _bytes(MOST_VALUE_BYTES), _LEFT_OUT),
-    (
-        "Files and folders of a tracker, and folders of logs",
-        f"{DEEPEST_FOLDER} folders deep",
-        "refused; give the folder that holds the runs",
-    ),
-    (
-        "Links, named pipes, sockets and devices in a tracker's folder",
-        "links that stay in it",
-        f"never opened: {_LEFT_OUT}",
-    ),
+    ("Folders of a tracker or of logs", f"{DEEPEST_FOLDER} deep", "give the folder that holds the runs"),
+    ("Links, pipes, sockets and devices in a tracker's folder", "links that stay in it", _LEFT_OUT),
     (
         "An answer of a tracking server, and the pages of a list",
         f"{_bytes(MOST_ANSWER_BYTES)}, {MOST_PAGES:,} pages",
-        "refused; read fewer runs, by `--run` or `--filter`",
+        "read fewer runs, by `--run` or `--filter`",
     ),
     (
         "A log in gzip, zstd, bzip2 or xz",
-        f"{_bytes(UNPACKED_FREELY)}, or {MOST_UNPACKED_RATIO} times its size where that is more",
-        "refused; unpack it, and give the log in it",
+        f"{_bytes(UNPACKED_FREELY)}, or {MOST_UNPACKED_RATIO} times its size",
+        "unpack it first",
     ),
-    (
-        "Archives: zip, 7-Zip, tar, and a compressed file in another",
-        "none",
-        "refused; unpack it, and give the files in it",
-    ),
+    ("Zip, 7-Zip, tar, and a compressed file in another", "none", "unpack it first"),
     (
         "Standard input, and a named pipe",
-        f"{_bytes(MOST_PIPE_BYTES)}; its writer comes within {PIPE_PATIENCE:g} s",
-        "refused; write a file and give that",
+        f"{_bytes(MOST_PIPE_BYTES)}; the writer must connect within {PIPE_PATIENCE:g} s",
+        "write a file and give that",
     ),
-    ("Devices such as `/dev/zero`", "none", "refused"),
     ("A line of a log", _bytes(LONGEST_LINE), "shortened, and counted in the data quality"),
-    ("GPUs of a run", f"{MOST_GPUS:,}", "refused; give a part of them with `--gpus`, or a log a node"),
-    (
-        "Machines of a table of labels",
-        "100,000 in a cell, 2,000,000 in a table",
-        "a longer list stays a text; a larger table is refused: give fewer days",
-    ),
-    ("Times", "years 1970 to 9998", "the row or point is rejected, and counted in the data quality"),
-    (
-        "Nesting of JSON and TOML",
-        "in JSON some hundreds of levels, as deep as Python reads them; in TOML 50",
-        "the document is not understood: rejected and counted in a log, refused elsewhere",
-    ),
+    ("GPUs of a run", f"{MOST_GPUS:,}", "give a part of them with `--gpus`, or a log per node"),
+    ("Machines of a table of labels", "100,000 in a cell, 2,000,000 in a table", "give fewer days"),
+    ("Times", "years 1970 to 9998", "the row or point is rejected"),
+    ("Nesting", "TOML 50 levels, JSON some hundreds", "rejected in a log, refused elsewhere"),
 )
-"""All limits, in the order of the page."""
+"""All limits, in the order of the page: what, how much, and what to do or what happens beyond it."""

@@ -45,7 +45,7 @@ def man_page() -> str:
         ".B gpureport",
         ".I command",
         ".B \\-\\-help",
-        "tells the options of a command.",
+        "lists the options of a command.",
         *_heading("OPTIONS"),
         *(line for record in options if record for line in _entry(*record)),
         *_heading("COMMANDS"),

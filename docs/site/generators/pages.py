@@ -11,11 +11,11 @@ import click
 import gpureport as api
 from generators.limit_rows import LIMITS
 from gpureport.cli.main import gpureport
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
-from gpureport.importers.protocol.importer import DescribedSource
-from gpureport.importers.protocol.tracker import Tracker
+from gpureport.cli.options import list_fields
+from gpureport.cli.table import COMMANDS
 from gpureport.metrics import METRICS, Metric, MetricKind, Scope
 
+Option = tuple[str, str, str]
 MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
 
 
@@ -29,69 +29,53 @@ def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
 
 
-_MOMENT = "the moment of the reading"
-_METRICS = """A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1. A value is that of the
-moment of the reading, unless its meaning says what it covers.
+_METRICS = """Each line has the column, its unit, what records it, the meaning and, in brackets, its OpenTelemetry name.
+A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.
 """
-
-
-def _metric_row(metric: Metric) -> tuple[str, ...]:
-    otel = f"`{metric.otel}`" if metric.otel else ""
-    covers = "" if metric.covers == _MOMENT else f" Covers {metric.covers}."
-    counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
-    return (f"`{metric.name}`", metric.unit + counted, f"`{metric.recorded_by}`", metric.brief + covers, otel)
 
 
 def metrics_page() -> str:
-    """Return docs/reference/metrics.md."""
-    header = ("column", "unit", "recorded by", "meaning", "OpenTelemetry")
+    """Return docs/reference/metrics.md: the metrics by what they measure, and by the time that a value covers."""
     parts = ["# Metrics\n", MADE, _METRICS]
-    for scope, title in ((Scope.GPU, "Of a GPU"), (Scope.HOST, "Of the host")):
-        rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
-        parts += [f"## {title}\n", table(header, rows)]
+    for scope, title in ((Scope.GPU, "GPU"), (Scope.HOST, "Host")):
+        groups: dict[str, dict[str, list[str]]] = {}
+        for metric in METRICS:
+            if metric.scope is scope:
+                line, reason = _describe_metric(metric)
+                groups.setdefault(metric.covers, {}).setdefault(line, []).append(reason)
+        parts.append(f"## {title}\n")
+        for covers, lines in groups.items():
+            reasons = {line: ", ".join(f"`{each}`" for each in named if each) for line, named in lines.items()}
+            texts = [line + (f" REASON: {reasons[line]}." if reasons[line] else "") for line in lines]
+            parts += [f"Time covered: {covers}.\n", "\n".join(texts) + "\n"]
     return "\n".join(parts)
 
 
-_SOURCES = f"""# Sources
-
-{MADE}
-A source is recognised by its content, never by its name. `--source-kind` names the kind of a log that is not
-recognised. [Read logs of any form](../how-to/read-logs.md) tells more of each.
-"""
-
-
-def sources_page() -> str:
-    """Return docs/reference/sources.md."""
-    header = ("kind", "source", "recognised by", "sample")
-    parts = [_SOURCES]
-    for title, importers in (
-        ("Logs of GPUs", IMPORTERS),
-        ("Logs of the machine, given with `--host` or found beside a log", HOST_IMPORTERS),
-        ("Training metrics, given with `--training` or found beside a log", TRAINING_IMPORTERS),
-        ("Experiment trackers", TRACKERS),
-    ):
-        parts += [f"## {title}\n", table(header, [_source_row(each) for each in importers])]
-    return "\n".join(parts)
-
-
-def _source_row(source: DescribedSource | Tracker) -> tuple[str, ...]:
-    sample = f"[{source.sample}](../../sample_logs/{source.sample})" if source.sample else ""
-    return (f"`{source.kind}`", source.title, source.recognised_by, sample)
+def _describe_metric(metric: Metric) -> tuple[str, str]:
+    """Return the line of a metric, for clock events the same for all reasons, and the reason."""
+    unit = "" if metric.unit in ("", "1") else f" {metric.unit}"
+    counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
+    otel = f" (`{metric.otel}`)" if metric.otel else ""
+    line = f"- `{metric.name}`{unit}{counted}, `{metric.recorded_by}`: {metric.brief}{otel}"
+    reason = re.sub("clock_event_|_seconds_total", "", metric.name)
+    words = f"by {reason.replace('_', ' ')}"
+    if words not in metric.brief:
+        return line, ""
+    return re.sub(r" \(bit \w+\)", "", line.replace(words, "for the REASON").replace(reason, "REASON")), reason
 
 
 _LIMITS = f"""# Limits
 
 {MADE}
-What is read is bounded, so that a broken or hostile file costs little. Each limit lies far above what a recording
-needs. An error is one line that says the limit and what to do.
+What is read is limited, so that a broken or hostile file costs little. Beyond a limit the input is refused, unless the
+last column says otherwise, and one line says what to do. A run that is left out is named, and the others are read.
 """
 
-_MEMORY = """## How little memory will do
+_MEMORY = """## How little memory is enough
 
-Where a job may map only so much memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows take 600 MB, and
-the other commands 800 MB on two cores, a report as PDF included. Below, a command ends with a line that says so, or
-OpenBLAS or Arrow abort; nothing half stored is listed then. Set `OPENBLAS_NUM_THREADS` to 1, as gpureport does where it
-is not set.
+With a limit on mapped memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows need 600 MB, other commands
+800 MB on two cores. With less, a command ends with a line that says so, or OpenBLAS or Arrow abort; nothing half stored
+is listed then.
 """
 
 
@@ -129,11 +113,12 @@ def _usage(name: str, command: click.Command) -> str:
         for name, each in zip(names, arguments, strict=True)
     ]
     tail = ["COMMAND"] if isinstance(command, click.Group) else words
-    return " ".join([name, "[OPTIONS]", *tail])
+    return " ".join([name, *tail])
 
 
-_CLI = """Every command takes `--help`, which lists the usual options; `--help-all` lists all of them.
-`gpureport` alone says what the folder holds, and how to begin.
+_CLI = """`COMMAND --help` describes a command and its usual options; `--help-all` lists all of them. A
+SOURCE is a log, a folder of logs, a tracker's store (`mlflow:STORE#RUN`), a stored run, or a baseline. Commands
+on stored runs take `--store`.
 
 One line lets Tab complete commands, options and files:
 
@@ -144,33 +129,65 @@ gpureport completion fish > ~/.config/fish/completions/gpureport.fish           
 ```
 """
 
-
+_STORE = ["`--store`"]
 _COMMON = 2
 """Commands from which on an option that reads the same in each is described once, for all."""
 
 
 def cli_page() -> str:
-    """Return docs/reference/cli.md; options that several commands share stand once, at the end."""
-    taking = {
-        name: [_option_row(each) for each in command.params if isinstance(each, click.Option)]
-        for name, command in commands(gpureport, "gpureport")
-    }
-    uses = Counter(row for rows in taking.values() for row in rows)
+    """Return docs/reference/cli.md; options that several commands share stand once, at the end, by section."""
+    taking = dict(_list_options())
+    uses = Counter(option for options in taking.values() for option in options)
+    shared: dict[str, list[Option]] = {}
+    for option in uses:
+        if uses[option] >= _COMMON:
+            shared.setdefault(option[0], []).append(option)
     parts = ["# Command line\n", MADE, _CLI]
     for name, command in commands(gpureport, "gpureport"):
-        own = [row for row in taking[name] if uses[row] < _COMMON]
-        shared = [re.findall("`[^`]+`", typed)[-1] for typed, text in taking[name] if (typed, text) not in own]
-        parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
-        parts += [table(("option", "meaning"), own)] if own else []
-        parts += [f"[Shared options](#shared-options): {', '.join(shared)}.\n"] if shared else []
-    common = [row for row, count in uses.items() if count >= _COMMON]
-    return "\n".join([*parts, "## Shared options\n", table(("option", "meaning"), common)])
+        own = [option for option in taking[name] if uses[option] < _COMMON]
+        parts += [f"## {_usage(name, command)}\n", _help(command)]
+        parts += [_list_meanings(own)] if own else []
+        names = list(_name_shared([option for option in taking[name] if option not in own], shared))
+        parts += [f"[Shared options](#shared-options): {', '.join(names)}.\n"] if names and names != _STORE else []
+    parts.append("## Shared options\n")
+    return "\n".join([*parts, *(f"**{section}**\n\n{_list_meanings(options)}" for section, options in shared.items())])
+
+
+def _help(command: click.Command) -> str:
+    """Return what a command is for and its example; how-to pages say the rest, and of the program all is said here."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    if command is not gpureport:
+        example = [text.replace("Example: ", "Example: `") + "`" for text in paragraphs if text.startswith("Example: ")]
+        paragraphs = [paragraphs[0], *example]
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _list_options() -> Iterator[tuple[str, list[Option]]]:
+    """Yield each command with its options: the section of the help, what is typed, and the meaning."""
+    for name, command in commands(gpureport, "gpureport"):
+        words = name.removeprefix("gpureport ")
+        sections = {field: section for field, section, _ in (list_fields(words) if words in COMMANDS else ())}
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        yield name, [(sections.get(each.name or "", "Options"), *_option_row(each)) for each in options]
+
+
+def _name_shared(options: list[Option], shared: dict[str, list[Option]]) -> Iterator[str]:
+    """Yield the options of a command that others take too, then the sections of which it takes all."""
+    whole = [section for section, every in shared.items() if set(every) <= set(options)]
+    yield from (re.findall("`[^`]+`", typed)[-1] for section, typed, _ in options if section not in whole)
+    if whole:
+        yield f"all of *{', '.join(whole)}*"
+
+
+def _list_meanings(options: list[Option]) -> str:
+    return "\n".join(f"- {typed}: {meaning}" for _, typed, meaning in options) + "\n"
 
 
 _PYTHON = f"""# Python
 
 {MADE}
-`import gpureport` loads no library. NumPy and pyarrow are loaded by the first call, pandas where a frame is made.
+Read logs, analyse and compare runs, and write reports. `import gpureport` loads no other library; the first call loads
+NumPy and pyarrow, a frame pandas.
 
 ```python
 import gpureport
@@ -182,8 +199,8 @@ print(analysis.findings_frame()[["kind", "severity", "lost_gpu_seconds"]])
 print(analysis.gpu_time_frame())
 ```
 
-In a notebook, an analysis or a comparison as the last line of a cell shows its headline, where the GPU time went, and
-the findings. Steps are compared in the order given, or by name:
+As the last line of a notebook's cell, an analysis or a comparison shows the first screen of its report. Steps are
+compared in the order given, or by name:
 
 ```python
 import gpureport
@@ -208,10 +225,8 @@ frame = recording.to_pandas().set_index("timestamp")
 print(frame["gpu_temperature_celsius"].resample("1min").max())
 ```
 
-A file that is missing or cannot be used, or a wrong option or setting, raises `gpureport.errors.GpureportError`, whose
-message is the line that the command line prints. A call that is wrong in itself raises `TypeError` or `ValueError`:
-with a key of `labels` that does not exist, a comparison of one run, or a report with neither `path` nor `format`. Each
-function lists what it raises.
+A missing or unusable file, or a wrong option or setting, raises `gpureport.errors.GpureportError`, with the message
+that the command line prints; a wrong call raises `TypeError` or `ValueError`. `help(gpureport.read)` lists these.
 """
 _FIELDS = {
     api.Analysis: ("run", "findings", "not_judged", "statistics", "gpu_time", "cost", "jobs", "phases", "stages"),
@@ -227,30 +242,23 @@ def python_page() -> str:
     for function in (api.read, api.analyze, api.compare, api.report):
         parts += [f"## {function.__name__}\n", _signature(function), _described(inspect.getdoc(function) or "")]
     for kind, names in _FIELDS.items():
-        first = (inspect.getdoc(kind) or "").partition("\n\nAttributes:")[0]
+        first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
         parts += [f"## {kind.__name__}\n", f"{first}\n"]
         texts = _attributes(kind)
-        parts.append(table(("attribute", "meaning"), [(f"`{name}`", texts[name]) for name in names]))
-        methods = [
-            (name, getattr(kind, name))
-            for name in vars(kind)
-            if name in {"plot", "to_pandas"} or name.endswith("_frame")
-        ]
-        parts.append(table(("method", "returns"), [(f"`{name}()`", _sentence(method)) for name, method in methods]))
+        lines = [f"- `{name}`: {texts[name]}" for name in names]
+        for name, method in vars(kind).items():
+            if name.endswith("_frame") or name == "plot" or (name == "to_pandas" and kind is api.Recording):
+                lines.append(f"- `{name}()`: {_sentence(method)}")
+        parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
 def _signature(function: Callable[..., Any]) -> str:
-    """Return how a function is called, one parameter a line."""
+    """Return how a function is called, without types."""
     signature = inspect.signature(function)
-    lines: list[str] = []
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and "    *," not in lines:
-            lines.append("    *,")
-        lines.append(f"    {parameter},")
-    lines = [f"gpureport.{function.__name__}(", *lines, f") -> {inspect.formatannotation(signature.return_annotation)}"]
-    # a type by its own name, without the modules it is in
-    return "\n".join(["```", *(re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", line) for line in lines), "```\n"])
+    bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    called = signature.replace(parameters=bare, return_annotation=signature.empty)
+    return f"`gpureport.{function.__name__}{called}`\n"
 
 
 def _described(text: str) -> str:
@@ -260,6 +268,8 @@ def _described(text: str) -> str:
         heading, _, entries = block.partition(":\n")
         if not entries.startswith("    "):
             lines.append(f"{block}\n")
+            continue
+        if heading in {"Raises", "Warns"}:
             continue
         joined = re.sub(r"\n {8,}", " ", entries)
         items = [line.strip().partition(": ") for line in joined.splitlines()]

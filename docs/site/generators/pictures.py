@@ -52,17 +52,10 @@ class Picture:
         return IMAGES / f"{self.name}{'-dark' if self.dark else ''}.png"
 
 
-def _pair(later: int, last: str = "gpu-time") -> Picture:
-    return Picture(name=f"step-{_STEPS[later]}", sources=_STEPS[later - 1 : later + 1], last=last)
-
-
 _LIGHT = (
     Picture(name="report", sources=_STEPS, last="gpu-time"),
     Picture(name="step-1-starved", sources=("1-starved/1",), last="worst"),
-    _pair(1, "use"),
-    _pair(2),
-    _pair(3),
-    _pair(4),
+    Picture(name="step-2-more-workers", sources=_STEPS[:2], last="use"),
 )
 PICTURES = (*_LIGHT, *(replace(each, dark=True) for each in _LIGHT))
 

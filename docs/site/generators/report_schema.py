@@ -16,6 +16,7 @@ from gpureport.testing import Recording
 
 Schema = dict[str, Any]
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+_LONGEST_LINE = 240
 _ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8,}.+)*)", re.MULTILINE)
 
 
@@ -35,19 +36,19 @@ def schema() -> Schema:
     }
 
 
-def strict(described: Any) -> Any:
-    """Return a schema that allows for no further field, to find what is not described."""
-    if isinstance(described, list):
-        return [strict(entry) for entry in described]
-    if not isinstance(described, dict):
-        return described
-    inner = {name: strict(entry) for name, entry in described.items()}
-    return inner | ({"additionalProperties": False} if inner.get("type") == "object" else {})
-
-
-def page() -> str:
+def schema_page() -> str:
     """Return docs/reference/report-1.schema.json."""
-    return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
+    return _write(schema()) + "\n"
+
+
+def _write(part: Any, indent: str = "") -> str:
+    """Return JSON in which an object that fits on a line stands on one."""
+    line = json.dumps(part, ensure_ascii=False)
+    if len(line) <= _LONGEST_LINE or not isinstance(part, dict):
+        return line
+    inner = f"{indent} "
+    entries = (f'{inner}"{name}": {_write(value, inner)}' for name, value in part.items())
+    return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
 
 
 def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
@@ -68,12 +69,18 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if origin in {Union, UnionType}:
         return _either([_of(entry, definitions) for entry in inner])
     if origin is tuple and inner[-1] is Ellipsis:
-        return {"type": "array", "items": _of(inner[0], definitions)}
+        items = {"type": "array", "items": _of(inner[0], definitions)}
+        return items if inner[0] is not str else _share("Strings", items, definitions)
     if origin is tuple:
         parts = [_of(entry, definitions) for entry in inner]
         return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
     message = f"no schema for {kind}"
     raise TypeError(message)
+
+
+def _share(name: str, described: Schema, definitions: dict[str, Schema]) -> Schema:
+    definitions[name] = described
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def _either(options: list[Schema]) -> Schema:

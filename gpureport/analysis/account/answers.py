@@ -7,29 +7,26 @@ from gpureport.analysis import certainty, missing_metrics
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
-from gpureport.recording_advice import RECORD
 
-_MIXED = "its rows may be of several GPUs, and no column tells them apart"
+_GROWS = "memory keeps growing, so its peak does not say what the job needs"
+_SPLIT = "the GPU is in MIG mode, and the memory of an instance was not recorded"
 _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 
 
-def reject_mixed_gpus(run: Run, rules: Sequence[Rule]) -> Iterator[NotJudged]:
-    """Yield every kind for each device whose rows several GPUs share: a change may be another GPU."""
-    for kind, device in ((kind, one) for one in run.gpus if one.mixed for rule in rules for kind in rule.kinds):
-        yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=RECORD, code="rows_of_several_gpus")
-
-
-def withdraw_shared_memory(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
-    """Return the findings without those on free memory of GPUs in MIG mode, and these as not judged.
-
-    A log holds the memory of the board, of which an instance has a part.
-    """
-    split = {gpu.id for gpu in run.gpus if gpu.mig}
-    withdrawn = [one for one in findings if one.kind == "mem_headroom" and split.intersection(one.devices)]
-    reason, other = "the GPU is in MIG mode, and the memory of an instance was not recorded", "nvidia-smi -q -d MEMORY"
-    return [one for one in findings if one not in withdrawn], [
-        NotJudged(kind=one.kind, device=None, reason=reason, recording=other, code="mig_mode") for one in withdrawn
-    ]
+def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
+    """Return the findings without free memory of GPUs that leak, or share a board in MIG mode, and why not."""
+    leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
+    split, steady = {gpu.id for gpu in run.gpus if gpu.mig}, "a run of the job once its memory no longer grows"
+    kept, entries = list[Finding](), list[NotJudged]()
+    for found in findings:
+        devices = set(found.devices) if found.kind == "mem_headroom" else set()
+        if devices & leaking:
+            entries.append(missing_metrics.denied(found.kind, "memory_keeps_growing", _GROWS, steady))
+        elif devices & split:
+            entries.append(missing_metrics.denied(found.kind, "mig_mode", _SPLIT, "nvidia-smi -q -d MEMORY"))
+        else:
+            kept.append(found)
+    return kept, entries
 
 
 def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]:
@@ -63,8 +60,8 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     Nobody is told to record again what the log holds a column of, and no value.
     """
     if context.recording.run.is_mean:
-        mean = NotJudged(kind="", device=None, reason=_MEAN, recording="", code="single_mean")
-        return tuple(replace(mean, kind=kind) for kind in dict.fromkeys(entry.kind for entry in entries))
+        kinds = dict.fromkeys(entry.kind for entry in entries)
+        return tuple(missing_metrics.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
     columns = set(context.recording.rows.schema.names)
     known = [_drop_useless_recording(entry, context, columns) for entry in entries]
     devices: dict[NotJudged, set[str | None]] = {}
@@ -80,7 +77,7 @@ def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str
     if not lacking or not columns.issuperset(lacking):
         return entry
     reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
-    return NotJudged(kind=entry.kind, device=entry.device, reason=reason, recording="", code="logged_without_values")
+    return missing_metrics.denied(entry.kind, "logged_without_values", reason, "", entry.device)
 
 
 def answer_kinds(

@@ -4,16 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from gpureport import gpus
 from gpureport.analysis import phrases
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP, UTILISATION
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP
+from gpureport.analysis.names import POWER, UTILISATION
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import CLOCKS
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.clock_signals import CLOCKS
 from gpureport.findings import Finding, Interval
 
-_POWER = "gpu_power_watts"
-_RESOLVED = 1.8
-"""Intervals that a period must span where rows repeat readings: two, with room for jitter."""
+_RESOLVED = 1.8  # intervals that a period must span where rows repeat readings: two, with room for jitter
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
 """Compute capability whose power sensor sees part of the time, and from which power is an average (NVML)."""
 
@@ -63,11 +62,11 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
 
 def _describe_power(known: Sequence[DeviceSeries], *, has_gaps: bool) -> Iterator[tuple[str, str]]:
     """Say which power cannot be right, and how good the energy from the rest is."""
-    doubts = {series.device.id: series.explain_implausibility(_POWER) for series in known}
+    doubts = {series.device.id: series.explain_implausibility(POWER) for series in known}
     for doubt in dict.fromkeys(filter(None, doubts.values())):
         whose = phrases.gpu_names([device for device, said in doubts.items() if said == doubt], tuple(doubts))
         yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right, so it is left out."
-    metered = [series for series in known if series.is_recorded(_POWER)]
+    metered = [series for series in known if series.is_recorded(POWER)]
     if not metered:
         return
     yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."

@@ -1,7 +1,4 @@
-"""What a run cost, by stated prices and a stated carbon intensity: nothing is built in.
-
-Money, energy prices and carbon live only here.
-"""
+"""What a run cost, by stated prices and a stated carbon intensity: nothing is built in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,8 +13,7 @@ from gpureport.settings import Section, Settings
 
 OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
 _HOUR, _KWH = 3600, 3.6e6
-_MOST_OF_IT = 0.95
-"""Share of the run that a counter must cover to stand for its energy."""
+_MOST_OF_IT = 0.95  # share of the run that a counter must cover to stand for its energy
 _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 

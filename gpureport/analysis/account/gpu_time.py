@@ -12,16 +12,17 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gpureport.analysis import phrases
-from gpureport.analysis.job.phases import ACTIVE, UTILISATION, WITHOUT_LASTING_WORK
+from gpureport.analysis.job.phases import ACTIVE, WITHOUT_LASTING_WORK
+from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import clocks, low_use
 from gpureport.analysis.rules.health import LOST_CAUSES
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import compute_loss
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import load
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
@@ -30,18 +31,14 @@ UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 
 _UNUSED, _BELOW_PEERS = "unused", "imbalance"
 """Cause of an idle gap of a GPU that never worked, and the kind that names a GPU below its peers."""
-FAR_SECONDS = 300.0
-"""Interval above which samples show no short pauses (pragmatic: two of them are ten minutes)."""
+FAR_SECONDS = 300.0  # interval above which samples show no short pauses (pragmatic: two of them are ten minutes)
 _ROUNDING = 1e-6
-_BY_USE = float("nan")
-"""Share of a class that has of each moment what no kernel ran in."""
+_BY_USE = float("nan")  # share of a class that has of each moment what no kernel ran in
 
 Claim = tuple[str, str, Spans, float]
 """A class, its cause, when it applies unless one before it does, and the share of that time that counts."""
-Slowed = tuple[list[Claim], FloatArray]
-"""Causes of throttling in the same form, and the share of each row that it cost."""
-Divided = dict[tuple[str, str], FloatArray]
-"""Seconds of each part of a run, by class and cause; computing is the rest."""
+Slowed = tuple[list[Claim], FloatArray]  # causes of throttling in the same form, and the share of each row that it cost
+Divided = dict[tuple[str, str], FloatArray]  # seconds of each part of a run, by class and cause; computing is the rest
 
 
 def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
@@ -75,7 +72,8 @@ def divide_gpu_times(
         if devices is None or device in devices:
             series = context.full_series(device)
             claims = list(_list_claims(context, rules, series, episodes.get(device, NO_SPANS)))
-            lost = None if throttling is None else clocks.measure_throttled_loss(series, throttling, context.whole)
+            held = None if throttling is None else clocks.find_slowdowns(series, throttling, context.whole)[1]
+            lost = compute_loss(series, held, held.share) if held and held.share.any() else None
             slowed = None if lost is None else (list(_list_slowed(context, rules, device)), lost)
             yield device, _divide(series, context.whole, claims, slowed, edges)
 
@@ -169,7 +167,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     if context.window is None or series.interval > FAR_SECONDS:
         low = intervals.difference(whole, still)
     else:
-        low = intervals.union(np.concatenate([low, collect(*load.LOW_USE_KINDS)]))
+        low = intervals.union(np.concatenate([low, collect(*low_use.KINDS_OF_LOW_USE)]))
     yield "low_use", UNKNOWN, low, _BY_USE
     # a log may hold a part of a job alone, and what lies at its ends is idle
     if context.window is not None and context.observed_job.started is not None:

@@ -8,8 +8,7 @@ from gpureport.analysis.series import intervals
 from gpureport.findings import Finding, Interval, Severity
 
 _RANK = list(Severity)
-_COVERED_SHARE = 0.9
-"""Share of the time of a consequence that its root must cover."""
+_COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:

@@ -7,27 +7,24 @@ from math import isfinite
 from pathlib import Path
 
 from gpureport.analysis import phrases
-from gpureport.analysis.advice.facts import UTILISATION, RunFacts
+from gpureport.analysis.advice.choose import RunFacts
 from gpureport.analysis.job.events import find_steps
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.results import DeviceStatistics, GpuTime, sum_seconds_by_class
-from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CPU
-from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
+from gpureport.analysis.names import CPU, UTILISATION
+from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
+from gpureport.analysis.rules.waits import BESIDE_OTHERS, WAIT_KINDS
+from gpureport.findings import ChecklistEntry, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
 from gpureport.training_names import Role, recognise_metric
 
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
-ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
-"""The questions, in the order asked."""
+ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}  # the questions, in the order asked
 
-_WAITS = sorted(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
+_WAITS = sorted(WAIT_KINDS)
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _ROOMY, _BARE = 0.70, 0.1
-_SHORTEST = 60.0
-"""Seconds from which memory shows whether it keeps one level."""
-_UNCLEAR = ("low_util_cause_unknown", load.BESIDE_OTHERS)
+_SHORTEST = 60.0  # seconds from which memory shows whether it keeps one level
+_UNCLEAR = ("low_util_cause_unknown", BESIDE_OTHERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +41,20 @@ class _Run:
     pauses: float
 
 
-def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
-    recording: Recording,
-    statistics: Sequence[DeviceStatistics],
-    facts: RunFacts,
-    findings: Sequence[Finding],
-    not_judged: Sequence[NotJudged],
-    kinds: Collection[str],
-    gpu_time: Sequence[GpuTime],
+def answer_checklist(
+    recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> tuple[ChecklistEntry, ...]:
     """Return one entry a question, always all of them."""
+    found, times = analysis.findings, (gpu.seconds for gpu in analysis.gpu_time)
     run = _Run(
         recording=recording,
         facts=facts,
-        metrics=frozenset(summary.metric for one in statistics for summary in one.metrics),
-        causes=frozenset((finding.kind, finding.cause) for finding in findings),
-        found=frozenset(finding.kind for finding in findings),
-        unjudged=not_judged,
-        judged=frozenset(kinds) - {entry.kind for entry in not_judged},
-        pauses=load.measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in gpu_time)),
+        metrics=frozenset(summary.metric for one in analysis.statistics for summary in one.metrics),
+        causes=frozenset((finding.kind, finding.cause) for finding in found),
+        found=frozenset(finding.kind for finding in found),
+        unjudged=analysis.not_judged,
+        judged=frozenset(kinds) - {entry.kind for entry in analysis.not_judged},
+        pauses=measure_pauses_ratio(sum_seconds_by_class(times)),
     )
     together = _read_together(run)
     return (
@@ -151,7 +143,7 @@ def _judge_input(run: _Run) -> ChecklistEntry:
         others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
         other = others or ("" if metrics else RECORD)
         return _say("input_pipeline", "waits_not_assessed", metrics, kinds=kinds, recording=other)
-    code = "short_pauses" if run.pauses >= load.NOTABLE else "no_waits"
+    code = "short_pauses" if run.pauses >= NOTABLE else "no_waits"
     kinds = ", ".join(sorted(run.judged & set(_WAITS)))
     return _say("input_pipeline", code, pauses=phrases.percent(run.pauses), kinds=kinds)
 
@@ -164,7 +156,7 @@ def _judge_cores(run: _Run) -> ChecklistEntry:
         return _say("cpu_cores", "cores_not_recorded", waits=waits)
     has_workers = workers is not None and isfinite(workers.value)
     own = f" and {phrases.count_of(round(workers.value), 'loader worker')} a process" if workers and has_workers else ""
-    has_pauses, left = run.pauses >= load.NOTABLE, "too few for what the loader does"
+    has_pauses, left = run.pauses >= NOTABLE, "too few for what the loader does"
     if ("cpu_bound", "other programs") in run.causes:
         left = "other programs held most of them"
     elif "workers_headroom" in run.found:

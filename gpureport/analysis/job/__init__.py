@@ -1,5 +1,1 @@
-"""What a recording says of its job: when it ran, its phases and stages, its params, checkpoints and precision.
-
-Imports `series` and `rules`.
-A new question about the job itself is a module here.
-"""
+"""What a recording says of its job: when it ran, its phases, stages and params, its evaluations and checkpoints."""

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.analysis.results import StageStatistics
-from gpureport.analysis.series import implausible_power
-from gpureport.analysis.series.device_series import series_by_device
+from gpureport.analysis.series.device_series import POWER_METRICS, series_by_device
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -19,12 +18,10 @@ from gpureport.recording import Recording
 from gpureport.training_names import Role, TrainingName, recognise_evaluation, recognise_metric
 from gpureport.work_counting import select_step_points
 
-REQUESTS = "requests or input"
-"""Cause of gaps between bursts of work in a job without signs of training."""
+REQUESTS = "requests or input"  # cause of gaps between bursts of work in a job without signs of training
 WAITING, DATA = "data_wait_ratio", "data"
 """Training metric: the share of an iteration spent on loading data, and the cause of low use it shows."""
-MUCH = 0.2
-"""Share from which waiting for data explains low use (pragmatic: hidden loading has none)."""
+MUCH = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}
@@ -60,11 +57,6 @@ class Evaluations:
     def best_row(self) -> int:
         """Row of the first best value; there must be a number."""
         return int(np.nanargmin(self.values) if self.metric.falls else np.nanargmax(self.values))
-
-    @property
-    def longest_distance(self) -> int:
-        """Microseconds between two evaluations at most, 0 with one."""
-        return int(np.diff(self.times).max(initial=0))
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
@@ -179,7 +171,7 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
         rows = np.flatnonzero(_find_text(recording.series.column("stage"), name))
         own = series_by_device(recording.with_series(recording.series.take(columns.to_arrow(rows, pa.int64()))))
         for device, one in own.items():
-            for metric in implausible_power.POWER_METRICS:
+            for metric in POWER_METRICS:
                 doubt = whole[device].explain_implausibility(metric)
                 one.memoize(("implausible", metric), lambda doubt=doubt: doubt)  # type: ignore[misc]  # bound early
         yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in own.values() if len(one)))

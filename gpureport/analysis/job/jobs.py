@@ -1,17 +1,17 @@
 """When a job holds each GPU, by memory in use; which jobs follow each other, and which is a restart."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 
 from gpureport.analysis.job import phases
-from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP, UTILISATION
+from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP
+from gpureport.analysis.names import CPU, MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
@@ -37,6 +37,7 @@ _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
 _BASE_SHARE = 1 / 3  # of the memory at work; a job that loads its weights before its first work holds more
 _BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
+_DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
 _WORK_WITH_MEMORY = 0.9  # share of the busy samples with memory in use: utilisation lags, the last one can be empty
 _DISPLAY_POWER = 0.4  # of the span from the floor to the power of work; drawing windows takes less
 _DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is none; drawing windows takes less
@@ -44,27 +45,18 @@ _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between 
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
-_HOST_AT_WORK = 0.5  # of what the host does later; a machine without the job does less
-_DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
-_MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
-_CPU = "cpu_utilization_ratio"
+_PROCESSES = "gpu_processes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occupancy:
-    """Jobs in order, and by device id: time without a job, samples without it, and sustained activity."""
-
-    jobs: tuple[Job, ...]
-    no_job: Mapping[str, Spans]
-    series: Mapping[str, DeviceSeries]
-    active: Mapping[str, Interval]
+Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], dict[str, Interval]]
+"""Jobs in order, and by device id: time without a job, samples without it, and sustained activity."""
 
 
 def find_jobs(recording: Recording) -> tuple[Job, ...]:
     """Return the jobs of a recording in order, none from rows that several GPUs share."""
     if any(device.mixed for device in recording.run.gpus):
         return ()
-    return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
+    return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended))[0]
 
 
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
@@ -93,28 +85,21 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     if len(all_free):
         # a GPU that never works is without a job as the others are, unless a process holds it
         others = (name for name in gpus if name not in active)
-        free |= {name: all_free for name in others if not (gpus[name].values(_MEMORY) > PROCESS_MEMORY.value).any()}
+        free |= {name: all_free for name in others if not (gpus[name].values(MEMORY) > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
-        memory = {name: one.known_values(_MEMORY) for name, one in gpus.items() if name not in active}
+        memory = {name: one.known_values(MEMORY) for name, one in gpus.items() if name not in active}
         foreign = (name for name, used in memory.items() if len(used) and used.max() <= EMPTY_MEMORY)
         free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
     held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
     working = {name: held[name] for name in at_work}
-    return Occupancy(
-        jobs=tuple(_split_jobs(working, all_free, whole)),
-        no_job=free,
-        series=held,
-        active=phases.find_activities(working),
-    )
+    return tuple(_split_jobs(working, all_free, whole)), free, held, phases.find_activities(working)
 
 
 def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
-    """Return whether a host does half of its later work, or has processes of the job, before GPUs are used."""
-    early, late = np.array([[0, first_use]]), np.array([[first_use, np.iinfo(np.int64).max // 2]])
-    hosts = [one for one in series.values() if one.device.scope is Scope.HOST]
-    loads = [(host.find_values(_CPU, early), host.find_values(_CPU, late)) for host in hosts]
-    is_busy = any(len(a) and len(b) and a.mean() >= _HOST_AT_WORK * b.mean() for a, b in loads)
-    return is_busy or any(len(host.find_values(phases.JOB, early)) for host in hosts)
+    """Return whether a host does half of its later work before GPUs are used."""
+    parts = np.array([[0, first_use]]), np.array([[first_use, np.iinfo(np.int64).max // 2]])
+    loads = ([one.find_values(CPU, part) for part in parts] for one in series.values())
+    return any(len(early) and len(late) and early.mean() >= late.mean() / 2 for early, late in loads)
 
 
 def _find_session_breaks(series: DeviceSeries) -> Spans:
@@ -137,56 +122,41 @@ def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Inte
 
 
 def _serves(series: DeviceSeries) -> bool:
-    """Return whether a process holds as much memory last as first, and works in bursts now and then.
-
-    No burst lasts twice as long as the longest rest, and all take less than half of the time.
-    """
-    held = series.known_values(_MEMORY)
-    if not len(held) or held.min() <= PROCESS_MEMORY.value or np.ptp(held) > _DISPLAY_MEMORY:
+    """Return whether a process holds as much memory last as first, and works in bursts for less than half the time."""
+    held = series.known_values(MEMORY)
+    if not len(held) or np.ptp(held) > _DISPLAY_MEMORY:
         return False
     busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)
-    bursts = np.diff(intervals.union(busy, int(SHORTEST_GAP.value * 1e6)).ravel())
-    work, rests = bursts[::2], bursts[1::2]
-    is_little = 2 * work.sum() < series.end[-1] - series.start[0]
-    return bool(len(rests)) and bool(is_little) and bool(work.max() <= 2 * rests.max())
-
-
-def records_occupancy(series: DeviceSeries) -> bool:
-    """Return whether a log has metrics that can show a GPU as free."""
-    return series.is_recorded(_MEMORY) or series.is_recorded(_PROCESSES)
+    bursts = intervals.union(busy, int(SHORTEST_GAP.value * 1e6))
+    return len(bursts) > 1 and 2e6 * intervals.total_seconds(bursts) < series.end[-1] - series.start[0]
 
 
 def draws_only_display(series: DeviceSeries) -> bool:
     """Return whether a GPU never does more than a display asks: some use, with memory held anyway."""
-    held, used = series.values(_MEMORY), series.values(UTILISATION)
-    least = float(np.min(series.known_values(_MEMORY), initial=np.inf))
+    held, used = series.values(MEMORY), series.values(UTILISATION)
+    least = float(np.min(series.known_values(MEMORY), initial=np.inf))
     if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
         return False
     busy = used > ACTIVE.value
     return not (used > _DISPLAY_USE).any() and not (held[busy] > least + _DISPLAY_MEMORY).any()
 
 
+@memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
     """Return the rows in which a GPU rests with nothing in use; none if memory does not follow work."""
-    return series.memoize("empty", lambda: _find_empty_rows(series))
-
-
-def _find_empty_rows(series: DeviceSeries) -> BoolArray:
-    used, power = series.values(UTILISATION), series.values(_POWER)
+    used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
-    metric = _MEMORY if series.is_recorded(_MEMORY) else _PROCESSES
+    metric = MEMORY if series.is_recorded(MEMORY) else _PROCESSES
     if not series.is_recorded(metric):
         return none
     held, known = series.values(metric), series.known_rows(metric)
-    in_use = held > (_find_base_memory(series, held) if metric == _MEMORY else 0.0)
+    in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
-    working = phases.estimate_working_watts(power, in_use & busy)
+    working, windows = phases.estimate_working_watts(power, in_use & busy), none
     if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
         windows = power < working - (1 - _DISPLAY_POWER) * rise
-    elif np.isfinite(working):
-        windows = none
-    else:
-        windows = ~in_use & (used < _DISPLAY_USE * np.median(used[in_use & busy])) if (in_use & busy).any() else none
+    elif (in_use & busy).any():
+        windows = ~in_use & (used < _DISPLAY_USE * np.median(used[in_use & busy]))
     busy &= ~windows
     if not busy.any() or in_use[busy].mean() < _WORK_WITH_MEMORY:
         return none
@@ -246,7 +216,7 @@ def _is_alike(before: Job, job: Job, series: Mapping[str, DeviceSeries]) -> bool
         return False
     for name in job.active:
         spans = (intervals.to_spans([each.active[name]]) for each in (before, job))
-        least, most = sorted(float(np.median(series[name].find_values(_MEMORY, span))) for span in spans)
+        least, most = sorted(float(np.median(series[name].find_values(MEMORY, span))) for span in spans)
         if most - least > _ALIKE * most:
             return False
     return True

@@ -9,10 +9,14 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from math import floor
 from pathlib import Path
+
+from gpureport.analysis import phrases
 
 _WORDS = tomllib.loads(Path(__file__).with_name("params.toml").read_text(encoding="utf-8"))
 _FIELDS = {name: field for field, names in _WORDS.pop("names").items() for name in names.split()}
+_SETTINGS = {*_FIELDS.values(), "precision"}
 _FRAMEWORKS = {word: name for name, words in _WORDS.pop("frameworks").items() for word in words.split()}
 _SETS = {name: set(words.split()) for name, words in _WORDS.items()}
 _ON, _OFF = _SETS["on"], _SETS["off"] | {""}
@@ -38,37 +42,51 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobParams:
-    """What params and tags say; None for what they leave out or contradict.
+class CoreCount:
+    """Logical cores and the GPUs that share them: of a machine, or of one process for one GPU."""
+
+    cores: float
+    gpus: int
+    is_of_process: bool = False
+
+    @property
+    def most_workers(self) -> int:
+        """Loader workers of one process at one per core, at least one: PyTorch documents a warning above."""
+        return max(floor(self.cores / self.gpus), 1)
+
+    @property
+    def words(self) -> str:
+        """The fact: `the machine has 16 cores for 2 GPUs`."""
+        cores = phrases.count_of(round(self.cores), "core")
+        whose = f"each process has {cores}"
+        return whose if self.is_of_process else f"the machine has {cores} for {phrases.count_of(self.gpus, 'GPU')}"
+
+
+class JobParams(dict[str, Setting]):
+    """What params and tags say, by name of the setting; None as an attribute for what they leave out or contradict.
 
     `workers` are of one process, `cores` of the machine or the job's share of it, `prefetch_factor` is of each worker.
     `precision` is 1 for arithmetic in 16 bits or fewer.
     """
 
-    workers: Setting | None = None
-    cores: Setting | None = None
-    cores_per_process: Setting | None = None
-    pin_memory: Setting | None = None
-    non_blocking: Setting | None = None
-    persistent_workers: Setting | None = None
-    prefetch_factor: Setting | None = None
-    prefetch: Setting | None = None
-    compiled: Setting | None = None
-    cuda_graphs: Setting | None = None
-    cudnn_benchmark: Setting | None = None
-    pretrained: Setting | None = None
-    accumulation: Setting | None = None
-    asynchronous_checkpoints: Setting | None = None
-    batch: Setting | None = None
-    precision: Setting | None = None
+    def __getattr__(self, name: str) -> Setting | None:
+        """Return a setting; no other attribute is known."""
+        if name in _SETTINGS:
+            return self.get(name)
+        raise AttributeError(name)
+
+    def count_cores(self, gpus: int) -> CoreCount | None:
+        """Return the cores beside some GPUs of a machine, or of a process, None where nothing states them."""
+        if self.cores_per_process is not None and self.cores_per_process.value > 0:
+            return CoreCount(cores=self.cores_per_process.value, gpus=1, is_of_process=True)
+        return CoreCount(cores=self.cores.value, gpus=gpus) if gpus and self.cores and self.cores.value > 0 else None
 
 
-NO_PARAMS = JobParams()
-"""What a run without params says."""
+def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
+    """Return what params and tags say of the set-up; contradictions count as not said.
 
-
-def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
-    """Return what params and tags say of the set-up; contradictions count as not said."""
+    The cores that a host's log counted stand for those that no param names.
+    """
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         for field, number in _parse_param(name, value):
@@ -76,7 +94,9 @@ def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
     agreed = {field: values[0] for field, values in settings.items() if len({one.value for one in values}) == 1}
     if (said := find_precision_param(known)) is not None:
         agreed["precision"] = Setting(text=said[0], value=float(not said[1]))
-    return JobParams(**agreed)
+    if "cores" not in agreed and cores and cores > 0:
+        agreed["cores"] = Setting(text=phrases.count_of(round(cores), "core"), value=cores)
+    return JobParams(agreed)
 
 
 def _parse_param(name: str, value: str) -> Iterator[tuple[str, float]]:

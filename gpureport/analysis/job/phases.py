@@ -5,19 +5,17 @@ from math import fsum
 
 import numpy as np
 
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Run
 
-UTILISATION, JOB = "gpu_utilization_ratio", "job_cpu_cores"
-POINT_SAMPLE_SECONDS = 2.0
-"""Interval above which a utilisation value is a point sample."""
-UTILISATION_WINDOW = 1.0
-"""Longest time in seconds that one utilisation value is a mean over (NVML)."""
+POINT_SAMPLE_SECONDS = 2.0  # interval above which a utilisation value is a point sample
+UTILISATION_WINDOW = 1.0  # longest time in seconds that one utilisation value is a mean over (NVML)
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 """Utilisation above which a sample counts as active."""
 SHORTEST_GAP = Threshold(
@@ -41,11 +39,12 @@ _LIGHT_USE, _PROCESS_MEMORY = 0.005, 2.0**29  # By; a driver or a display holds 
 _NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
 _MOSTLY = 0.5  # share of the samples of the machine at a limit
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model before the work takes less
-_MACHINE = {"cpu_utilization_ratio": 0.75, "cpu_iowait_ratio": 0.15}
-_CORE = {"cpu_busiest_core_ratio": 0.96, "process_cpu_cores": 0.96}
+_MACHINE = {CPU: 0.75, IOWAIT: 0.15}
+_CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
 """From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""
 
 
+@memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None if it never worked.
 
@@ -53,17 +52,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     two at least with itself; the end is found likewise backwards. Later bursts belong to the job if they come at
     least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
     active. Where samples are far apart, power also shows activity, and half will do.
-
-    Args:
-        series: the GPU.
-        within: the time that is looked at; None is all.
     """
-    if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
-        within = None
-    return series.memoize(("activity", within), lambda: _find_activity(series, within))
-
-
-def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | None:
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
         rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]
@@ -71,7 +60,7 @@ def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | 
     active, share = used > ACTIVE.value, _SHARE
     if series.interval > POINT_SAMPLE_SECONDS:
         # a low sample at the power of work was taken in a short pause
-        power = series.values("gpu_power_watts")
+        power = series.values(POWER)
         active, share = active | (power > estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
     active = active[rows]
     reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
@@ -144,14 +133,10 @@ def _find_light_work(
 ) -> Interval | None:
     """Return from first to last sample of light work: a little all the time beside a machine at a limit.
 
-    Args:
-        gpu: the GPU.
-        hosts: the machines of a run.
-        within: the time looked at.
-        until: when its sustained activity begins, which light work must reach, if any.
+    It must reach the beginning of sustained activity (`until`), if any.
     """
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
-    used, held = gpu.values(UTILISATION)[rows], gpu.values("gpu_memory_used_bytes")[rows]
+    used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < _PROCESS_MEMORY)
     last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
     backwards = is_light[:last][::-1]
@@ -166,7 +151,7 @@ def _find_light_work(
     for host in hosts:
         part = host.rows_between(start + host.shift, end + host.shift)
         at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
-        if host.device.node in {None, gpu.device.node} and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
+        if host.is_beside(gpu) and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
             return Interval(start, end if until is None else until)
     return None
 
@@ -208,10 +193,7 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
 
 
 def measure_coverage(context: Context) -> float | None:
-    """Return the share of the run's time that samples own, over all GPUs, else hosts.
-
-    None where the run has no length, its log no time stamps, or no device two samples.
-    """
+    """Return the share of the run's time that samples own, over all GPUs, else hosts; None without time."""
     run = context.recording.run
     whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
     if whole <= 0 or run.quality.synthetic_time:

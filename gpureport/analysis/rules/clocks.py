@@ -8,19 +8,19 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
+from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
+from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
-from gpureport.analysis.signals import clock_signals as signals
-from gpureport.analysis.signals.clock_signals import ClockSignals, HeldClock, find_event_rows, gather_signals, median
-from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+from gpureport.columns import BoolArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
-CLOCK, CLOCK_MAX, LIMIT, POWER = signals.CLOCKS[0], "gpu_sm_clock_max_hertz", signals.LIMIT, signals.POWER
+CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
 UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
 _REACH = "p95 while busy, of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
@@ -34,18 +34,10 @@ _RULED_OUT = {
 Slowdowns = dict[str, tuple[HeldClock | None, Spans]]
 
 
-def _known(*evidence: Evidence) -> list[Evidence]:
-    return [one for one in evidence if not np.isnan(one.observed)]
-
-
-def _measured(metric: str, statistic: str, observed: float, unit: str) -> Evidence:
-    return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
-
-
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
     for reason in reasons:
-        if counted := signals.hold_clock_by_events(series, reason).counted:
-            yield _measured(signals.counter_name(reason), "rise over the recording", counted, "s")
+        counted = signals.hold_clock_by_events(series, reason).counted or np.nan
+        yield measured(signals.counter_name(reason), "rise over the recording", counted, "s")
 
 
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
@@ -97,12 +89,12 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
         if is_unclear and not find_event_rows(series, BRAKE).any():
             return None
         return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
-    use = series.values(signals.USE)
+    use = series.values(UTILISATION)
     sustained = rolling_mean(use, max(5, round(limits.settled / series.interval))) >= limits.at_work
     cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
     rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
-    return signals.hold_clock(rows, is_direct=False) if _is_known(s) and series.is_recorded(signals.USE) else None
+    return signals.hold_clock(rows, is_direct=False) if _is_known(s) and series.is_recorded(UTILISATION) else None
 
 
 def _is_known(s: ClockSignals) -> bool:
@@ -111,28 +103,26 @@ def _is_known(s: ClockSignals) -> bool:
     return not np.isnan(s.temperature_limit) and not any(np.isnan(values).all() for values in needed)
 
 
-_DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
+_HEAT = "thermal_throttle"
+_DETECTORS = {_HEAT: _find_heat, "hw_throttle": _find_braking}
 
 
-def _find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
+@memoized
+def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
     """Return what slowed a GPU by kind, with its episodes, None where unknown; and what did in all."""
-
-    def find() -> tuple[Slowdowns, HeldClock]:
-        found: Slowdowns = {}
-        slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
-        for kind, detect in _DETECTORS.items():
-            held, spans = detect(series, gather_signals(series), limits), NO_SPANS
-            if held and (held.rows.any() or held.counted):
-                spans = _find_episodes(series, held, limits, whole)
-                # a row at its end belongs to it, as the last sample of a log does
-                inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
-                held = replace(held, share=held.share * inside, rows=held.rows & inside)
-                share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
-                slowed = replace(slowed, share=share, lowered=lowered)
-            found[kind] = held, spans
-        return found, slowed
-
-    return series.memoize(("slowdowns", whole, *(limit.value for limit in limits.values())), find)
+    found: Slowdowns = {}
+    slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
+    for kind, detect in _DETECTORS.items():
+        held, spans = detect(series, gather_signals(series), limits), NO_SPANS
+        if held and (held.rows.any() or held.counted):
+            spans = _find_episodes(series, held, limits, whole)
+            # a row at its end belongs to it, as the last sample of a log does
+            inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
+            held = replace(held, share=held.share * inside, rows=held.rows & inside)
+            share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
+            slowed = replace(slowed, share=share, lowered=lowered)
+        found[kind] = held, spans
+    return found, slowed
 
 
 def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -> Spans:
@@ -163,19 +153,13 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
     return intervals.union(np.concatenate([spans, intervals.intersection(steps, intervals.to_spans([whole]))]))
 
 
-def measure_throttled_loss(series: DeviceSeries, limits: Limits, whole: Interval) -> FloatArray | None:
-    """Return the share of each row's time that heat and hardware cost; None where none or unknown."""
-    _, slowed = _find_slowdowns(series, limits, whole)
-    return signals.compute_loss(series, slowed, slowed.share) if slowed.share.any() else None
-
-
 @rule("throttling")
-def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_throttling(context: Context, limits: Limits) -> Found:
     """Yield one finding for each GPU and kind with all its episodes."""
     metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     for kind in _DETECTORS:
         for device, series in context.gpus().items():
-            held, spans = _find_slowdowns(series, limits, context.whole)[0][kind]
+            held, spans = find_slowdowns(series, limits, context.whole)[0][kind]
             needed = max(limits.shortest, 1.5 * series.interval)
             if held is None:
                 reason = "neither the driver's reasons nor what shows a slowdown without them was recorded"
@@ -189,10 +173,10 @@ def find_throttling(context: Context, limits: Limits) -> Iterator[Finding | NotJ
 def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: Spans, limits: Limits
 ) -> Finding:
-    s, is_heat, rows = gather_signals(series), kind == "thermal_throttle", held.share > 0
-    is_counted, alone = held.counted > 0, float(series.seconds[held.rows].sum())
+    s, is_heat, rows, is_counted = gather_signals(series), kind == _HEAT, held.share > 0, held.counted > 0
+    alone = float(series.seconds[held.rows].sum())
     seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
-    slowed = _find_slowdowns(series, limits, context.whole)[1].share
+    slowed = find_slowdowns(series, limits, context.whole)[1].share
     loss = signals.compute_loss(series, held, slowed) if len(spans) else None
     start, end = series.averaging_windows(context.whole)
     lost = None if loss is None else float((loss * (end - start)).sum() / 1e6)
@@ -205,30 +189,30 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     watts = s.power[rows & is_heat & ~np.isnan(s.power)]
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
     fall = phrases.percent(max(1 - ratio, 0))
-    samples, whole = series.count_readings(signals.USE, rows), max((context.window or context.whole).seconds, 1e-6)
+    samples, whole = series.count_readings(UTILISATION, rows), max((context.window or context.whole).seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
     how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
-    return KINDS[kind].finding(
+    return context.finding(
+        kind,
         Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
         # what the driver counts is sure, however few the samples
         certainty.lowest_confidence(
             Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
             Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
         ),
-        (series.device.id,),
-        _known(
+        [series.device.id],
+        [
             limits.compare("duration", how, seconds, ">=", least),
-            compare_with_limit("gpu_temperature_celsius", "max", hottest, ">=", limit),
-            _measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
+            compare_with_limit(TEMPERATURE, "max", hottest, ">=", limit),
+            measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
             clock.as_context() if held.is_direct else clock,
             *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
-        ),
-        spans=intervals.to_intervals(spans),
+        ],
+        spans=spans,
         lost=lost,
         cause=cause,
         samples=samples,
         ruled_out=_RULED_OUT["direct" if held.is_direct else "unknown power" if np.isnan(s.power).all() else kind],
-        gpu=phrases.gpu_name(series.device.id),
         what="a power brake" if cause == "power brake" else "the hardware",
         unexplained="not known" if cause == UNEXPLAINED else "",
         heat="" if np.isnan(hottest) else f"{hottest:.0f} °C",
@@ -249,7 +233,7 @@ def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: 
 
 
 @rule("power_limits")
-def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_power_limits(context: Context, limits: Limits) -> Found:
     """Yield at most one finding of each kind for each GPU."""
     for series in context.gpus().values():
         lowered = list(_judge_limit(context, series, limits))
@@ -257,7 +241,7 @@ def find_power_limits(context: Context, limits: Limits) -> Iterator[Finding | No
         yield from lowered
 
 
-def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iterator[Finding | NotJudged]:
+def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Found:
     """Yield that the limit was lowered, and when if it changes, or that this is unknown."""
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
@@ -273,24 +257,25 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Iter
         case = "unknown" if np.isnan(reach) else "" if reach >= limits.reached else "not reached"
         length = intervals.total_seconds(spans) if len(spans) else np.nan
         after = (int(spans[0, 0]) - context.whole.start) / 1e6 if len(spans) else 0.0
-        yield KINDS["power_limited"].finding(
+        yield context.finding(
+            "power_limited",
             Severity.INFO if case else Severity.WARNING,
             # how long the limit held does not matter, so a coarse log is as sure
             certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
-            (series.device.id,),
-            _known(
+            [series.device.id],
+            [
                 limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
                 limits.compare(POWER, _REACH, reach, "<" if case else ">=", "reached"),
                 _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
                 limits.compare("duration", "total", length, ">=", "shortest"),
-            ),
-            spans=intervals.to_intervals(spans),
+            ],
+            spans=spans,
             case=case,
             samples=samples,
             usual=usual,
             after=phrases.duration(after) if after >= limits.shortest else "",
-            length="" if np.isnan(length) else phrases.duration(length),
-            **_name_watts(series, limit, default),
+            length=phrases.duration(length) if len(spans) else "",
+            **_name_watts(limit, default),
         )
     elif np.isnan(s.power_limit).all() or usual == "highest":
         reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
@@ -302,9 +287,8 @@ def is_hardly_reached(found: Finding) -> bool:
     return any(each.statistic == _REACH and each.relation == "<" for each in found.evidence)
 
 
-def _name_watts(series: DeviceSeries, limit: float, default: float) -> dict[str, Any]:
-    watts = {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
-    return {"gpu": phrases.gpu_name(series.device.id), **watts}
+def _name_watts(limit: float, default: float) -> dict[str, Any]:
+    return {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
 
 
 def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidence:
@@ -312,9 +296,7 @@ def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidenc
     return limits.compare(CLOCK, "median at the limit, of the highest", ratio, "<", "slow")
 
 
-def _judge_cap(
-    context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool
-) -> Iterator[Finding | NotJudged]:
+def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool) -> Found:
     """Yield that power set the clock: at the limit, or by a cap far below it."""
     s, device = gather_signals(series), series.device.id
     is_direct = signals.are_events_recorded(series, CAP)
@@ -341,35 +323,35 @@ def _judge_cap(
     low, level, high = (signals.high_quantile(s.power, rows, part) for part in (0.05, 0.5, 0.95))
     is_below = not is_lowered and high < limits.far_below * limit and high - low < limits.even * level
     if is_below and share >= limits.mostly:
-        of_limit = limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below")
-        yield KINDS["power_limited"].finding(
+        yield context.finding(
+            "power_limited",
             Severity.WARNING,
             medium,
-            (device,),
-            _known(
-                of_limit,
-                _measured(POWER, "level at the cap", level, "W"),
-                _measured(LIMIT, "in force", limit, "W"),
+            [device],
+            [
+                limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below"),
+                measured(POWER, "level at the cap", level, "W"),
+                measured(LIMIT, "in force", limit, "W"),
                 of_busy,
-            ),
-            spans=intervals.to_intervals(spans),
+            ],
+            spans=spans,
             cause=_BY_ANOTHER_CAP,
             samples=samples,
-            **_name_watts(series, level, limit),
+            **_name_watts(level, limit),
         )
         return
     clock, model = _clock_at_limit(s, rows, limits), gpus.find_gpu(series.device.model)
     is_slow = not is_lowered and clock.observed < limits.slow and not (model and model.clock_events_masked)
     case, part = "chosen" if is_lowered else "slow" if is_slow else "", phrases.percent(share)
-    yield KINDS["power_cap"].finding(
+    yield context.finding(
+        "power_cap",
         Severity.WARNING if is_slow else Severity.INFO,
         sure if is_direct else medium,
-        (device,),
-        _known(of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)),
-        spans=intervals.to_intervals(spans),
+        [device],
+        [of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)],
+        spans=spans,
         case=case,
         samples=samples,
-        gpu=phrases.gpu_name(device),
         when="throughout" if part == phrases.percent(1) else f"for {part} of its busy time",
         clock="" if np.isnan(clock.observed) else phrases.percent(clock.observed),
         normal="" if case else "normal",
@@ -377,7 +359,7 @@ def _judge_cap(
 
 
 @rule("clocks_locked")
-def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_locked_clocks(context: Context, limits: Limits) -> Found:
     """Yield at most one finding on all GPUs with set clocks: a bit says so, or the clock stands still."""
     found: list[tuple[float, float, float, DeviceSeries]] = []
     for device, series in context.gpus().items():
@@ -387,7 +369,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
         elif s.busy.sum() < limits.fewest:
             few, reason = missing_metrics.count_of(int(s.busy.sum()), "busy sample"), "only {} show the clock at work"
             code = "too_few_busy_samples"
-            yield missing_metrics.unjudged("clocks_locked", device, reason, [signals.USE], few, code=code)
+            yield missing_metrics.unjudged("clocks_locked", device, reason, [UTILISATION], few, code=code)
         else:
             chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))
@@ -401,17 +383,17 @@ def find_locked_clocks(context: Context, limits: Limits) -> Iterator[Finding | N
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
     devices, samples = [one.device.id for *_, one in found], [int(gather_signals(one).busy.sum()) for *_, one in found]
     sure, limit = certainty.confidence_by_readings(min(samples)), "highest" if share >= limits.held else "below"
-    yield KINDS["clocks_locked"].finding(
+    yield context.finding(
+        "clocks_locked",
         Severity.INFO,
         sure if is_told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
         devices,
-        _known(
+        [
             limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
             limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
-        ),
+        ],
         samples=sum(samples),
         ruled_out=["the power limit and heat, which the driver reports separately or which would move the clock"],
-        gpus=phrases.gpu_names(devices, tuple(context.gpus())),
         probably="" if is_told else "probably",
         clock=phrases.megahertz(median(s.clock[s.busy])) if s.clock[s.busy].any() else "",
         more="or more" if len(found) > 1 else "",
@@ -424,7 +406,7 @@ def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: L
     """Whether the clock of busy samples stands still below the highest, set by neither power nor heat."""
     if not ratio < limits.below:
         return False
-    rows = s.busy & ~(series.values(signals.USE) < limits.busy) & ~np.isnan(s.clock)
+    rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)
     rows &= ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
     if rows.sum() < max(limits.steady, limits.below * s.busy.sum()):
         return False

@@ -1,24 +1,22 @@
 """Time before and after the sustained work of each job, restarts, and logs without such work."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import events, jobs
-from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS, UTILISATION
-from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.job.phases import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS
+from gpureport.analysis.names import CPU, MEMORY, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 
-_START, _TAIL, _MEMORY, _CPU = "startup_idle", "tail_idle", "gpu_memory_used_bytes", "cpu_utilization_ratio"
+_START, _TAIL = "startup_idle", "tail_idle"
 _CLOSER = "a log with samples 5 s apart or less"
 _BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
 _LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
@@ -27,7 +25,7 @@ _ALONG = 0.25  # share of time at 5% and less: start-up and pauses of a job that
 
 
 @rule(_START)
-def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_edges(context: Context, limits: Limits) -> Found:
     """Yield start-up and tail of each job, as warnings if all jobs together lost enough."""
     kinds, whole = (_START, _TAIL), context.whole
     if whole.seconds < limits.shortest:
@@ -43,20 +41,13 @@ def find_edges(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
                 yield replace(each, severity=Severity.WARNING) if isinstance(each, Finding) and is_much else each
 
 
-def _measure(
-    context: Context, stretch: Interval, weigh: Callable[[FloatArray], FloatArray | BoolArray], *names: str
-) -> float:
-    """Return the GPU time of a stretch, each reading with its weight; of some GPUs if named."""
-    seconds, span = 0.0, intervals.to_spans([stretch])
-    for name, series in context.gpus().items():
-        if not names or name in names:
-            inside = intervals.overlap_seconds(*series.averaging_windows(context.whole), span)
-            seconds += float(np.nansum(inside * weigh(series.values(UTILISATION))))
-    return seconds
-
-
-def _measure_resting(context: Context, stretch: Interval, limit: float, *names: str) -> float:
-    return _measure(context, stretch, lambda used: used <= limit + 1e-6, *names)
+def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray]:
+    """Return the seconds of each reading of the GPUs that lie in a stretch, and its utilisation."""
+    span, gpus = intervals.to_spans([stretch]), list(context.gpus().values())
+    cells = [intervals.overlap_seconds(*one.averaging_windows(context.whole), span) for one in gpus]
+    seconds, used = np.concatenate(cells), np.concatenate([one.values(UTILISATION) for one in gpus])
+    known = ~np.isnan(used)
+    return seconds[known], used[known]
 
 
 def _count_readings(context: Context, stretch: Interval) -> list[int]:
@@ -65,64 +56,63 @@ def _count_readings(context: Context, stretch: Interval) -> list[int]:
     return [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
 
 
-def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterator[Finding | NotJudged]:
+def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     """Yield a finding on the time before or after a job's work; after the last it is not lost."""
     is_start, window = kind == _START, job.window
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
     rest = intervals.to_spans([Interval(held.end, context.whole.end)])
-    after = [context.full_series(name).find_values(_MEMORY, rest) for name in context.time_without_job]
+    after = [context.full_series(name).find_values(MEMORY, rest) for name in context.time_without_job]
     is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
     # what a display does after the job is no concern of the log
     is_noted = not is_start and job is context.jobs[-1] and not is_taken
     stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
-    gpus = tuple(context.gpus())
-    step, spans = context.recording.run.interval or 0.0, intervals.to_spans([stretch])
+    gpus, step, spans = list(context.gpus()), context.recording.run.interval or 0.0, intervals.to_spans([stretch])
     free = sum(intervals.total_seconds(intervals.intersection(spans, one)) for one in context.time_without_job.values())
-    resting, sampled = (_measure_resting(context, stretch, limit) for limit in (ACTIVE.value, inf))
+    seconds, used = _read_use(context, stretch)
+    sampled, resting = float(seconds.sum()), float(seconds[used <= ACTIVE.value + 1e-6].sum())
     # the log may have ended an interval later
     late = 0.0 if is_start or stretch.seconds >= limits.shortest else min(step, stretch.seconds)
     is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
     counts = _count_readings(context.whole_log, stretch)
-    if is_short or not _measure_resting(context.whole_log, stretch, inf):
+    if is_short or not _read_use(context.whole_log, stretch)[0].sum():
         # too short, or nearly all in a log gap, or memory alone shows no job
         return
     if pause is None and max(counts) < certainty.FEW_READINGS and step > _LONE_SECONDS:
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
-        yield NotJudged(kind=kind, device=None, reason=reason, recording=_CLOSER, code="single_reading")
+        yield missing_metrics.denied(kind, "single_reading", reason, _CLOSER)
         return
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
         return  # an evaluation like those before
     share = held.seconds / sum(each.interval.seconds for each in context.jobs)
-    worked = sampled - _measure_resting(context, stretch, IDLE_RATIO)
+    worked = float(seconds[used > IDLE_RATIO + 1e-6].sum())
     is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
     case = "restart" if pause else NO_JOB if free and held.seconds < limits.shortest else None
     trained = 0 if case else events.count_steps(context.recording, held)
+    length, part = held.seconds, share
+    whole = "the jobs' time" if context.time_without_job and not case else "the run"
+    if case:
+        length, part = (
+            stretch.seconds,
+            stretch.seconds / context.whole.seconds,
+        )  # time without a job is none of the jobs'
     case = STEPS if trained else case
-    length = stretch.seconds if case and not trained else held.seconds
-    whole = "the run"
-    if not case or trained:
-        part, whole = share, "the jobs' time" if context.time_without_job else whole
-    else:
-        part = length / context.whole.seconds  # time without a job is none of the jobs' time
     what = "length, at most (the log may end an interval late)" if late else "length"
-    evidence = [
-        limits.compare("duration", what, length + late, ">=", "shortest"),
-        limits.compare("duration", f"share of {whole}", part, ">" if part > limits.share else "<=", "share"),
-    ]
-    if trained:
-        evidence.append(_show_steps(trained))
     cpu = _measure_cpu(context, limits, held) if is_start and not pause else []
-    evidence += cpu
-    if pause:
-        evidence.append(Evidence(metric="pause", statistic="between the jobs", observed=pause.seconds, unit="s"))
-    yield KINDS[kind].finding(
+    yield context.finding(
+        kind,
         Severity.WARNING if pause or held.seconds > limits.long or share > limits.share else Severity.INFO,
         certainty.confidence_by_readings(max(counts), step) if is_rest else Confidence.LOW,
         (),
-        evidence,
-        spans=[stretch],
+        [
+            limits.compare("duration", what, length + late, ">=", "shortest"),
+            limits.compare("duration", f"share of {whole}", part, ">" if part > limits.share else "<=", "share"),
+            _show_steps(trained),
+            *cpu,
+            measured("pause", "between the jobs", pause.seconds if pause else np.nan, "s"),
+        ],
+        spans=(stretch,),
         lost=resting,
         cause=case,
         samples=sum(counts),
@@ -142,21 +132,21 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Iterat
 def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> list[Evidence]:
     """Return how busy the CPU of a host was in a stretch, where that was most of it."""
     span = intervals.to_spans([stretch])
-    values = [used for host in context.hosts().values() if len(used := host.find_values(_CPU, span))]
+    values = [used for host in context.hosts().values() if len(used := host.find_values(CPU, span))]
     mean = max((float(used.mean()) for used in values), default=0.0)
-    return [limits.compare(_CPU, "mean", mean, ">=", "cpu")] if mean >= limits.cpu else []
+    return [limits.compare(CPU, "mean", mean, ">=", "cpu")] if mean >= limits.cpu else []
 
 
 def _show_steps(count: int) -> Evidence:
-    return Evidence(metric="steps of the training", statistic="counted in that time", observed=float(count), unit="")
+    return measured("steps of the training", "counted in that time", float(count) or np.nan, "")
 
 
-def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def _judge_log_without_work(context: Context, limits: Limits) -> Found:
     """Yield that no GPU did lasting work, or why that cannot be said."""
     whole, gpus = context.whole, context.gpus()
-    counts = _count_readings(context, whole)
-    sampled = max(_measure_resting(context, whole, inf), 1e-9)
-    readings, covered = max(counts, default=0), sampled / max(len(gpus), 1)
+    counts, (seconds, used) = _count_readings(context, whole), _read_use(context, whole)
+    sampled, idle = max(float(seconds.sum()), 1e-9), used <= IDLE_RATIO + 1e-6
+    readings, covered = max(counts), sampled / len(gpus)
     only_display = all(map(jobs.draws_only_display, gpus.values()))
     reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
     for kind in (_START, _TAIL):
@@ -165,43 +155,39 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
         elif covered < limits.shortest:
             yield missing_metrics.too_short(kind, covered, limits.shortest, "samples cover")
         elif only_display:
-            yield NotJudged(kind=kind, device=None, reason=reason, recording=recording, code="only_a_display")
+            yield missing_metrics.denied(kind, "only_a_display", reason, recording)
     if readings < certainty.SURE_READINGS or covered < limits.shortest or only_display:
         return
-    is_used = all(
-        _measure_resting(context, whole, IDLE_RATIO, name) <= _ALONG * _measure_resting(context, whole, inf, name)
-        for name in gpus
-    )
-    share = _measure_resting(context, whole, IDLE_RATIO) / sampled
-    mean = _measure(context, whole, lambda used: used.clip(0, 1)) / sampled
-    rest = IDLE_RATIO + 1e-6
+    owned = [(one.seconds_in_run, one.values(UTILISATION)) for one in gpus.values()]
+    is_used = all(own[use <= IDLE_RATIO + 1e-6].sum() <= _ALONG * own[~np.isnan(use)].sum() for own, use in owned)
+    share, mean = float(seconds[idle].sum()) / sampled, float((seconds * used.clip(0, 1)).sum()) / sampled
     trained = events.count_steps(context.recording, whole)
     bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
     cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
-    yield KINDS[_START].finding(
+    yield context.finding(
+        _START,
         Severity.WARNING,
         certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
         (),
         [
             limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
-            Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
-            Evidence(metric=UTILISATION, statistic="mean", observed=mean, unit="1"),
-            *([_show_steps(trained)] if trained else []),
+            measured(UTILISATION, "share of time at 5% and less", share),
+            measured(UTILISATION, "mean", mean),
+            _show_steps(trained),
             *bursts,
             *cpu,
         ],
-        spans=[whole],
-        lost=_measure(context, whole, lambda used: np.where(used <= rest, 1.0, 1 - used.clip(0, 1))),
+        spans=(whole,),
+        lost=float((seconds * np.where(idle, 1.0, 1 - used.clip(0, 1))).sum()),
         cause=cause,
         case=STEPS if trained else cause,
         samples=sum(counts),
-        length=phrases.duration(whole.seconds),
         mean=phrases.percent(mean),
         share=phrases.percent(share),
         steps=f"{trained:,}",
         bursts=phrases.duration(bursts[0].observed) if bursts else "",
         cpu=phrases.percent(cpu[0].observed) if cpu else "",
-        whose=phrases.gpu_names(tuple(gpus), tuple(gpus)),
+        whose=phrases.gpu_names(list(gpus), list(gpus)),
         uses="does use" if share < limits.unused else "",
     )
 
@@ -209,11 +195,11 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Iterator[Findin
 def _measure_bursts(context: Context) -> list[Evidence]:
     """Return how often a GPU with memory taken works for a moment, recurring over most of the log."""
     for series in context.gpus().values():
-        held, length = series.known_values(_MEMORY), series.end[-1] - series.start[0]
+        held, length = series.known_values(MEMORY), series.end[-1] - series.start[0]
         busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)
         distances = np.diff(busy[:, 0])
         if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS:
             usual = float(np.median(distances))
             if usual * len(distances) > length / 2:
-                return [Evidence(metric="bursts of work", statistic="usual distance", observed=usual / 1e6, unit="s")]
+                return [measured("bursts of work", "usual distance", usual / 1e6, "s")]
     return []

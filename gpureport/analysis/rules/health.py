@@ -12,20 +12,18 @@ import numpy as np
 from gpureport import columns
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import phases
-from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
+from gpureport.analysis.names import CLOCK, MEMORY, POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import gap_seconds
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
 LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
-_MEASURED = (UTILISATION, "gpu_temperature_celsius", "gpu_power_watts", "gpu_sm_clock_hertz")
-_MEMORY, _XID = "gpu_memory_used_bytes", "gpu_xid_code"
+_MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
+_XID = "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
 """Xids of a lost GPU, None without a number; and those that only report a cleaned or remapped part."""
@@ -43,10 +41,10 @@ class _Loss(NamedTuple):
 
 
 @rule("gpu_lost")
-def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_gpu_lost(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU that was lost, and for each with other driver errors."""
     losses, found = sorted(_list_losses(context), key=attrgetter("at")), False
-    if not losses and not any(map(context.recorded, (*_MEASURED, _MEMORY))):
+    if not losses and not any(map(context.recorded, (*_MEASURED, MEMORY))):
         yield missing_metrics.not_recorded("gpu_lost", None, UTILISATION)
         return
     for device in [*context.gpus(), None]:
@@ -59,16 +57,16 @@ def find_gpu_lost(context: Context, limits: Limits) -> Iterator[Finding | NotJud
             yield lost
         if errors:
             codes, end = sorted({loss.code for loss in errors if loss.code}), context.whole.end
-            yield KINDS["gpu_lost"].finding(
+            yield context.finding(
+                "gpu_lost",
                 Severity.WARNING if _MILD.issuperset(codes) else Severity.PROBLEM,
                 Confidence.HIGH,
                 (device,) if device else (),
                 [limits.compare("messages of the driver", "count", float(len(errors)), ">=", "said")],
-                spans=[Interval(errors[0].at, end)] if errors[0].at < end else [],
+                spans=(Interval(errors[0].at, end),) if errors[0].at < end else (),
                 cause="xid",
                 samples=len(errors),
                 codes=phrases.join_words([str(code) for code in codes]),
-                gpu=phrases.gpu_name(device) if device else "a GPU",
             )
     yield from () if found else _find_failing_sensors(context, limits)
 
@@ -77,23 +75,22 @@ def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]
     """Yield a finding for a column with errors instead of readings of GPUs that answer in others."""
     for absent in context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
-            gpus = context.gpus()
-            failing = [name for name, one in gpus.items() if any(_is_interrupted(one, each) for each in _MEASURED)]
-            yield KINDS["gpu_lost"].finding(
+            lacking = (
+                (name, {one.count_values(each) for each in _MEASURED if each in one.column_names}, len(one))
+                for name, one in context.gpus().items()
+            )
+            failing = [name for name, counts, rows in lacking if min(counts, default=rows) < rows]
+            yield context.finding(
+                "gpu_lost",
                 Severity.WARNING,
                 Confidence.HIGH,
                 failing,
                 [limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows")],
                 cause="sensor",
                 samples=absent.cells,
-                gpu=phrases.gpu_names(failing, list(gpus)) if failing else "a GPU",
                 column=absent.column,
                 text=absent.reason,
             )
-
-
-def _is_interrupted(series: DeviceSeries, metric: str) -> bool:
-    return metric in series.column_names and series.count_values(metric) < len(series)
 
 
 def _list_losses(context: Context) -> Iterator[_Loss]:
@@ -121,7 +118,7 @@ def _read_addresses(text: str) -> set[tuple[int, ...]]:
 def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
     """Return the rows at which a GPU answered with any value."""
     known = np.zeros(len(series), dtype=np.bool_)
-    for metric in (*_MEASURED, _MEMORY) if by_memory else _MEASURED:
+    for metric in (*_MEASURED, MEMORY) if by_memory else _MEASURED:
         known |= series.known_rows(metric)
     return known
 
@@ -145,20 +142,20 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
         empty, case = len(gone), back if len(answers) else "never"
         if not said and (empty < limits.rows or intervals.total_seconds(silent) < limits.silent):
             return None
-    rows = limits.compare("rows without any value", "count", float(empty), ">=", "rows")
-    messages = limits.compare("messages of the driver", "count", float(len(said)), ">=", "said")
-    return KINDS["gpu_lost"].finding(
+    rows = limits.compare("rows without any value", "count", empty or np.nan, ">=", "rows")
+    messages = limits.compare("messages of the driver", "count", len(said) or np.nan, ">=", "said")
+    return context.finding(
+        "gpu_lost",
         Severity.PROBLEM,
         Confidence.HIGH if said else Confidence.MEDIUM,
         (device,) if device else (),
-        [*([messages] if said else []), *([rows if rows.meets_limit else rows.as_context()] if empty else [])],
-        spans=intervals.to_intervals(silent),
+        [messages, rows],
+        spans=silent,
         lost=intervals.total_seconds(silent) if device else None,
         cause="lost" if said else "no answer",
         case=case,
         samples=len(said) or empty,
         ruled_out=[] if said else ["a log that ended: its rows go on"],
-        gpu=phrases.gpu_name(device) if device else "a GPU",
         time=phrases.duration(intervals.total_seconds(silent)),
         code=str(said[0].code or "") if said else "",
         text=said[0].text if said else "",
@@ -185,44 +182,43 @@ _PENDING = ("gpu_remapped_rows_pending", "gpu_retired_pages_pending")
 
 
 @rule("ecc_error")
-def find_memory_errors(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_memory_errors(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU and class of errors whose counters rose."""
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
         if readings < certainty.FEW_READINGS:
-            once = "the error counters were read only once: whether they rose is not known"
+            once, code = "the error counters were read only once: whether they rose is not known", "read_only_once"
             absent = missing_metrics.not_recorded("ecc_error", device, *_COUNTERS)
-            unclear = missing_metrics.unjudged("ecc_error", device, once, _COUNTERS, code="read_only_once")
-            yield unclear if readings else absent
+            yield missing_metrics.unjudged("ecc_error", device, once, _COUNTERS, code=code) if readings else absent
             continue
         failed = series.known_values("gpu_remapped_rows_failure")
         pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
         for cause, nouns in _COUNTED.items():
-            rises, is_grave = {name: _find_rises(series, name) for name in nouns}, cause == "uncorrected"
-            rises = {name: each for name, each in rises.items() if each[1] >= limits.rise}
+            rises, spans, is_grave = dict[str, float](), [intervals.NO_SPANS], cause == "uncorrected"
+            for name in nouns:
+                rows = series.find_known_rows(name)
+                steps, times = np.diff(series.values(name)[rows]).clip(0), series.times[rows]  # a fall is a reset
+                if steps.sum() >= limits.rise:
+                    rises[name] = float(steps.sum())
+                    spans.append(np.column_stack([times[:-1], times[1:]])[steps > 0])
             # a remapping that fails has no counter
             if rises or (is_grave and len(failed) and failed[0] == 0 and failed.any()):
-                yield KINDS["ecc_error"].finding(
+                yield context.finding(
+                    "ecc_error",
                     Severity.PROBLEM if is_grave else Severity.INFO,
                     Confidence.HIGH,
                     (device,),
-                    [limits.compare(name, "rise in the run", n, ">=", "rise") for name, (_, n) in rises.items()],
-                    spans=sorted({span for spans, _ in rises.values() for span in intervals.to_intervals(spans)}),
+                    [limits.compare(name, "rise in the run", rise, ">=", "rise") for name, rise in rises.items()],
+                    spans=intervals.union(np.concatenate(spans)),
                     cause=cause,
                     case=None if rises else "failed",
                     samples=max(map(series.count_values, rises), default=len(series)),
                     ruled_out=["errors of earlier jobs: only what a counter rose by in the run is counted"],
-                    gpu=phrases.gpu_name(device),
-                    counted=phrases.join_words([phrases.count_of(int(n), nouns[k]) for k, (_, n) in rises.items()]),
+                    counted=phrases.join_words(
+                        [phrases.count_of(int(rise), nouns[name]) for name, rise in rises.items()]
+                    ),
                     pending="it" if pending else "",
                 )
-
-
-def _find_rises(series: DeviceSeries, metric: str) -> tuple[Spans, float]:
-    """Return between which rows a counter rose, and by how much; a fall is a reset."""
-    rows = np.flatnonzero(series.known_rows(metric))
-    steps, times = np.diff(series.values(metric)[rows]), series.times[rows]
-    return np.column_stack([times[:-1], times[1:]])[steps > 0], float(steps[steps > 0].sum())
 
 
 _FEW_BUSY = "too_few_busy_samples"
@@ -230,7 +226,7 @@ _LINK = {"pcie_link_generation": "gen {:.0f}", "pcie_link_width": "x{:.0f}"}
 
 
 @rule("pcie_degraded")
-def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_slow_links(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU whose link stays below its best while busy."""
     for device, series in context.gpus().items():
         known = [name for name in _LINK if series.is_recorded(name) and series.is_recorded(f"{name}_max")]
@@ -256,14 +252,14 @@ def find_slow_links(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
             links = [(name, "max while busy", best[name]) for name in best]
             links += [(f"{name}_max", "max", most[name]) for name in best]
-            yield KINDS["pcie_degraded"].finding(
+            yield context.finding(
+                "pcie_degraded",
                 Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
                 certainty.confidence_by_readings(samples),
                 (device,),
-                [*(Evidence(metric=n, statistic=how, observed=x, unit="") for n, how, x in links), rate],
+                [*(measured(n, how, x, "") for n, how, x in links), rate],
                 samples=samples,
                 ruled_out=["the rest of an idle GPU: only busy samples count, and the best of them"],
-                gpu=phrases.gpu_name(device),
                 part=phrases.percent(ratio),
                 now=" ".join(_LINK[name].format(best[name]) for name in best),
                 most=" ".join(_LINK[name].format(most[name]) for name in best),
@@ -276,71 +272,63 @@ _WHY = (
 )
 
 
-def _unjudged(kind: str, reason: str, code: str = missing_metrics.NO_TIMES) -> NotJudged:
-    return NotJudged(kind=kind, device=None, reason=reason, recording=RECORD, code=code)
-
-
 @rule("log_gap")
-def find_log_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_log_gaps(context: Context, limits: Limits) -> Found:
     """Yield one finding for the gaps all GPUs share, and one per GPU with others."""
     if context.recording.run.quality.synthetic_time:
-        yield _unjudged("log_gap", "the log has no time stamps, so a gap cannot be seen")
+        reason = "the log has no time stamps, so a gap cannot be seen"
+        yield missing_metrics.denied("log_gap", missing_metrics.NO_TIMES, reason, RECORD)
         return
-    gpus = context.gpus()
-    free = context.time_without_job
-    gaps = {
-        name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, intervals.NO_SPANS))
-        for name, one in gpus.items()
-    }
-    shared = reduce(intervals.intersection, gaps.values()) if gaps else intervals.NO_SPANS
+    gpus, none = context.gpus(), intervals.NO_SPANS
+    gaps = {name: intervals.to_spans(one.gaps) for name, one in gpus.items()}
+    gaps = {name: intervals.difference(one, context.time_without_job.get(name, none)) for name, one in gaps.items()}
+    shared = reduce(intervals.intersection, gaps.values()) if gaps else none
     # less is jitter
     own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}
-    for name, spans in {"": shared, **own}.items():
-        if not len(spans):
-            continue
-        seconds, longest = intervals.total_seconds(spans), float((spans[:, 1] - spans[:, 0]).max()) / 1e6
-        coarsest = max(series.interval for series in gpus.values())
-        far = Threshold(value=gap_seconds(coarsest), unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
+    for name, spans in ((name, one) for name, one in {"": shared, **own}.items() if len(one)):
+        seconds, longest = intervals.total_seconds(spans), float(np.ptp(spans, axis=1).max()) / 1e6
+        needed = gap_seconds(max(series.interval for series in gpus.values()))
+        far = Threshold(value=needed, unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
         pauses = phases.summarise_pauses([gpus[name]] if name else gpus.values())
-        short = "time in shorter pauses that no sample owns"
-        yield KINDS["log_gap"].finding(
+        unowned = pauses.seconds if pauses else np.nan
+        yield context.finding(
+            "log_gap",
             Severity.INFO,
             # the other distances show what is far
             certainty.confidence_by_readings(min(map(len, gpus.values()))),
             (name,) if name else (),
             [
                 compare_with_limit("distance between samples", "max", longest, ">", far),
-                Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
-                *([Evidence(metric=short, statistic="sum", observed=pauses.seconds, unit="s")] if pauses else []),
+                measured("time without samples", "sum", seconds, "s"),
+                measured("time in shorter pauses that no sample owns", "sum", unowned, "s"),
             ],
-            spans=intervals.to_intervals(spans),
+            spans=spans,
             samples=len(spans) + 1,
-            length=phrases.duration(seconds),
             gpu=phrases.gpu_name(name) if name else "",
             gaps=f"{len(spans)} gaps" if len(spans) > 1 else "",
             share=phrases.percent(seconds / max(context.whole.seconds, 1e-6)),
             pauses=phrases.capitalize(phrases.count_of(pauses.count, "shorter pause")) if pauses else "",
-            rest=phrases.duration(pauses.seconds) if pauses else "",
+            rest=phrases.duration(unowned) if pauses else "",
         )
 
 
 @rule("monitoring_ended")
-def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_early_ends(context: Context, limits: Limits) -> Found:
     """Yield one finding for all GPUs if the samples of all end early, else one per GPU."""
     own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
     own = {name: times for name, times in own.items() if len(times)}
-    hosts = context.hosts().values()
-    column = context.recording.training.column("timestamp")
+    column, hosts = context.recording.training.column("timestamp"), context.hosts().values()
     steps = np.sort(columns.integers(column)[columns.valid(column)])
     others = [(f"the host log of {one.device.node or ''}".removesuffix(" of "), one.times) for one in hosts]
     others += [("the training metrics", steps)] if len(steps) else []
     others += [(phrases.gpu_name(name), times) for name, times in own.items()]
     if context.recording.run.quality.synthetic_time:
-        yield _unjudged("monitoring_ended", "the log has no time stamps to compare with those of other logs")
+        reason = "the log has no time stamps to compare with those of other logs"
+        yield missing_metrics.denied("monitoring_ended", missing_metrics.NO_TIMES, reason, RECORD)
         return
     if len(others) <= 1:
         reason = "nothing else was recorded to compare the end of the log with"
-        yield _unjudged("monitoring_ended", reason, "nothing_to_compare")
+        yield missing_metrics.denied("monitoring_ended", "nothing_to_compare", reason, RECORD)
         return
     others.sort(key=lambda other: -int(other[1][-1]))
     later = {}
@@ -349,28 +337,28 @@ def find_early_ends(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         longer = (other for other in others if _goes_on(times, other[1], limit, limits))
         if not context.findings("gpu_lost", name) and (longest := next(longer, None)):
             later[name] = longest
-    ends, everybody = {name: int(own[name][-1]) for name in later}, tuple(context.gpus())
     for devices in [tuple(later)] if later and len(later) == len(own) else [(name,) for name in later]:
         other, times = later[devices[0]]
-        missing = Interval(min(ends[name] for name in devices), int(times[-1]))
+        missing = Interval(min(int(own[name][-1]) for name in devices), int(times[-1]))
         share = missing.seconds / max((max(context.whole.end, missing.end) - context.whole.start) / 1e6, 1e-9)
         much, readings = share >= limits.warning, int((times > missing.start).sum())
-        what, names = "time without samples at the end", phrases.gpu_names(devices, everybody)
-        yield KINDS["monitoring_ended"].finding(
+        what, everybody = "time without samples at the end", list(context.gpus())
+        log = "GPU log" if len(devices) == len(everybody) else f"log of {phrases.gpu_names(devices, everybody)}"
+        yield context.finding(
+            "monitoring_ended",
             Severity.WARNING if much else Severity.INFO,
             certainty.confidence_by_readings(readings),
             devices,
             [
                 limits.compare(what, "length", missing.seconds, ">=", "early"),
                 limits.compare(what, "share of the run", share, ">=" if much else "<", "warning"),
-                Evidence(metric=other, statistic="goes on for", observed=missing.seconds, unit="s"),
+                measured(other, "goes on for", missing.seconds, "s"),
             ],
-            spans=[missing],
+            spans=(missing,),
             case="gone" if other.startswith("GPU ") else "",
             samples=readings,
             ruled_out=["clocks that differ: the other series does not begin later by as much"],
-            log="the GPU log" if len(devices) == len(everybody) else f"the log of {names}",
-            length=phrases.duration(missing.seconds),
+            log=f"the {log}",
             other=other,
             share=phrases.percent(share),
         )

@@ -6,23 +6,22 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_evaluations
+from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, rolling_mean
+from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
-from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
-from gpureport.analysis.signals.load import CORE, RECEIVED, SENT, list_hosts
-from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 
 _SM, _DRAM, _TENSOR = "gpu_sm_active_ratio", "gpu_dram_active_ratio", "gpu_tensor_active_ratio"
-_CONTROLLER, _USED = "gpu_memory_controller_ratio", "gpu_memory_used_bytes"
+_CONTROLLER = "gpu_memory_controller_ratio"
 
 
 class _Episode(NamedTuple):
@@ -36,27 +35,26 @@ class _Episode(NamedTuple):
 
 
 @rule("hollow_util")
-def find_hollow_work(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_hollow_work(context: Context, limits: Limits) -> Found:
     """Yield a finding per group of GPUs that were hollow at once for one reason."""
     gpus = context.gpus()
     if context.window is None:
         return
-    scales = {device: build_power_of_limit(series, at_least=True) for device, series in gpus.items()}
     needed = max(limits.shortest, limits.shortest_rows * max(series.interval for series in gpus.values()))
     if context.whole.seconds < needed:
         yield missing_metrics.too_short("hollow_util", context.whole.seconds, needed)
         gpus = {}
-    spans = {name: _find_spans(context, one, scales[name], limits) for name, one in gpus.items()}
+    spans = {name: _find_spans(context, one, limits) for name, one in gpus.items()}
     yield from _list_unjudged(context.gpus(), {device for device, own in spans.items() if len(own)})
     if any(map(len, spans.values())):
-        episodes = _measure_episodes(context, spans, scales, limits)
+        episodes = _measure_episodes(context, spans, limits)
         yield from (_build_finding(context, group, limits) for group in _group_episodes(episodes, limits.together))
 
 
 def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterator[NotJudged]:
     """Yield why GPUs without a finding are not judged: the highest power clears none."""
     for device, series in gpus.items():
-        if device in found or build_power_of_limit(series) is not None or series.is_recorded(_SM):
+        if device in found or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
             continue
         if series.explain_implausibility(POWER):
             yield missing_metrics.implausible("hollow_util", device, POWER)
@@ -68,25 +66,24 @@ def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterato
             yield missing_metrics.unjudged("hollow_util", device, reason, wanted, code="unknown_power_limit")
 
 
-def _find_spans(context: Context, series: DeviceSeries, scale: PowerOfLimit | None, limits: Limits) -> Spans:
+def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:
     """Return when a GPU was busy in name only, without log gaps and what other kinds explain."""
     grid = build_grid(context.window or context.whole, [series])
-    used = grid.average_metric(series, UTILISATION)
-    clock, highest = read_clocks(series)
+    used, (clock, highest) = grid.average_metric(series, UTILISATION), read_clocks(series)
+    of_limit, is_logged = scale_power(series, True)
     explained = find_event_rows(series, "sw_power_cap")
-    if scale is not None:
-        explained = explained | ((clock < limits.low_clock * highest) & (scale.share >= limits.at_idle))
+    explained = explained | ((clock < limits.low_clock * highest) & (of_limit >= limits.at_idle))
     if explained.any():
         used = np.where(grid.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / grid.width), round(limits.rows))
     is_busy = rolling_mean(np.where(np.isnan(used), np.nan, used >= limits.busy), length) >= limits.busy_share
     if not is_busy.any():
         return intervals.NO_SPANS
-    share = np.full(grid.count, np.nan) if scale is None else grid.average_values(series, scale.share)
+    share = grid.average_values(series, of_limit)
     active, dram = grid.average_metric(series, _SM), grid.average_metric(series, _DRAM)
     bounds = (_bound_mean(share, length), _bound_mean(active, length), rolling_mean(dram, length))
     power = limits.power
-    if scale is not None and not scale.source and not (bounds[0][is_busy] >= limits.half).any():
+    if is_logged and not (bounds[0][is_busy] >= limits.half).any():
         traffic = rolling_mean(grid.average_metric(series, _CONTROLLER), length)
         power = power if (traffic[is_busy] >= limits.streaming).any() else max(limits.half, power)
     is_near = rolling_mean(is_busy & _is_little(*bounds, power, limits), length) > 0
@@ -94,19 +91,15 @@ def _find_spans(context: Context, series: DeviceSeries, scale: PowerOfLimit | No
     shortest = max(limits.shortest, limits.shortest_rows * series.interval)
     spans = grid.mask_to_spans(is_hollow, max(limits.over, 2 * grid.width), shortest)
     explaining = [part for found in context.findings_on(series.device.id) for part in found.intervals]
-    for parts in (explaining, series.gaps):
-        spans = intervals.drop_shorter(intervals.difference(spans, intervals.to_spans(parts)), shortest)
-    spans = intervals.intersection(spans, context.work)
+    spans = intervals.difference(spans, intervals.to_spans([*explaining, *series.gaps]))
+    spans = intervals.intersection(intervals.drop_shorter(spans, shortest), context.work)
     read = (series.times - series.shift)[series.known_rows(UTILISATION)]
     has_readings = np.searchsorted(read, spans[:, 1]) > np.searchsorted(read, spans[:, 0])
     return intervals.drop_shorter(spans[has_readings], shortest)
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means with twice their error added.
-
-    A sensor that sees a moment of each step gives two levels of power: a few samples make no mean.
-    """
+    """Return rolling means with twice their error added: a sensor may see a moment of each step alone."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -119,15 +112,13 @@ def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: f
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.streaming)), dtype=np.bool_)
 
 
-def _measure_episodes(
-    context: Context, spans_of: Mapping[str, Spans], scales: Mapping[str, PowerOfLimit | None], limits: Limits
-) -> Iterator[_Episode]:
+def _measure_episodes(context: Context, spans_of: Mapping[str, Spans], limits: Limits) -> Iterator[_Episode]:
     for name, own in spans_of.items():
         peers = [other for other in spans_of if other != name and other in context.active]
         evaluations = find_evaluations(context.recording, own)
         for span, is_evaluation in zip(intervals.to_intervals(own), evaluations, strict=True):
-            signs = _measure_signs(context, name, scales[name], span, limits)
-            beside = {other: _measure_work(context.series[other], scales[other], span) for other in peers}
+            signs = _measure_signs(context, name, span, limits)
+            beside = {other: _measure_work(context.series[other], span) for other in peers}
             dead = [other for other, (used, _) in beside.items() if used <= limits.dead]
             hard = [other for other, (_, share) in beside.items() if share >= limits.hard]
             shared = [intervals.intersection(spans_of[other], intervals.to_spans([span])) for other in peers]
@@ -143,22 +134,18 @@ def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
     return float(np.nanmean(part)) if not np.isnan(part).all() else float("nan")
 
 
-def _measure_work(series: DeviceSeries, scale: PowerOfLimit | None, span: Interval) -> tuple[float, float]:
+def _measure_work(series: DeviceSeries, span: Interval) -> tuple[float, float]:
     """Return the utilisation of a GPU in a stretch, and power as a share of what its limit leaves."""
-    share = float("nan") if scale is None else _mean(series, scale.share, span)
-    return _mean(series, series.values(UTILISATION), span), share
+    return _mean(series, series.values(UTILISATION), span), _mean(series, scale_power(series, True)[0], span)
 
 
-def _measure_signs(
-    context: Context, name: str, scale: PowerOfLimit | None, span: Interval, limits: Limits
-) -> dict[str, float]:
-    """Return the means of a GPU over a stretch of time."""
-    series, (used, share) = context.series[name], _measure_work(context.series[name], scale, span)
-    full = series.values(_USED) / ((memory_total(series) or np.nan) - memory_reserved(series))
+def _measure_signs(context: Context, name: str, span: Interval, limits: Limits) -> dict[str, float]:
+    series, (used, share) = context.series[name], _measure_work(context.series[name], span)
+    full = series.values(MEMORY) / ((memory_total(series) or np.nan) - memory_reserved(series))
     earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
     traffic = _DRAM if series.is_recorded(_DRAM) else _CONTROLLER
     means = {each: _mean(series, series.values(each), span) for each in (POWER, _SM, _TENSOR, RECEIVED, SENT)}
-    hosts = [one for one in list_hosts(context, series) if one.is_recorded(CORE)]
+    hosts = [one for one in context.hosts_of(series) if one.is_recorded(CORE)]
     return means | {
         UTILISATION: used,
         "share": share,
@@ -167,7 +154,7 @@ def _measure_signs(
         "before": _mean(series, earlier, Interval(context.whole.start, span.start)),
         "done": float(np.clip(share if np.isnan(means[_SM]) else means[_SM], 0.0, 1.0)),
         "core": _mean(hosts[-1], hosts[-1].values(CORE), span) if hosts else float("nan"),
-        "logged": float(scale is not None and not scale.source),
+        "logged": float(scale_power(series)[1]),
     }
 
 
@@ -205,13 +192,10 @@ def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[l
 
 
 def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) -> Finding:
-    kind = KINDS["hollow_util"]
     middle = sorted(group, key=lambda each: each.signs["done"])[len(group) // 2]
     signs, cause, is_hung = middle.signs, middle.cause, middle.cause == "hang"
-    devices, everybody = tuple(dict.fromkeys(each.device for each in group)), tuple(context.gpus())
-    spans = intervals.to_spans(each.span for each in group)
-    seconds = intervals.total_seconds(spans)
-    series = [context.series[device] for device in devices]
+    devices, spans = list(dict.fromkeys(each.device for each in group)), intervals.to_spans(each.span for each in group)
+    seconds, series = intervals.total_seconds(spans), [context.series[device] for device in devices]
     inside = [intervals.contains(spans, one.times - one.shift) for one in series]
     readings = [one.count_readings(POWER, rows) for one, rows in zip(series, inside, strict=True)]
     used = min(float(np.nanmean(one.values(UTILISATION)[rows])) for one, rows in zip(series, inside, strict=True))
@@ -229,47 +213,40 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     if not np.isnan(signs["traffic"] + share):
         ruled_out.append("work bound by memory, where DCGM counted its activity")
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
-    why = kind.say(
+    why = KINDS["hollow_util"].say(
         "dead" if is_hung and middle.peers else "open" if unseen else cause,
-        peers=phrases.gpu_names(middle.peers, everybody) if middle.peers else "",
+        peers=phrases.gpu_names(middle.peers, list(context.gpus())) if middle.peers else "",
         rate=f"{signs[RECEIVED] / 1e9:.0f}",
         full=phrases.percent(signs["full"]),
     )
-    return kind.finding(
+    power, of_limit = "power" if share < limits.power else "half", "mean above idle, of what the limit leaves"
+    drawn = limits.compare(POWER, of_limit, share, "<", power)
+    return context.finding(
+        "hollow_util",
         Severity.PROBLEM if is_grave else Severity.WARNING,
         confidence,
         devices,
-        _list_evidence(middle, used, seconds, limits),
-        spans=intervals.to_intervals(spans),
+        [
+            limits.compare(UTILISATION, "mean", used, ">=", "busy"),
+            drawn.as_context() if is_counted else drawn,
+            measured(POWER, "drawn", signs[POWER], "W"),
+            limits.compare(_SM, "mean", active, "<", "active"),
+            measured(_TENSOR, "mean", signs[_TENSOR]),
+            measured("memory traffic", "mean", signs["traffic"]),
+            measured(CORE, "mean", signs["core"]),
+            limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
+            limits.compare(
+                MEMORY, "mean, of what a job can get", signs["full"] if cause == "spill" else np.nan, ">=", "full"
+            ),
+            limits.compare("duration", "total", seconds, ">=", "shortest"),
+        ],
+        spans=spans,
         lost=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
         cause=cause or None,
         case="looked",
         samples=sum(readings),
         ruled_out=ruled_out,
-        whose=phrases.gpu_names(devices, everybody),
         level=level,
         active="" if level else phrases.percent(active),
-        length=phrases.duration(seconds),
         why=why,
     )
-
-
-def _list_evidence(one: _Episode, used: float, seconds: float, limits: Limits) -> Iterator[Evidence]:
-    """Yield what is known, beside its limit where it meets one."""
-    signs, limit = one.signs, "power" if one.signs["share"] < limits.power else "half"
-    power = limits.compare(POWER, "mean above idle, of what the limit leaves", signs["share"], "<", limit)
-    full = signs["full"] if one.cause == "spill" else np.nan
-    for each in (
-        limits.compare(UTILISATION, "mean", used, ">=", "busy"),
-        power if np.isnan(signs[_SM]) else power.as_context(),
-        Evidence(metric=POWER, statistic="drawn", observed=signs[POWER], unit="W"),
-        limits.compare(_SM, "mean", signs[_SM], "<", "active"),
-        Evidence(metric=_TENSOR, statistic="mean", observed=signs[_TENSOR], unit="1"),
-        Evidence(metric="memory traffic", statistic="mean", observed=signs["traffic"], unit="1"),
-        Evidence(metric=CORE, statistic="mean", observed=signs["core"], unit="1"),
-        limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
-        limits.compare(_USED, "mean, of what a job can get", full, ">=", "full"),
-        limits.compare("duration", "total", seconds, ">=", "shortest"),
-    ):
-        if not np.isnan(each.observed):
-            yield each if each.meets_limit else each.as_context()

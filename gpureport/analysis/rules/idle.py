@@ -10,19 +10,18 @@ import numpy as np
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, is_training
-from gpureport.analysis.job.phases import ACTIVE, UTILISATION
+from gpureport.analysis.job.phases import ACTIVE
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.names import MEMORY, POWER, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.load import list_hosts
-from gpureport.analysis.signals.power_of_limit import draws_working_power
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 _GAP, _STALL = "idle_gap", "periodic_stall"
-_POWER = "gpu_power_watts"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}  # causes of gaps that are no part of a period
 _NO_LOSS = {"unknown", "periodic", REQUESTS}  # causes that leave open whether the job had anything to do
@@ -35,7 +34,7 @@ _MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; on
 
 
 @rule(_GAP)
-def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_idle_gaps(context: Context, limits: Limits) -> Found:
     """Yield a finding per GPU and cause, one per period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
         yield from (missing_metrics.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
@@ -49,7 +48,10 @@ def find_idle_gaps(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             continue
         gaps = _name_causes(context, limits, series, find_gaps(series, context.jobs, context.whole, limits), events)
         share = sum(gap.seconds for gap in gaps) / intervals.total_seconds(context.work)
-        between = _average_between(context, series, gaps)
+        held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
+        used, cells = series.values(UTILISATION), series.averaging_windows(context.whole)
+        seconds = intervals.overlap_seconds(*cells, held) * ~np.isnan(used)
+        between = float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
         if not trains:
             gaps = _mark_requests(gaps, limits, share, between)
         yield from _build_gap_findings(context, limits, series, gaps, share, between)
@@ -73,6 +75,7 @@ def _name_causes(
     edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
     waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], waits).tolist()
     by_event = _find_event_causes(events, edges, max(_NEAR, series.interval / 2))
+
     # the host explains none that the GPU never came back from
     last = context.active[name].end if name in context.active else int(series.times[-1])
 
@@ -83,10 +86,10 @@ def _name_causes(
             return peers
         if event:
             what, moments = "moments of the run", float(len(event.times))
-            return event.cause, [Evidence(metric=event.source, statistic=what, observed=moments, unit="")]
-        return _judge_memory(limits, series, gap) or (
-            _judge_hosts(context, limits, series, gap) if gap.interval.end <= last else None
-        )
+            return event.cause, [measured(event.source, what, moments, "")]
+        if (freed := _judge_memory(limits, series, gap)) or gap.interval.end > last:
+            return freed
+        return _judge_hosts(context, limits, series, gap)
 
     named = []
     for gap, seconds, event in zip(gaps, waited, by_event, strict=True):
@@ -102,7 +105,7 @@ def _name_causes(
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
     """Return how the other GPUs went on in a gap of a minute: as ranks do that wait in a collective, or otherwise."""
-    peers = [one for other, one in context.gpus().items() if other in context.active and other != name]
+    peers = [one for other, one in context.working().items() if other != name]
     span = intervals.to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
     worked = max((float((values > ACTIVE.value).mean()) for values in used if len(values)), default=0.0)
@@ -114,14 +117,14 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> tuple
     measured = [limits.compare(UTILISATION, what, least, ">=" if spin else "<", "spinning")]
     if np.isfinite(draw):
         what = "of the other GPUs in the gap, of what they draw at work"
-        measured.append(limits.compare(_POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"))
+        measured.append(limits.compare(POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"))
     return "hang" if spin and (draw < limits.collective or np.isinf(draw)) else "peers busy", measured
 
 
 def _compare_draw(series: DeviceSeries, span: Spans) -> float:
     """Return the power of a GPU in a stretch as a share of that at work, infinite if unknown."""
-    watts, used = series.values(_POWER), series.values(UTILISATION)
-    drawn, at_work = series.find_values(_POWER, span), watts[(used > _HALF) & (watts > 0)]
+    watts, used = series.values(POWER), series.values(UTILISATION)
+    drawn, at_work = series.find_values(POWER, span), watts[(used > _HALF) & (watts > 0)]
     return float(drawn.mean() / np.median(at_work)) if len(drawn) and len(at_work) else np.inf
 
 
@@ -150,7 +153,7 @@ def _judge_hosts(
 ) -> tuple[str, Sequence[Evidence]] | None:
     """Return `checkpoint` where a host wrote far more than elsewhere, and than it read."""
     span = intervals.to_spans([gap.interval])
-    for host in list_hosts(context, series):
+    for host in context.hosts_of(series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
         usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
         if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
@@ -158,19 +161,8 @@ def _judge_hosts(
     return None
 
 
-def _average_between(context: Context, series: DeviceSeries, gaps: Sequence[Gap]) -> float:
-    """Return the mean utilisation of a GPU in its jobs outside its gaps, 1 without such time."""
-    held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
-    used = series.values(UTILISATION)
-    seconds = intervals.overlap_seconds(*series.averaging_windows(context.whole), held) * ~np.isnan(used)
-    return float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
-
-
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, all of requests if no cause is known and little work lies between.
-
-    Gaps of one period must take most of the job, since requests have no period.
-    """
+    """Return the gaps, all of requests if no cause is known and little work lies between; requests have no period."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -204,32 +196,30 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
         if shortest < limits.shortest + 1.5 * series.resolution(UTILISATION):
             confidence = certainty.lowest_confidence(confidence, Confidence.MEDIUM)
         used = float(np.average([gap.used for gap in own], weights=[gap.samples for gap in own]))
+        little = between if is_little else np.nan
         evidence = [
             limits.compare(UTILISATION, "mean", used, "<=", "still"),
             limits.compare("duration", "length" if len(own) == 1 else "shortest", shortest, ">=", "shortest"),
-            Evidence(metric="idle time of this GPU in gaps", statistic="share of the job", observed=share, unit="1"),
+            measured("idle time of this GPU in gaps", "share of the job", share),
+            limits.compare(UTILISATION, "mean between the gaps of this GPU", little, "<", "sparse"),
         ]
-        if is_little:
-            evidence.append(limits.compare(UTILISATION, "mean between the gaps of this GPU", between, "<", "sparse"))
         ruled_out = ["missing samples: a stretch without samples is a log gap"]
-        if least.needed > 1:
-            what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
-            ruled_out.append(f"chance: {what}")
-        if len(context.gpus()) > 1:
-            ruled_out.append("start-up and tail of the job, which are counted over all GPUs")
-        yield KINDS[_GAP].finding(
+        what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
+        ruled_out += [f"chance: {what}"] if least.needed > 1 else []
+        alone, others = len(context.gpus()) == 1, "start-up and tail of the job, which are counted over all GPUs"
+        ruled_out += [] if alone else [others]
+        yield context.finding(
+            _GAP,
             severity,
             confidence,
             [series.device.id],
             [*evidence, *own[0].evidence],
-            spans=[gap.interval for gap in own],
+            spans=tuple(gap.interval for gap in own),
             lost=sum(gap.seconds for gap in own),
             cause=cause,
             samples=sum(gap.samples for gap in own),
             ruled_out=ruled_out,
             case=_place(series, own, cause),
-            gpu=phrases.gpu_name(series.device.id),
-            length=phrases.duration(sum(gap.interval.seconds for gap in own)),
             count=str(len(own)),
         )
 
@@ -237,7 +227,8 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     """Return where gaps of one cause lie; whether a job was running is open, unless the log shows it."""
     longest = max(gap.interval.seconds for gap in gaps)
-    is_open = longest >= jobs.FREE_BETWEEN_JOBS and not jobs.records_occupancy(series)
+    shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
+    is_open = longest >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":
         return cause
     if len(gaps) > 1:
@@ -257,27 +248,25 @@ def _build_stall_finding(
     mean, share = lost / len(gaps), lost / intervals.total_seconds(context.work) / len(names)
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
     known = cause if cause in KINDS[_STALL].says else None
-    agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
+    agree, shared = "agree_few" if len(gaps) < FEW * len(names) else "agree", "share that are multiples of the period"
     longest = max(context.series[name].interval for name in names)
     confidence = certainty.confidence_by_readings(len(gaps) // len(names) - 1, longest)
-    found = KINDS[_STALL].finding(
+    found = context.finding(
+        _STALL,
         _rate_severity(limits, share),
         confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
         names,
         [
-            Evidence(metric="period", statistic="mean distance of starts", observed=period.seconds, unit="s"),
-            limits.compare(
-                "distances of starts", "share that are multiples of the period", period.agreeing, ">=", agree
-            ),
-            Evidence(metric="idle time", statistic="mean of one period", observed=mean, unit="s"),
-            Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
+            measured("period", "mean distance of starts", period.seconds, "s"),
+            limits.compare("distances of starts", shared, period.agreeing, ">=", agree),
+            measured("idle time", "mean of one period", mean, "s"),
+            measured("idle time", "share of the job", share),
         ],
-        spans=intervals.to_intervals(intervals.to_spans(gap.interval for gap in gaps)),
+        spans=intervals.to_spans(gap.interval for gap in gaps),
         lost=lost,
         cause=known,
         samples=sum(gap.samples for gap in gaps),
         ruled_out=["chance: the distances between starts are multiples of one period"],
-        gpus=phrases.gpu_names(names, tuple(context.gpus())),
         period=phrases.duration(period.seconds),
         mean=phrases.duration(mean),
         share=phrases.percent(share),

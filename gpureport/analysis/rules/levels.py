@@ -1,21 +1,21 @@
 """Levels that hold, in values that scatter: over the time of one series, and among equal GPUs of one job."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
+from gpureport.analysis.series.device_series import memoized
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_signals import CLOCKS, HEAT, are_events_recorded, gather_signals
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
+from gpureport.findings import Confidence, Severity
 
 _PAUSE = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
 _MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
@@ -105,13 +105,10 @@ def find_fall(
     return Change(top, lowest, usual_spans, spans, readings)
 
 
-CLOCK, POWER = CLOCKS[0], "gpu_power_watts"
-UTILISATION, TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
-Table = npt.NDArray[np.float64]
-"""A figure of each GPU, a row, in each block, a column; NaN if unknown."""
+Table = npt.NDArray[np.float64]  # a figure of each GPU, a row, in each block, a column; NaN if unknown
 
 
 class Peers(NamedTuple):
@@ -122,21 +119,13 @@ class Peers(NamedTuple):
     tables: Mapping[str, Table]
 
 
-def compare_peers(context: Context, limits: Limits) -> tuple[Peers, ...]:
-    """Return the comparison of each model of which several GPUs worked for some blocks."""
-    key = ("peers", limits.block, limits.readings)
-    return context.cached(key, lambda: tuple(_compare_peers(context, limits)))
-
-
-def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
-    """Yield the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
-    window, models = context.window or context.whole, dict[str | None, dict[str, DeviceSeries]]()
-    for name, series in context.gpus().items():
-        if name in context.active:
-            models.setdefault(series.device.model, {})[name] = series
-    for peers in models.values():
+@memoized
+def compare_peers(context: Context, block: float, readings: float) -> tuple[Peers, ...]:
+    """Return the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
+    window, made = context.window or context.whole, list[Peers]()
+    for peers in context.peers():
         interval = max(one.interval for one in peers.values())
-        count = int(window.seconds / max(limits.block, limits.readings * interval, window.seconds / _MOST_BLOCKS))
+        count = int(window.seconds / max(block, readings * interval, window.seconds / _MOST_BLOCKS))
         if len(peers) < _PAIR or count < _FEWEST:
             continue
         edges = np.linspace(window.start, window.end, count + 1).astype(np.int64)
@@ -151,9 +140,10 @@ def _compare_peers(context: Context, limits: Limits) -> Iterator[Peers]:
                     np.where(np.diff(first) > 0, np.add.reduceat(np.append(each, 0), first)[:-1], 0)
                     for each in (known.astype(np.int64), np.where(known, values, 0.0))
                 )
-                rows.append(np.where(numbers * 2 >= limits.readings, sums / np.maximum(numbers, 1), np.nan))
-        made = {metric: np.array(rows) for metric, rows in tables.items()}
-        yield Peers(list(peers), np.column_stack([edges[:-1], edges[1:]]), made)
+                rows.append(np.where(numbers * 2 >= readings, sums / np.maximum(numbers, 1), np.nan))
+        blocks = np.column_stack([edges[:-1], edges[1:]])
+        made.append(Peers(list(peers), blocks, {metric: np.array(rows) for metric, rows in tables.items()}))
+    return tuple(made)
 
 
 def _find_usual(table: Table) -> Table:
@@ -189,12 +179,12 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
 
 
 @rule("slow_gpu")
-def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_slow_gpus(context: Context, limits: Limits) -> Found:
     """Yield a finding for the GPUs that are slower for one cause."""
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
         yield missing_metrics.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
         return
-    for peers in compare_peers(context, limits):
+    for peers in compare_peers(context, limits.block, limits.readings):
         metric, least = (POWER, "weaker") if np.isnan(peers.tables[CLOCK]).all() else (CLOCK, "slower")
         if np.isnan(peers.tables[metric]).all():
             yield from (missing_metrics.not_recorded("slow_gpu", device, CLOCK) for device in peers.names)
@@ -207,16 +197,17 @@ def find_slow_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJu
             spans = intervals.union(np.concatenate([slow[name].spans for name in names]))
             warm, cool = _compare_heat(peers, names)
             unit, is_sure = "Hz" if metric == CLOCK else "W", metric == CLOCK and cause not in {"warm", "board"}
-            yield KINDS["slow_gpu"].finding(
+            yield context.finding(
+                "slow_gpu",
                 Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,
                 Confidence.HIGH if is_sure and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
                 names,
                 [
-                    Evidence(metric=metric, statistic="median of its means", observed=change.level, unit=unit),
-                    Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=change.usual, unit=unit),
+                    measured(metric, "median of its means", change.level, unit),
+                    measured(metric, phrases.PEERS_MEAN, change.usual, unit),
                     limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
                 ],
-                spans=intervals.to_intervals(spans),
+                spans=spans,
                 cause="heat" if cause == "warm" else cause,
                 case=cause,
                 samples=change.readings,

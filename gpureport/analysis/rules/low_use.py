@@ -7,33 +7,25 @@ import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import events
-from gpureport.analysis.job.phases import (
-    ACTIVE,
-    POINT_SAMPLE_SECONDS,
-    UTILISATION,
-    UTILISATION_WINDOW,
-    find_work_window,
-)
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, compare_with_limit, rule
+from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, find_work_window
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.rules.rests import find_period
+from gpureport.analysis.rules.waits import ROWS, Parts
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import build_grid, mark_low, median_over_devices, rolling_mean
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.clock_and_power import draws_working_power
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CORE, CPU, IOWAIT, JOB, ROWS, FindingParts
-from gpureport.analysis.signals.power_of_limit import POWER, draws_working_power
 from gpureport.columns import BoolArray
-from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
 _HALF = 0.5  # of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases
 _SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
-_MEMORY = "gpu_memory_used_bytes"
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
 _AGREE = 0.9  # of the distances; other low use may lie between
 _SMOOTH = 10.0  # s; batches of an evaluation vary
@@ -53,12 +45,10 @@ class Phases:
     is_named: bool
 
 
+@memoized
 def find_phases(context: Context, device: str) -> Phases | None:
     """Return the phases of low use of a GPU that recur between phases of much use, if any."""
-    return context.cached((find_phases, device), lambda: _find_phases(context.series[device], context.recording))
-
-
-def _find_phases(series: DeviceSeries, recording: Recording) -> Phases | None:
+    series = context.series[device]
     rows = series.find_known_rows(UTILISATION)
     if series.interval > _SMOOTH or len(rows) < _FEWEST:
         return None
@@ -73,7 +63,7 @@ def _find_phases(series: DeviceSeries, recording: Recording) -> Phases | None:
     between = used[~intervals.contains(spans, series.times[rows] - series.shift)]
     if period is None or not period.members.all() or np.ptp(lengths) > _ALIKE * np.median(lengths):
         return None
-    is_named = bool(find_evaluations(recording, spans).mean() >= _HALF)
+    is_named = bool(find_evaluations(context.recording, spans).mean() >= _HALF)
     is_much = len(between) and np.median(between) >= _MUCH
     return Phases(spans=spans, period=period.seconds, is_named=is_named) if is_much else None
 
@@ -102,11 +92,11 @@ class LowUse:
 def find_low_use(context: Context, limits: Limits) -> LowUse:
     """Return the low use of the working GPUs, taken together by their median, finding or not."""
     explained = tuple(found for found in context.earlier_findings if found.kind in low_util_cause_unknown.after)
-    return context.cached((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
+    return context.memoize((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
 
 def _compute_low_use(context: Context, limits: Limits) -> LowUse:
-    working = {name: one for name, one in context.gpus().items() if name in context.active}
+    working = context.working()
     if context.window is None:
         return LowUse(spans={})
     grid = build_grid(context.window, list(working.values()))
@@ -131,7 +121,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     covered = [intervals.overlap_seconds(spans[:, 0], spans[:, 1], one) for one in left.values()]
     is_low = np.max(covered, axis=0) >= least
     if grid.width > POINT_SAMPLE_SECONDS or sampled < ROWS:
-        is_sure = [sampled >= _FEWEST and load.is_surely_below(part, limits.gpu) for part in grid.cut(median, spans)]
+        is_sure = [sampled >= _FEWEST and waits.is_surely_below(part, limits.gpu) for part in grid.cut(median, spans)]
         is_low &= np.array(is_sure, dtype=np.bool_)
     found = {name: intervals.intersection(spans[is_low], one) for name, one in left.items()}
     found, phases = {name: one for name, one in found.items() if len(one)}, None
@@ -149,7 +139,6 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
 
 
 def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[NotJudged]:
-    """Yield that a recording, or its sampled time, is too short."""
     of_gpus = context.gpus().values()
     needed = max(limits.shortest, ROWS * max(1.0, *(one.interval for one in of_gpus)))
     sampled = max((one.observed_seconds for one in of_gpus), default=0.0)
@@ -160,7 +149,7 @@ def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[
 
 
 @rule("underutilised")
-def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def underutilised(context: Context, limits: Limits) -> Found:
     """Yield low use beside a CPU that was watched and not full, without uneven GPUs."""
     low = find_low_use(context, limits)
     if not low.spans:
@@ -176,29 +165,24 @@ def underutilised(context: Context, limits: Limits) -> Iterator[Finding | NotJud
     if not spans:
         return
     together = intervals.union(np.concatenate(list(spans.values())))
-    hosts = {host.device.id: host for name in spans for host in load.list_hosts(context, context.series[name])}.values()
+    hosts = {host.device.id: host for name in spans for host in context.hosts_of(context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
     # for a shorter time, one full core is no finding, so it is not ruled out
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
     is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
-    cores = next(filter(None, (load.find_core_count(context, host) for host in hosts)), None)
+    cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
-    shown = [Evidence(metric=name, statistic="mean", observed=level, unit="1") for name, level in levels.items()]
+    parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
-    parts = replace(
-        parts,
-        shown=[*parts.shown, *shown, *([cores.evidence] if cores else [])],
-        ruled_out=[*parts.ruled_out, "waiting for the CPU as a whole", *watched],
-        words={"cores": load.say_cores(cores)},
-        case=" or ".join(unknown),
-    )
-    yield load.build_finding(context, limits, "underutilised", spans, parts)
+    parts["ruled_out"] += ["waiting for the CPU as a whole", *watched]
+    parts |= {"cores": waits.say_cores(cores), "case": " or ".join(unknown)}
+    yield waits.build_finding(context, limits, "underutilised", spans, **parts)
 
 
 @rule("low_util_cause_unknown")
-def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
     """Yield low use beside a CPU that was not watched, and per node beside one full of other programs."""
     low = find_low_use(context, limits)
     if not low.spans:
@@ -210,23 +194,23 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Iterator[Finding
             groups.setdefault(other, []).append(name)
     share = events.data_wait_share(context.recording)
     for other, names in groups.items():
-        shown = [Evidence(metric=events.WAITING, statistic="median", observed=share, unit="1")] if share else []
+        shown = [measured(events.WAITING, "median", share)] if share else []
         words, cause = {"waited": phrases.percent(share or 0.0)}, _find_requests(context, names)
         if other is not None:
             cpu, job = other
             words |= {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores"}
             shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
             shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
-            cause = load.BESIDE_OTHERS
-        parts = _list_parts(low, limits, events.DATA if share else cause)
-        parts = replace(parts, shown=[*parts.shown, *shown], words=words)
+            cause = waits.BESIDE_OTHERS
+        parts = _list_parts(low, limits, events.DATA if share else cause) | words
+        parts["shown"] += shown
         spans = {name: low.spans[name] for name in names}
-        yield load.build_finding(context, limits, "low_util_cause_unknown", spans, parts)
+        yield waits.build_finding(context, limits, "low_util_cause_unknown", spans, **parts)
 
 
 def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
     """Return a host beside a GPU that recorded some metrics for most of the stretches."""
-    for host in load.list_hosts(context, context.series[device]):
+    for host in context.hosts_of(context.series[device]):
         known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
         if seconds >= _HALF * intervals.total_seconds(spans):
@@ -237,41 +221,41 @@ def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -
 def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
     """Return use of the CPU and cores of the job where other programs fill it and the job hardly uses it."""
     host = _find_watching(context, device, spans, CPU, JOB)
-    if host is None or not all(len(host.find_values(metric, spans)) for metric in (CPU, JOB)):
+    values = [host.find_values(metric, spans) for metric in (CPU, JOB)] if host else []
+    if host is None or not all(map(len, values)):
         return None
-    cpu, job = (float(np.median(host.find_values(metric, spans))) for metric in (CPU, JOB))
-    few = load.is_hardly_used(np.array([job]), np.array([cpu]), load.count_logical_cores(host), waits.HARDLY.value)
+    cpu, job = (float(np.median(each)) for each in values)
+    few = waits.is_hardly_used(host, np.array([job]), np.array([cpu]))
     return (cpu, job) if cpu >= waits.FULL.value and few[0] else None
 
 
 def _find_requests(context: Context, devices: Collection[str]) -> str | None:
-    """Return the cause `requests` if idle gaps of these GPUs have it."""
     gaps = (gap for gap in context.findings("idle_gap") if gap.cause == events.REQUESTS)
     return events.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
-def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> FindingParts:
-    """Return what both kinds say."""
+def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Parts:
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
-    shown = [limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter")]
-    if low.phases:
-        cause = cause or ("evaluation" if low.phases.is_named else "regular phases")
-        shown += [Evidence(metric="period", statistic="mean distance of starts", observed=low.phases.period, unit="s")]
-    return FindingParts(
-        cause=cause,
-        shown=shown,
-        ruled_out=["idle gaps and log gaps, which are counted on their own"],
-        most=Confidence.LOW if low.is_short_job else most,
-        shortest="shortest" if low.is_short_job else "over",
-    )
+    period, named = (low.phases.period, low.phases.is_named) if low.phases else (np.nan, False)
+    recurring = ("evaluation" if named else "regular phases") if low.phases else None
+    return {
+        "cause": cause or recurring,
+        "shown": [
+            limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter"),
+            measured("period", "mean distance of starts", period, "s"),
+        ],
+        "ruled_out": ["idle gaps and log gaps, which are counted on their own"],
+        "most": Confidence.LOW if low.is_short_job else most,
+        "shortest": "shortest" if low.is_short_job else "over",
+    }
 
 
 @rule("unused_gpu")
-def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def unused_gpu(context: Context, limits: Limits) -> Found:
     """Yield GPUs that never worked while others did: with free memory, with taken, with unknown use."""
     working = {}
     for name, series in context.gpus().items():
-        held = np.flatnonzero(series.values(_MEMORY) >= limits.context)
+        held = np.flatnonzero(series.values(MEMORY) >= limits.context)
         if name in context.active and not (_is_empty(series, limits) and _mean_use(series) <= ACTIVE.value):
             working[name] = context.active[name]
         elif not series.is_recorded(UTILISATION) and len(held):
@@ -288,7 +272,7 @@ def unused_gpu(context: Context, limits: Limits) -> Iterator[Finding | NotJudged
             if (doubt := _explain_doubt(series, job, limits)) is not None:
                 yield doubt
                 continue
-            is_taken = bool((series.find_values(_MEMORY, _span(series, job)) >= limits.context).any())
+            is_taken = bool((series.find_values(MEMORY, _span(series, job)) >= limits.context).any())
             groups.setdefault((is_taken, not is_recorded), []).append(series)
     for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
         yield _build_unused(context, limits, group, job or context.whole, tuple(working))
@@ -301,7 +285,7 @@ def _span(series: DeviceSeries, job: Interval) -> Spans:
 
 def _is_empty(series: DeviceSeries, limits: Limits) -> bool:
     """Return whether enough readings show that no process ever held memory."""
-    known = series.known_values(_MEMORY)
+    known = series.known_values(MEMORY)
     return len(known) >= certainty.SURE_READINGS and float(known.max()) <= limits.empty
 
 
@@ -310,23 +294,22 @@ def _mean_use(series: DeviceSeries) -> float:
 
 
 def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJudged | None:
-    """Return why a GPU cannot be called unused, None if it can."""
     shortest = limits.shortest_empty if _is_empty(series, limits) else limits.shortest
     if job.seconds < shortest:
         return missing_metrics.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
-    metric = UTILISATION if series.is_recorded(UTILISATION) else _MEMORY
+    metric = UTILISATION if series.is_recorded(UTILISATION) else MEMORY
     rows = series.find_known_rows(metric)
     rows = rows[(series.times[rows] >= job.start) & (series.times[rows] <= job.end)]
     readings, seconds = series.count_readings(metric, rows), float(series.seconds[rows].sum())
     amounts: tuple[Amount, ...] = ()
     if _mean_use(series) > ACTIVE.value:
         reason, code = f"it was used at times, {phrases.percent(_mean_use(series))} on average", "used_at_times"
-    elif draws_working_power(series, limits["power_at_work"]):
+    elif draws_working_power(series, limits.power_at_work):
         watts = series.known_values(POWER).mean()
         reason, code = f"it drew {watts:.0f} W on average, as a GPU at work does", "drew_power_of_work"
     elif readings < certainty.SURE_READINGS or seconds < shortest / 2:
         reason, code = "only {} over {} show what it did while other GPUs worked", missing_metrics.TOO_FEW_SAMPLES
-        amounts = missing_metrics.count_of(readings, "sample"), missing_metrics.length_of(seconds)
+        amounts = missing_metrics.count_of(readings, "sample"), (seconds, phrases.duration(seconds))
     else:
         return None
     doubt = missing_metrics.unjudged("unused_gpu", series.device.id, reason, (), *amounts, code=code)
@@ -338,8 +321,8 @@ def _build_unused(
 ) -> Finding:
     names, everybody = tuple(one.device.id for one in group), tuple(context.gpus())
     is_recorded, window = group[0].is_recorded(UTILISATION), intervals.to_spans([job])
-    metric = UTILISATION if is_recorded else _MEMORY
-    memory = [float(known.max()) for one in group if len(known := one.find_values(_MEMORY, _span(one, job)))]
+    metric = UTILISATION if is_recorded else MEMORY
+    memory = [float(known.max()) for one in group if len(known := one.find_values(MEMORY, _span(one, job)))]
     most = max(memory, default=0.0)
     is_taken = most >= limits.context
     # what GPUs did in log gaps is not known
@@ -349,25 +332,25 @@ def _build_unused(
     seconds = intervals.total_seconds(parts)
     worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds
     shortest = "shortest" if worked >= limits.shortest else "shortest_empty"
-    used = compare_with_limit(UTILISATION, "mean", max(map(_mean_use, group)), "<=", ACTIVE)
+    use = max(map(_mean_use, group)) if is_recorded else np.nan
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
     is_sure = is_recorded and not is_taken and len(memory) == len(group)
     sure = certainty.confidence_by_readings(min(readings), max(one.interval for one in group))
-    return KINDS["unused_gpu"].finding(
+    return context.finding(
+        "unused_gpu",
         Severity.WARNING,
         certainty.lowest_confidence(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
         names,
-        (
-            *([used] if is_recorded else []),
+        [
+            compare_with_limit(UTILISATION, "mean", use, "<=", ACTIVE),
             limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
-            *([limits.compare(_MEMORY, "max", most, "<=", "empty")] if memory else []),
-        ),
-        spans=intervals.to_intervals(parts),
+            limits.compare(MEMORY, "max", most if memory else np.nan, "<=", "empty"),
+        ],
+        spans=parts,
         lost=seconds * len(group),
         case="memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
         ruled_out=("a pause: no work at any time of the recording",),
-        gpus=phrases.gpu_names(names, everybody),
         others=phrases.gpu_names(working, everybody),
         did="worked" if set(working) & context.active.keys() else "had memory in use",
         worked=phrases.duration(worked),
@@ -376,5 +359,6 @@ def _build_unused(
     )
 
 
-BELOW = underutilised.limits["gpu"]
-"""Mean utilisation that calls for no change."""
+KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
+"""Kinds of otherwise unexplained low use, with and without a CPU series."""
+BELOW = underutilised.limits["gpu"]  # mean utilisation that calls for no change

@@ -1,4 +1,4 @@
-"""GPU memory: how full it was, whether taken at once, whether it kept growing or outlasted the work."""
+"""Memory of GPUs: how full, whether taken at once, whether it kept growing or outlasted the work; and of hosts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -8,17 +8,16 @@ import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import jobs
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.names import CORE, CPU, MEMORY
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rules import waits
+from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
-from gpureport.analysis.signals.load import CORE, CPU, list_hosts
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, Severity
 
-NO_GROWTH = "a run of the job once its memory no longer grows"
-"""A recording that shows how much room there is."""
-_USED, _TOTAL = "gpu_memory_used_bytes", "gpu_memory_total_bytes"
+_TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _RESERVED = missing_metrics.MEMORY_RESERVED
 
 
@@ -40,12 +39,12 @@ class _Use(NamedTuple):
 
 
 @rule("memory")
-def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_memory_use(context: Context, limits: Limits) -> Found:
     """Yield at most one finding per kind; the fullest GPU decides, all that fit are named."""
     uses, gpus, kinds = [], context.gpus(), ("mem_headroom", "mem_pressure", "mem_prealloc")
     for device, series in gpus.items():
-        if not series.is_recorded(_USED) or not memory_total(series):
-            missing = _TOTAL if series.is_recorded(_USED) else _USED
+        if not series.is_recorded(MEMORY) or not memory_total(series):
+            missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield from (missing_metrics.not_recorded(kind, device, missing) for kind in kinds)
         elif len(series) < certainty.FEW_READINGS:
             yield from (missing_metrics.too_short(kind, 0.0, limits.shortest) for kind in kinds)
@@ -54,9 +53,9 @@ def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJ
             if uses[-1].state in {"constant", "short"} and context.whole.seconds < limits.shortest:
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
             if uses[-1].state == "coarse":
-                apart = missing_metrics.length_of(series.interval)
+                apart = series.interval, phrases.duration(series.interval)
                 reason = "samples are {} apart: whether memory was taken in one step cannot be seen"
-                yield missing_metrics.unjudged("mem_prealloc", device, reason, [_USED], apart, code="coarse_samples")
+                yield missing_metrics.unjudged("mem_prealloc", device, reason, [MEMORY], apart, code="coarse_samples")
     reserved = [use for use in uses if use.state == "reserved"]
     others = [use for use in uses if use.ratio >= limits.used or use.device in context.active]
     others = [use for use in others if use not in reserved]
@@ -64,28 +63,19 @@ def find_memory_use(context: Context, limits: Limits) -> Iterator[Finding | NotJ
     has_room = not reserved and all(use.ratio < limits.roomy for use in others)
     for kind, chosen in zip(kinds, (others if has_room else (), full, reserved), strict=True):
         if chosen:
-            yield _build_finding(kind, chosen, tuple(gpus), limits)
+            yield _build_finding(context, kind, chosen, limits)
 
 
 def is_preallocated(series: DeviceSeries) -> bool | None:
     """Return whether the memory of a GPU was taken at once; None if the log cannot show it."""
-    if not series.is_recorded(_USED) or not memory_total(series):
+    if not series.is_recorded(MEMORY) or not memory_total(series):
         return None
     return {"reserved": True, "": False}.get(_measure_use(series, find_memory_use.limits).state)
 
 
-def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
-    """Return the findings without unused memory of leaking GPUs, which fills by itself, and these as not judged."""
-    leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
-    withdrawn = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]
-    reason = "memory keeps growing, so its peak does not say what the job needs"
-    entry = NotJudged(kind="mem_headroom", device=None, reason=reason, recording=NO_GROWTH, code="memory_keeps_growing")
-    return [found for found in findings if found not in withdrawn], [entry] * len(withdrawn)
-
-
 def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     peak, total = memory_peak(series) or 0, memory_total(series) or 1
-    used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
+    used, times = series.known_values(MEMORY), series.times[series.find_known_rows(MEMORY)]
     step, spread = _measure_step(used, times, total, limits, series.interval)
     released = np.flatnonzero(used < used[0] / 2)
     held = used[: released[0]] if len(released) else used
@@ -96,7 +86,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
         state = "coarse" if series.interval >= certainty.COARSE_SECONDS else "reserved"
-    samples, capacity = series.count_readings(_USED, series.find_known_rows(_USED)), total - memory_reserved(series)
+    samples, capacity = series.count_readings(MEMORY, series.find_known_rows(MEMORY)), total - memory_reserved(series)
     return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
 
 
@@ -117,32 +107,33 @@ def _measure_step(
     return float(used[at] - used[before[at]]) / total, float(np.ptp(settled)) / total if is_held else 1.0
 
 
-def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], limits: Limits) -> Finding:
+def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Limits) -> Finding:
     states, is_reserved = {use.state for use in uses}, kind == "mem_prealloc"
     sure = (
         Confidence.LOW if states & {"constant", "coarse"} else Confidence.HIGH if states == {""} else Confidence.MEDIUM
     )
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
-    left = worst.capacity - worst.peak
-    step = limits.compare(_USED, "largest step, of the memory", worst.step, ">=", "step")
-    after = limits.compare(_USED, "range after it, of the memory", worst.spread, "<", "steady")
-    peak = limits.compare(_USED, "max, of installed less reserved memory", worst.ratio, relation, limit)
-    free = Evidence(metric=_USED, statistic="free at the peak", observed=left, unit="By")
+    left, whole = worst.capacity - worst.peak, phrases.size(worst.capacity)
+    part, unit = phrases.size(left).split(maxsplit=1)  # a shared unit stands once
+    step = limits.compare(MEMORY, "largest step, of the memory", worst.step, ">=", "step")
+    after = limits.compare(MEMORY, "range after it, of the memory", worst.spread, "<", "steady")
+    peak = limits.compare(MEMORY, "max, of installed less reserved memory", worst.ratio, relation, limit)
+    free = measured(MEMORY, "free at the peak", left, "By")
     devices = [use.device for use in uses]
-    return KINDS[kind].finding(
+    return context.finding(
+        kind,
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
         certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses))),
         devices,
         (step, after) if is_reserved else (peak, free),
         samples=sum(use.samples for use in uses),
         ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
-        gpus=phrases.gpu_names(devices, everybody),
         gpu=phrases.gpu_name(worst.device),
         whose="their" if len(uses) > 1 else "its",
         step=phrases.percent(worst.step),
         full=phrases.percent(worst.ratio),
-        left=phrases.size_of(left, worst.capacity),
+        left=f"{part if whole.endswith(unit) else phrases.size(left)} of {whole}",
         least=phrases.percent(1 - worst.ratio) if len(uses) > 1 else "",
         share=phrases.percent(1 - worst.ratio) if len(uses) == 1 else "",
         changed="changed" if "constant" in states else "",
@@ -150,31 +141,30 @@ def _build_finding(kind: str, uses: Sequence[_Use], everybody: Sequence[str], li
 
 
 @rule("mem_leak")
-def find_growing_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_growing_memory(context: Context, limits: Limits) -> Found:
     """Yield at most one finding a GPU whose memory keeps growing."""
     for device, series in context.gpus().items():
-        if not series.is_recorded(_USED) or not memory_total(series):
-            missing = _TOTAL if series.is_recorded(_USED) else _USED
+        if not series.is_recorded(MEMORY) or not memory_total(series):
+            missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield missing_metrics.not_recorded("mem_leak", device, missing)
             continue
         times, used = _find_settled_memory(context, series, limits)
         if context.findings("mem_prealloc", device):
-            reason, code = "memory was reserved at once, so what the job uses of it is not known", _RESERVED
-            recording = "a run without preallocation"
-            yield NotJudged(kind="mem_leak", device=device, reason=reason, recording=recording, code=code)
+            reason = "memory was reserved at once, so what the job uses of it is not known"
+            yield missing_metrics.denied("mem_leak", _RESERVED, reason, "a run without preallocation", device)
         elif len(times) < limits.fewest:
             few, reason = missing_metrics.count_of(len(times), "sample"), "only {} of GPU memory after start-up"
-            yield missing_metrics.unjudged("mem_leak", device, reason, [_USED], few, code="too_few_samples")
+            yield missing_metrics.unjudged("mem_leak", device, reason, [MEMORY], few, code="too_few_samples")
         else:
-            yield from _judge_growth(series, times, used, limits)
+            yield from _judge_growth(context, series, times, used, limits)
 
 
 def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits) -> tuple[IntArray, FloatArray]:
     """Return times and values of the longest stretch of the job with memory held, its start left out."""
     job = context.window or context.whole
     rows = series.rows_between(job.start, job.end + 1)
-    known = series.known_rows(_USED)[rows]
-    times, used = series.times[rows][known], series.values(_USED)[rows][known]
+    known = series.known_rows(MEMORY)[rows]
+    times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
     falls = np.flatnonzero(used[1:] < limits.released * used[:-1]) + 1
     parts = [part for part in pairwise([0, *falls.tolist(), len(used)]) if part[0] < part[1]]
     first, stop = max(parts, key=lambda part: int(times[part[1] - 1] - times[part[0]]), default=(0, 0))
@@ -183,7 +173,9 @@ def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits)
     return times[settled], used[settled]
 
 
-def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits) -> Iterator[Finding]:
+def _judge_growth(
+    context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
+) -> Iterator[Finding]:
     """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less.
 
     What fills up, as a warming allocator or a high-water mark, grows slower and slower.
@@ -206,17 +198,18 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
     if growth <= limits.growth or slowest < limits.quarter:
         return
     span = Interval(int(times[0]), int(times[-1]))
-    samples = series.count_readings(_USED, series.rows_between(span.start, span.end + 1))
+    samples = series.count_readings(MEMORY, series.rows_between(span.start, span.end + 1))
     left = max(total - memory_reserved(series) - float(level[-1]), 0.0) / rate
     is_soon = left <= limits.soon
-    yield KINDS["mem_leak"].finding(
+    yield context.finding(
+        "mem_leak",
         Severity.PROBLEM if is_soon else Severity.WARNING,
         Confidence.HIGH if samples >= limits.blocks else Confidence.MEDIUM,
         (series.device.id,),
         (
-            limits.compare(_USED, "growth, of the memory", growth, ">", "growth"),
-            limits.compare(_USED, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
-            Evidence(metric=_USED, statistic="growth a second", observed=rate, unit="By/s"),
+            limits.compare(MEMORY, "growth, of the memory", growth, ">", "growth"),
+            limits.compare(MEMORY, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
+            measured(MEMORY, "growth a second", rate, "By/s"),
             limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
         ),
         spans=(span,),
@@ -226,7 +219,6 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
             "a high-water mark: memory grows in every quarter",
             phrases.NOT_PREALLOCATED,
         ),
-        gpus=phrases.gpu_name(series.device.id),
         rate=phrases.size(60 * rate),
         left=phrases.duration(left) if left > 0 else "",
         full="" if left > 0 else "full",
@@ -234,7 +226,7 @@ def _judge_growth(series: DeviceSeries, times: IntArray, used: FloatArray, limit
 
 
 @rule("zombie_memory")
-def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_kept_memory(context: Context, limits: Limits) -> Found:
     """Yield one finding per GPU whose memory stayed in use long after the work of all."""
     if context.window is None:
         return
@@ -243,10 +235,10 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
         yield missing_metrics.too_short("zombie_memory", context.whole.seconds, limits.idle)
     for device in context.active if rest.seconds >= limits.idle else ():
         series = context.series[device]
-        if not series.is_recorded(_USED):
-            yield missing_metrics.not_recorded("zombie_memory", device, _USED)
+        if not series.is_recorded(MEMORY):
+            yield missing_metrics.not_recorded("zombie_memory", device, MEMORY)
             continue
-        used, times = series.known_values(_USED), series.times[series.find_known_rows(_USED)]
+        used, times = series.known_values(MEMORY), series.times[series.find_known_rows(MEMORY)]
         peak, last = float(used.max()), float(used[-1])
         is_late = times[-1] - rest.start >= limits.idle * 1e6
         # a model that stays resident serves: its work has no end
@@ -254,29 +246,76 @@ def find_kept_memory(context: Context, limits: Limits) -> Iterator[Finding | Not
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
             continue
-        hosts = list_hosts(context, series)
+        hosts = context.hosts_of(series)
         least = [max(limits.load * _median(host, CPU, context.window), 0.1) for host in hosts]
         after = [_median(host, CPU, rest) for host in hosts]
         is_core_full = any(_median(host, CORE, rest) >= limits.core for host in hosts)
         if is_core_full or any(load >= low for load, low in zip(after, least, strict=True)):
             continue
         is_watched = not np.isnan(after).all()
-        yield KINDS["zombie_memory"].finding(
+        yield context.finding(
+            "zombie_memory",
             Severity.WARNING,
             Confidence.HIGH if is_watched else Confidence.MEDIUM,
             (device,),
             (
-                limits.compare(_USED, "last, of the peak", last / peak, ">", "held"),
+                limits.compare(MEMORY, "last, of the peak", last / peak, ">", "held"),
                 limits.compare("time without work", "to the last sample", rest.seconds, ">=", "idle"),
-                Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
+                measured(MEMORY, "last", last, "By"),
             ),
             spans=(rest,),
-            samples=series.count_readings(_USED, series.times >= rest.start),
+            samples=series.count_readings(MEMORY, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
-            length=phrases.duration(rest.seconds),
-            gpus=phrases.gpu_name(device),
             held=phrases.size(last),
             worked="" if is_watched else "worked",
+        )
+
+
+@rule("host_memory")
+def host_memory(context: Context, limits: Limits) -> Found:
+    """Yield the free memory of a host while its GPUs waited for CPU or storage."""
+    for host, series in context.hosts().items():
+        beside = [name for name, one in context.gpus().items() if series.is_beside(one)]
+        waiting = (
+            intervals.collect_finding_spans(context.findings_on(name), name, host_memory.after) for name in beside
+        )
+        spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waiting]))
+        if intervals.total_seconds(spans) < limits.shortest:
+            continue
+        ratio, whole = (
+            series.values(_HOST),
+            np.max(series.known_values("host_memory_total_bytes"), initial=0.0) or np.nan,
+        )
+        ratio = np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio)
+        used = waits.known_of(ratio[intervals.contains(spans, series.times - series.shift)])
+        if len(used) == 0:
+            yield from (missing_metrics.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
+            continue
+        peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
+        cpu = float(np.median(busy)) if len(busy) else float("nan")
+        params, cores = waits.read_host_params(context, series), waits.count_host_cores(context, series)
+        has_workers = params.workers and cores and params.workers.value >= cores.most_workers
+        is_full, is_roomy = peak >= limits.full, peak < limits.roomy
+        if is_roomy and np.isnan(cpu):
+            yield missing_metrics.not_recorded("workers_headroom", host, CPU)
+        if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
+            continue
+        kind, relation, limit = (
+            ("host_memory_pressure", ">=", "full") if is_full else ("workers_headroom", "<", "roomy")
+        )
+        more = [limits.compare(CPU, "median", cpu, "<", "cores"), *waits.show_cores(cores)]
+        yield context.finding(
+            kind,
+            Severity.WARNING if is_full else Severity.INFO,
+            Confidence.MEDIUM,
+            (host,),
+            [limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit), *([] if is_full else more)],
+            spans=spans,
+            samples=len(used),
+            waited=phrases.duration(intervals.total_seconds(spans)),
+            full=phrases.percent(peak),
+            cpu=phrases.percent(cpu),
+            cores=waits.say_cores(cores),
         )
 
 

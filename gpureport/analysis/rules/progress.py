@@ -8,28 +8,28 @@ import numpy as np
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job.events import WAITING, find_evaluations, find_steps, read_points, split_words
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import levels
 from gpureport.analysis.rules.clocks import is_hardly_reached
-from gpureport.analysis.rules.levels import CLOCK, POWER, TEMPERATURE, UTILISATION, Change, find_fall, show
+from gpureport.analysis.rules.levels import Change, find_fall, show
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import memory_total
-from gpureport.analysis.signals.clock_signals import CLOCKS, gather_signals
 from gpureport.columns import FloatArray, IntArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
-from gpureport.recording import Recording
+from gpureport.findings import Confidence, Evidence, Interval, Severity
 from gpureport.training_names import Role, choose_throughput, recognise_metric
 from gpureport.work_counting import count_gains
 
-_MEMORY, _STEP = "gpu_memory_used_bytes", "step"
+_STEP = "step"
 _SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
     ("data", WAITING, "1", 1, "the wait for data"),
-    ("reads", "cpu_iowait_ratio", "1", 1, "the CPU's wait for storage"),
+    ("reads", IOWAIT, "1", 1, "the CPU's wait for storage"),
     ("reads", "host_disk_read_bytes_per_second", "By/s", 1, "reading"),
     ("host memory", "host_memory_used_ratio", "1", 1, "host memory"),
     ("spill", POWER, "W", -1, "the power"),
@@ -45,15 +45,13 @@ _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change though they claim no GPU time."""
 
 
+@memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
     """Return the logged working speed of the job: metric, unit, times and values, if any.
 
     A logged rate comes first, then the time per step, then the steps between two moments.
     """
-    return context.cached("rate of the training", lambda: _derive_rate(context.recording))
-
-
-def _derive_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] | None:
+    recording = context.recording
     every: Any = recording.training.column("name").unique().to_pylist()
     names = [name for name in every if not split_words(name) & _CHECKING]
     known = [metric for name in names if (metric := recognise_metric(name))]
@@ -77,13 +75,13 @@ def _derive_rate(recording: Recording) -> tuple[str, str, IntArray, FloatArray] 
 
 
 @rule("rate_falls")
-def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_rate_falls(context: Context, limits: Limits) -> Found:
     """Yield at most one finding, for the whole job."""
     rate = _read_rate(context)
     if rate is None or len(rate[3]) < 4 * limits.readings:
         reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
         recording = "samples, tokens or steps a second, by a tracker or with --training FILE"
-        yield NotJudged(kind="rate_falls", device=None, reason=reason, recording=recording, code="no_training_rate")
+        yield missing_metrics.denied("rate_falls", "no_training_rate", reason, recording)
         return
     name, unit, times, values = rate
     change = find_fall(times, values, limits, later=True)
@@ -91,18 +89,19 @@ def find_rate_falls(context: Context, limits: Limits) -> Iterator[Finding | NotJ
         return
     cause, gpus, signal, evidence = _find_sign(context, change, limits)
     seconds = intervals.total_seconds(change.spans)
-    yield KINDS["rate_falls"].finding(
+    yield context.finding(
+        "rate_falls",
         Severity.WARNING,
         Confidence.MEDIUM if name == _STEP else Confidence.HIGH,
         (),
         [
-            Evidence(metric=name, statistic="usual level", observed=change.usual, unit=""),
-            Evidence(metric=name, statistic="lowest level", observed=change.level, unit=""),
+            measured(name, "usual level", change.usual, ""),
+            measured(name, "lowest level", change.level, ""),
             limits.compare("rate of the training", "fall", change.fall, ">=", "fall"),
             limits.compare("duration", "total", seconds, ">=", "shortest"),
             *evidence,
         ],
-        spans=intervals.to_intervals(change.spans),
+        spans=change.spans,
         cause=cause,
         samples=change.readings,
         fall=phrases.percent(change.fall),
@@ -126,14 +125,14 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
             before, then = both[max(far, key=lambda name: direction * moved[name])]
             gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
             told = (("before the fall", before), ("after the fall", then))
-            evidence = (Evidence(metric=metric, statistic=word, observed=value, unit=unit) for word, value in told)
+            evidence = (measured(metric, word, value, unit) for word, value in told)
             return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", tuple(evidence)
     return "not shown", "", "", ()
 
 
 def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
     """Return whether a GPU's memory is full at a level and not at the usual one."""
-    before, then = _compare(context, device, _MEMORY, change)
+    before, then = _compare(context, device, MEMORY, change)
     return before < limits.full * (memory_total(context.series[device]) or np.inf) <= then
 
 
@@ -152,7 +151,7 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 
 
 @rule("unexplained_change")
-def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_unexplained_changes(context: Context, limits: Limits) -> Found:
     """Yield what changes level, or stays apart from equal GPUs, unexplained: one finding per signal."""
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
@@ -172,27 +171,26 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Iterator[Findi
         begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
-        yield KINDS["unexplained_change"].finding(
+        yield context.finding(
+            "unexplained_change",
             Severity.WARNING,
             Confidence.MEDIUM,
             devices,
             [
-                Evidence(metric=metric, statistic="usual level", observed=change.usual, unit=unit),
-                Evidence(metric=metric, statistic="other level", observed=change.level, unit=unit),
+                measured(metric, "usual level", change.usual, unit),
+                measured(metric, "other level", change.level, unit),
                 limits.compare("duration", "total", seconds, ">=", "shortest"),
             ],
-            spans=intervals.to_intervals(spans),
+            spans=spans,
             cause=case,
             samples=sum(one.readings for one in changes.values()),
             what={CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
-            gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             goes="rose" if rises else "fell",
             share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
             levels=f"{low} to {high}" if rises else f"{high} to {low}",
             low=low,
             high=high,
             after=phrases.duration((begins - context.whole.start) / 1e6),
-            length=phrases.duration(seconds),
             use="at the same use" if devices else "",
             heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter or case == "hot" else "",
         )
@@ -211,7 +209,7 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
     fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
     if rate and fall and not _is_explained(context, "", fall):
         yield "change", rate[0], rate[1], "", fall
-    for peers in levels.compare_peers(context, limits):
+    for peers in levels.compare_peers(context, limits.block, limits.readings):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
             for device, change in levels.find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):
@@ -224,10 +222,7 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level in one job at equal use.
-
-    Another power after a pause is another phase.
-    """
+    """Yield the signals of a GPU that stay at another level in one job at equal use; a pause may part phases."""
     signals = gather_signals(series)
     work = [job.active[device] for job in context.jobs if device in job.active]
     gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})
@@ -265,8 +260,8 @@ def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
     """Return how busy a GPU is before the job takes its memory and, as much, after its release."""
-    held, total = series.values(_MEMORY), memory_total(series)
-    low = np.nanmin(held) if series.is_recorded(_MEMORY) else np.nan
+    held, total = series.values(MEMORY), memory_total(series)
+    low = np.nanmin(held) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + limits.released * ((total or np.nan) - low))
     if not len(rows):
         return None

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION, UTILISATION_WINDOW, is_light_work
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, is_light_work
+from gpureport.analysis.names import CLOCK, POWER, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Limits
 from gpureport.analysis.series import intervals
@@ -13,7 +14,6 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-_POWER, _CLOCK = "gpu_power_watts", "gpu_sm_clock_hertz"
 _HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples
 _SEVERAL_A_WINDOW = 0.5  # s; only with several samples in what one covers, a reading between shows when work ended
 _BRIDGE = 1.6  # s; one sample at 1 s, with jitter
@@ -28,14 +28,11 @@ _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
 _CHANCE = 0.05  # the usual level of significance, over all places a run could be
 _AROUND = 30  # rows; enough to know how the GPU works around a run
 _DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
-_HOLE = 6.0  # rows; so few lost readings of a rest do not hide work
 _STARTS = 4  # of a period
 _LOOSE, _MANY = 0.10, 7  # of the period, with so many events
 _TRIED = 200  # distances tried as period at most; more gaps only repeat them
-FEW = 10
-"""Gaps of a period below which chance agrees in three of four distances too often."""
-STRICT = 0.04
-"""Of the period; steps vary, but few distances agree so closely only by a cause."""
+FEW = 10  # gaps of a period below which chance agrees in three of four distances too often
+STRICT = 0.04  # of the period; steps vary, but few distances agree so closely only by a cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +54,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Readings:
-    """The utilisation of a GPU, one reading a row of `rows`.
-
-    `power` above `working` is that of work, `inside` the readings between the first and the last work, `breaks` those
-    that begin a new stretch.
-    """
+    """Readings of a GPU's utilisation; `power` above `working` is of work, `inside` the job, `breaks` part runs."""
 
     series: DeviceSeries
     rows: IntArray
@@ -124,11 +117,9 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     breaks = distances > max(_NULL + interval, 3.5 * interval) * 1e6
     behind = np.searchsorted(rows, series.gap_rows)
     breaks[behind[behind < len(rows)]] = True
-    # a hole of a few readings does not split a rest
-    breaks &= (np.maximum(used, np.roll(used, 1)) > idle) | (distances > _HOLE * interval * 1e6)
     if interval > POINT_SAMPLE_SECONDS:
         breaks |= np.diff(inside, prepend=inside[:1])  # an earlier run must prove itself within the job
-    power, clock = (series.values(metric)[rows] for metric in (_POWER, _CLOCK))
+    power, clock = (series.values(metric)[rows] for metric in (POWER, CLOCK))
     known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
     if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:
         working[:] = (np.nanmin(power) + np.median(known)) / 2
@@ -226,12 +217,9 @@ class Period:
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the longest of the best periods of events, if any: most distances are multiples of it.
+    """Return the longest of the best periods of events, if any: of their distances a share `agree` are multiples.
 
-    Args:
-        starts: when each began, in microseconds, rising.
-        agree: which share of the distances must.
-        agree_few: the same with fewer than ten events.
+    Of fewer than ten events the share `agree_few` must.
     """
     if len(starts) < _STARTS:
         return None

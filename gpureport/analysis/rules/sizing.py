@@ -8,16 +8,15 @@ from gpureport import gpus
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import find_evaluations
-from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, rule
+from gpureport.analysis.names import MEMORY, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, Severity
 from gpureport.gpus import Gpu
 from gpureport.recording_advice import RECORD
 
-_USED, _TENSOR = "gpu_memory_used_bytes", "gpu_tensor_active_ratio"
+_TENSOR = "gpu_tensor_active_ratio"
 _ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 _AMPERE = (8, 0)
 _PRECISION = """\
@@ -25,29 +24,25 @@ the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --
 DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 
-def _unjudged(kind: str, code: str, reason: str, recording: str, device: str | None = None) -> NotJudged:
-    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code=code)
-
-
 @rule("oversized_gpu")
-def find_oversized_gpus(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_oversized_gpus(context: Context, limits: Limits) -> Found:
     """Yield at most one finding per model of GPU, or why there is none."""
     window = context.window or Interval(0, 0)
-    every = [context.series[name] for name in context.active]
-    for model in dict.fromkeys(one.device.model for one in every):
-        peers, own = [one for one in every if one.device.model == model], gpus.find_gpu(model)
+    for peers in (list(each.values()) for each in context.peers()):
+        model = peers[0].device.model
+        own = gpus.find_gpu(model)
         peaks, totals = [memory_peak(one) for one in peers], [memory_total(one) for one in peers]
         if window.seconds < limits.shortest:
             yield missing_metrics.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
             reason = "memory was reserved at once, so the real need is not known"
-            yield _unjudged("oversized_gpu", missing_metrics.MEMORY_RESERVED, reason, _ON_DEMAND)
+            yield missing_metrics.denied("oversized_gpu", missing_metrics.MEMORY_RESERVED, reason, _ON_DEMAND)
         elif own is None or not _size(own):
             # a model outside the table stays unknown
             reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
-            yield _unjudged("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
+            yield missing_metrics.denied("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
         elif None in peaks or not all(totals):
-            yield missing_metrics.not_recorded("oversized_gpu", None, _USED, "gpu_memory_total_bytes")
+            yield missing_metrics.not_recorded("oversized_gpu", None, MEMORY, "gpu_memory_total_bytes")
         elif max(peak or 0 for peak in peaks) < limits.roomy * min(total or 0 for total in totals):
             loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
@@ -79,26 +74,26 @@ def _compare_sizes(
     if fitting:
         _, smaller, busy, memory = min(fitting, key=lambda each: each[0])
         at_its_speed = f"the same at the speed of {smaller}, at most"
-        yield KINDS["oversized_gpu"].finding(
+        yield context.finding(
+            "oversized_gpu",
             Severity.INFO,
             Confidence.LOW,
             names,
             [
-                Evidence(metric=UTILISATION, statistic="mean within the job, highest GPU", observed=used, unit="1"),
+                measured(UTILISATION, "mean within the job, highest GPU", used),
                 limits.compare(UTILISATION, at_its_speed, busy, "<=", "busy"),
-                limits.compare(_USED, f"max, of the memory of {smaller}", memory, "<=", "fits"),
+                limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
             ],
             samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
             ruled_out=[phrases.NOT_PREALLOCATED],
             smaller=phrases.add_article(smaller),
-            gpus=phrases.gpu_names(names, tuple(context.gpus())),
             peak=phrases.size(peak),
             used=phrases.percent(used),
         )
 
 
 @rule("full_precision")
-def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_full_precision(context: Context, limits: Limits) -> Found:
     """Yield at most one finding, for GPUs that could do better, and those of unknown precision."""
     param, is_full = params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
     tensor, uncounted = dict[str, float](), list[str]()
@@ -107,7 +102,7 @@ def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | 
         known = gpus.find_gpu(series.device.model)
         if known is None:
             reason = f"the compute capability of {series.device.model or 'the GPU'} is not known"
-            yield _unjudged("full_precision", "gpu_not_in_table", reason, _PRECISION, name)
+            yield missing_metrics.denied("full_precision", "gpu_not_in_table", reason, _PRECISION, name)
         elif known.compute_capability >= (limits.capability, 0):
             values, used = series.values(_TENSOR), series.values(UTILISATION)
             working = ~(series.values("gpu_sm_active_ratio") < limits.worked) & ~(used <= limits.at_work)
@@ -119,25 +114,25 @@ def find_full_precision(context: Context, limits: Limits) -> Iterator[Finding | 
     low, told = {name: share for name, share in tensor.items() if share < limits.active}, is_full and not tensor
     if devices := list(low) or (uncounted if told and param else []):
         share = max(low.values(), default=0.0)
-        yield KINDS["full_precision"].finding(
+        yield context.finding(
+            "full_precision",
             Severity.INFO,
             Confidence.HIGH if low else Confidence.MEDIUM,
             devices,
             [limits.compare(_TENSOR, "mean over busy time", share, "<", "active")] if low else [],
             case="" if low else "param",
             samples=sum(context.series[name].count_values(_TENSOR) for name in low),
-            gpus=phrases.gpu_names(devices, tuple(context.gpus())),
             share=phrases.percent(share),
             param=param,
         )
     if is_full and (tensor or not param or not context.active):
         reason = "neither the precision nor enough tensor activity at work was recorded"
         for device in uncounted if tensor else [None] if uncounted or not context.active else []:
-            yield _unjudged("full_precision", "precision_not_recorded", reason, _PRECISION, device)
+            yield missing_metrics.denied("full_precision", "precision_not_recorded", reason, _PRECISION, device)
 
 
 @rule("no_progress")
-def find_no_progress(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def find_no_progress(context: Context, limits: Limits) -> Found:
     """Yield at most one finding on the whole job, by the metric that improved last."""
     if not context.gpus():
         yield missing_metrics.not_recorded("no_progress", None, UTILISATION)
@@ -146,27 +141,28 @@ def find_no_progress(context: Context, limits: Limits) -> Iterator[Finding | Not
     if not known:
         reason = f"no validation metric was recorded {limits.fewest:g} times, with the time of each"
         recording = "a validation metric such as val_loss, by a tracker or with --training FILE"
-        yield _unjudged("no_progress", "too_few_evaluations", reason, recording)
+        yield missing_metrics.denied("no_progress", "too_few_evaluations", reason, recording)
         return
     metric = max(known, key=lambda each: int(each.times[each.best_row]))
     job, last = context.window or context.whole, int(metric.times[-1])
     best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
     # until the last evaluation it is known that none was better, and until the next one nothing could be
     stood = Interval(best, max(min(last, job.end), best))
-    after = Interval(best, max(min(last + metric.longest_distance, job.end), best))
+    after = Interval(best, max(min(last + int(np.diff(metric.times).max(initial=0)), job.end), best))
     share = stood.seconds / job.seconds if job.seconds else 0.0
     lost, value = after.seconds * len(context.gpus()), float(metric.values[metric.best_row])
     if stood.seconds and share >= limits.stands:
-        yield KINDS["no_progress"].finding(
+        yield context.finding(
+            "no_progress",
             Severity.INFO,
             Confidence.MEDIUM,
             (),
             [
                 limits.compare("time after the best value", "share of the job", share, ">=", "stands"),
                 limits.compare("evaluations", "count", metric.count, ">=", "fewest"),
-                Evidence(metric=metric.metric.name, statistic="best", observed=value, unit=""),
+                measured(metric.metric.name, "best", value, ""),
             ],
-            spans=[after],
+            spans=(after,),
             lost=lost,
             samples=metric.count,
             metric=metric.metric.name,

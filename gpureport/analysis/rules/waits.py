@@ -7,30 +7,42 @@ leaves out the time of causes before it.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.job.params import CoreCount, JobParams, read_params
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.rulebook import Context, Limits, Rule, rule
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import load
-from gpureport.analysis.signals.load import CORE, CORES, CPU, IOWAIT, JOB, PROCESS, RECEIVED, SENT, WAIT_KINDS
+from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Finding, NotJudged, Provenance, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
 
+CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
+RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
+
+WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
+"""Kinds of waiting for input; each leaves out the time of earlier ones."""
+BESIDE_OTHERS = "not shown beside other programs"
+"""Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
+_COPYING = "copying"
+ROWS = 30  # point samples that make a mean
 _OVER, _BINS = 30.0, 9  # seconds, and bins at least, that means of a machine's metric are taken over
 _FED, _RARELY = 0.90, 0.1  # mean use of GPUs that get their data in time; share of the bins in which others reach it
 _APART, _ERRORS = 0.05, 4.0  # by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
 _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0  # a median; lost share of the job that decides its cost; s between samples
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
-_MEMORY = "host_memory_used_ratio"
+
+Parts = dict[str, Any]  # what is said of low use by its cause, as `build_finding` takes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +53,7 @@ class Sign:
     series: FloatArray
     is_high: BoolArray
     over: int
-    describe: Callable[[Spans], load.FindingParts]
+    describe: Callable[[Spans], Parts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +86,7 @@ class Lane:
     @property
     def samples(self) -> int:
         """How many bins hold enough samples of the GPUs for a mean; none is narrower than their interval."""
-        return max(int(np.ceil(max(_OVER, load.ROWS * self.interval) / self.grid.width)), 1)
+        return max(int(np.ceil(max(_OVER, ROWS * self.interval) / self.grid.width)), 1)
 
 
 Signs = Callable[[Context, Limits, Lane], Iterable[Sign]]
@@ -84,15 +96,14 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
     """Make a rule of a function that finds signs of a host: one finding each at most, or what it lacks."""
 
     def make(signs: Signs) -> Rule:
-        def judge(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+        def judge(context: Context, limits: Limits) -> Found:
             for host in context.hosts().values():
-                gpus = {name: one for name, one in context.gpus().items() if name in context.active}
-                beside = {name: one for name, one in gpus.items() if load.is_beside(host, one)}
+                beside = [name for name, one in context.working().items() if host.is_beside(one)]
                 missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
                 if beside and missing:
                     yield missing_metrics.not_recorded(name, host.device.id, *missing)
                 elif beside:
-                    lane = _build_lane(context, host, beside)
+                    lane = _build_lane(context, host.device.id, *beside)
                     yield from _judge(name, context, limits, lane, signs(context, limits, lane))
 
         made = rule(name)(judge)
@@ -105,18 +116,20 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
 def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     """Yield the CPU as a whole."""
     cpu, over = lane.mean(CPU), lane.count_bins(_BINS)
-    few = load.is_hardly_used(lane.mean(JOB), cpu, load.count_logical_cores(lane.source), HARDLY.value)
+    few = is_hardly_used(lane.source, lane.mean(JOB), cpu)
     is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
 
-    def describe(spans: Spans) -> load.FindingParts:
+    def describe(spans: Spans) -> Parts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
         own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
-        shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], load.find_core_count(context, lane.source)
-        return load.FindingParts(
-            cause=load.OTHER_LOAD if own.meets_limit else "data",
-            shown=[*shown, *([own] if own.meets_limit else []), *([count.evidence] if count else [])],
-            words={"cpu": phrases.percent(busy), "job": f"{job:.1f}", "cores": load.say_cores(count)},
-        )
+        shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], count_host_cores(context, lane.source)
+        return {
+            "cause": "other programs" if own.meets_limit else "data",
+            "shown": [*shown, *([own] if own.meets_limit else []), *show_cores(count)],
+            "cpu": phrases.percent(busy),
+            "job": f"{job:.1f}",
+            "cores": say_cores(count),
+        }
 
     yield Sign(metric=CPU, series=cpu, is_high=is_high, over=over, describe=describe)
 
@@ -126,10 +139,9 @@ def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     """Yield storage."""
     wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
 
-    def describe(spans: Spans) -> load.FindingParts:
-        values = lane.source.find_values(IOWAIT, spans)
-        mean = float(values.mean()) if len(values) else float("nan")
-        return load.FindingParts(cause="storage", shown=[limits.compare(IOWAIT, "mean", mean, ">=", "iowait")])
+    def describe(spans: Spans) -> Parts:
+        mean = float(lane.source.find_values(IOWAIT, spans).mean())
+        return {"cause": "storage", "shown": [limits.compare(IOWAIT, "mean", mean, ">=", "iowait")]}
 
     is_high = rolling_mean(wait, over) >= limits.iowait
     yield Sign(metric=IOWAIT, series=wait, is_high=is_high, over=over, describe=describe)
@@ -141,27 +153,25 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
-    def describe(metric: str, spans: Spans) -> load.FindingParts:
+    def describe(metric: str, spans: Spans) -> Parts:
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
         unit, copied = "1" if metric == CORE else "cores", _measure_copies(lane, spans)
-        shown = replace(limits.compare(metric, "median", busy, ">=", "core"), unit=unit)
+        core = limits.compare(metric, "median", busy, ">=", "core")
         # compiling or saving keeps one core busy as long as a short job lasts
         brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
         copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
-        return load.FindingParts(
-            cause=load.COPYING if copies.meets_limit else "one thread",
-            shown=[
-                replace(shown, threshold=replace(limits["core"], unit=unit)),
+        return {
+            "cause": _COPYING if copies.meets_limit else "one thread",
+            "shown": [
+                replace(core, unit=unit, threshold=replace(limits["core"], unit=unit)),
                 limits.compare(CPU, "median", all_cores, "<", "cpu"),
-                *([] if np.isnan(copied) else [copies]),
+                copies,
             ],
-            words={
-                "cpu": phrases.percent(all_cores),
-                "busiest": "One CPU core was saturated" if metric == CORE else f"One process used {busy:.2f} CPU cores",
-                "copied": f"{copied / 1e9:.1f} GB/s",
-            },
-            most=brief if metric == CORE else certainty.lowest_confidence(brief, Confidence.MEDIUM),
-        )
+            "most": brief if metric == CORE else certainty.lowest_confidence(brief, Confidence.MEDIUM),
+            "cpu": phrases.percent(all_cores),
+            "busiest": "One CPU core was saturated" if metric == CORE else f"One process used {busy:.2f} CPU cores",
+            "copied": f"{copied / 1e9:.1f} GB/s",
+        }
 
     for metric in filter(lane.source.is_recorded, (CORE, PROCESS)):
         busy = lane.mean(metric)
@@ -181,15 +191,13 @@ def _measure_copies(lane: Lane, spans: Spans) -> float:
 
 
 @rule("transfer_bound")
-def transfer_bound(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
+def transfer_bound(context: Context, limits: Limits) -> Found:
     """Yield waits of each GPU for its own link."""
-    for name, gpu in context.gpus().items():
-        if name not in context.active:
-            continue
+    for name, gpu in context.working().items():
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
             yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
             continue
-        lane = _build_lane(context, gpu, {name: gpu})
+        lane = _build_lane(context, name, name)
         signs = list(_full_link(limits, lane))
         yield from _judge("transfer_bound", context, limits, lane, signs)
         if not signs:
@@ -211,31 +219,29 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
     is_high = mark_low(-rolling_mean(share, lane.samples), -limits.link, -limits.pause)
 
-    def describe(spans: Spans) -> load.FindingParts:
+    def describe(spans: Spans) -> Parts:
         mean = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
         statistic = "mean of the busier direction, of what the link carries"
-        return load.FindingParts(
-            cause=load.COPYING,
-            shown=[limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
-            words={"carried": phrases.percent(mean), "link": f"gen {generation} x{width}"},
-            most=Confidence.LOW if logged[0] is None else Confidence.HIGH,
-        )
+        return {
+            "cause": _COPYING,
+            "shown": [limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
+            "most": Confidence.LOW if logged[0] is None else Confidence.HIGH,
+            "carried": phrases.percent(mean),
+            "link": f"gen {generation} x{width}",
+        }
 
     yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
 
 
-def _build_lane(context: Context, source: DeviceSeries, beside: Mapping[str, DeviceSeries]) -> Lane:
-    def build() -> Lane:
-        grid = build_grid(context.window or context.whole, [source, *beside.values()])
-        used = median_over_devices([grid.average_metric(one, UTILISATION) for one in beside.values()])
-        return Lane(source=source, gpus=beside, grid=grid, used=used)
+@memoized
+def _build_lane(context: Context, source: str, *beside: str) -> Lane:
+    own, gpus = context.series[source], {name: context.series[name] for name in beside}
+    grid = build_grid(context.window or context.whole, [own, *gpus.values()])
+    used = median_over_devices([grid.average_metric(one, UTILISATION) for one in gpus.values()])
+    return Lane(source=own, gpus=gpus, grid=grid, used=used)
 
-    return context.cached((Lane, source.device.id, tuple(beside)), build)
 
-
-def _judge(
-    kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]
-) -> Iterator[Finding | NotJudged]:
+def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Found:
     """Yield the wait that the first sign shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
     earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)
@@ -246,7 +252,7 @@ def _judge(
             return
         if not number and seen < _HALF:
             what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
-            reason, share = f"the {what} covers only {{}} of the job", missing_metrics.share_of(seen)
+            reason, share = f"the {what} covers only {{}} of the job", (seen, phrases.percent(seen))
             device = lane.source.device.id
             yield missing_metrics.unjudged(kind, device, reason, [sign.metric], share, code="covers_too_little")
             return
@@ -256,16 +262,61 @@ def _judge(
         parts, is_compared = sign.describe(spans), not np.isnan(fed)
         is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
         ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
+        parts["most"] = certainty.lowest_confidence(
+            parts.get("most", Confidence.HIGH), Confidence.HIGH if is_close else Confidence.MEDIUM
+        )
         # a thread that spins for the GPU looks like one that holds it up
         is_unsure = kind == "cpu_bound_single" and not is_compared
-        parts = replace(
-            parts,
-            most=certainty.lowest_confidence(parts.most, Confidence.HIGH if is_close else Confidence.MEDIUM),
-            problem=np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM,
-            ruled_out=["start-up and tail of the job, and the time of other waits", *ruled_out],
-        )
-        yield load.build_finding(context, limits, kind, dict.fromkeys(lane.gpus, spans), parts)
+        parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
+        parts["ruled_out"] = ["start-up and tail of the job, and the time of other waits", *ruled_out]
+        yield build_finding(context, limits, kind, dict.fromkeys(lane.gpus, spans), **parts)
         return
+
+
+def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
+    context: Context,
+    limits: Limits,
+    kind: str,
+    spans: Mapping[str, Spans],
+    *,
+    shown: Iterable[Evidence],
+    most: Confidence,
+    problem: float = np.inf,
+    shortest: str = "shortest",
+    **parts: Any,
+) -> Finding:
+    """Return low use of GPUs by their stretches; from the share `problem` of the job on, what it lost is grave."""
+    series = [context.series[name] for name in spans]
+    used = np.concatenate([one.values(UTILISATION) for one in series])
+    cells = [(*one.averaging_windows(context.whole), spans[one.device.id]) for one in series]
+    held = np.where(np.isnan(used), 0.0, np.concatenate([intervals.overlap_seconds(*cell) for cell in cells]))
+    whole, lost = max(float(held.sum()), 1e-9), float(np.nansum((1 - np.clip(used, 0, 1)) * held))
+    rows = {f"at {IDLE_RATIO:.0%} and less": used <= IDLE_RATIO + 1e-6}
+    rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
+    shares = {f"share of that time {where}": float(held[found].sum()) / whole for where, found in rows.items()}
+    seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
+    inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
+    samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
+    least = problem * (context.window or context.whole).seconds * len(series)
+    sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
+    use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
+    return context.finding(
+        kind,
+        Severity.PROBLEM if lost >= least else Severity.WARNING,
+        certainty.lowest_confidence(most, sure),
+        spans,
+        [
+            limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
+            *(measured(UTILISATION, each, share) for each, share in shares.items()),
+            limits.compare("duration", "total of one GPU", seconds, ">=", shortest),
+            *shown,
+        ],
+        spans=intervals.union(np.concatenate(list(spans.values()))),
+        lost=lost,
+        samples=samples,
+        use=f"{use} over {phrases.duration(seconds)}",
+        **parts,
+    )
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
@@ -286,7 +337,7 @@ def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and h
     for name in lane.gpus:
         spans = intervals.difference(spans, intervals.collect_finding_spans(context.findings_on(name), name, earlier))
     if lane.interval > POINT_SAMPLE_SECONDS and earlier:
-        is_low = [load.is_surely_below(part, limits.gpu) for part in lane.grid.cut(lane.used, spans)]
+        is_low = [is_surely_below(part, limits.gpu) for part in lane.grid.cut(lane.used, spans)]
         spans = spans[np.array(is_low, dtype=np.bool_)]
     return intervals.drop_shorter(spans, shortest)
 
@@ -296,10 +347,10 @@ def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, floa
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
-    beside = load.known_of(sign.series[fed])
+    beside = known_of(sign.series[fed])
     if len(beside) < max(_BINS, _OVER / lane.grid.width, _RARELY * sum(map(len, parts))):
         return spans, float("nan")
-    is_higher = [_is_surely_higher(load.known_of(part), beside) for part in parts]
+    is_higher = [_is_surely_higher(known_of(part), beside) for part in parts]
     return spans[np.array(is_higher, dtype=np.bool_)], float(beside.mean())
 
 
@@ -315,52 +366,46 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
     return np.asarray(rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share, dtype=np.bool_)
 
 
-@rule("host_memory")
-def host_memory(context: Context, limits: Limits) -> Iterator[Finding | NotJudged]:
-    """Yield the free memory of a host while its GPUs waited for CPU or storage."""
-    for host, series in context.hosts().items():
-        beside = [name for name, one in context.gpus().items() if load.is_beside(series, one)]
-        waits = (intervals.collect_finding_spans(context.findings_on(name), name, host_memory.after) for name in beside)
-        spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
-        if intervals.total_seconds(spans) < limits.shortest:
-            continue
-        used = load.known_of(_memory_in_use(series)[intervals.contains(spans, series.times - series.shift)])
-        if len(used) == 0:
-            yield from (missing_metrics.not_recorded(kind, host, _MEMORY) for kind in host_memory.kinds)
-            continue
-        peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
-        cpu = float(np.median(busy)) if len(busy) else float("nan")
-        params = load.read_host_params(context, series)
-        cores = load.count_cores(params, len(beside))
-        has_workers = params.workers and cores and params.workers.value >= cores.most_workers
-        is_full, is_roomy = peak >= limits.full, peak < limits.roomy
-        if is_roomy and np.isnan(cpu):
-            yield missing_metrics.not_recorded("workers_headroom", host, CPU)
-        if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
-            continue
-        kind, relation, limit = (
-            ("host_memory_pressure", ">=", "full") if is_full else ("workers_headroom", "<", "roomy")
-        )
-        more = [limits.compare(CPU, "median", cpu, "<", "cores"), *([cores.evidence] if cores else [])]
-        yield KINDS[kind].finding(
-            Severity.WARNING if is_full else Severity.INFO,
-            Confidence.MEDIUM,
-            (host,),
-            [limits.compare(_MEMORY, "p95 while GPUs wait", peak, relation, limit), *([] if is_full else more)],
-            spans=intervals.to_intervals(spans),
-            samples=len(used),
-            waited=phrases.duration(intervals.total_seconds(spans)),
-            full=phrases.percent(peak),
-            cpu=phrases.percent(cpu),
-            cores=load.say_cores(cores),
-        )
+def is_surely_below(samples: FloatArray, limit: float) -> bool:
+    """Return whether the mean of point samples is surely below a limit: a long log has many low places."""
+    known = known_of(samples)
+    # by three standard errors
+    return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
 
 
-def _memory_in_use(series: DeviceSeries) -> FloatArray:
-    """Return the share of host memory in use per row, NaN if unknown; a total is often written once."""
-    ratio, total = series.values(_MEMORY), series.known_values("host_memory_total_bytes")
-    whole = float(total.max()) if len(total) else 0.0
-    return np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio) if whole > 0 else ratio
+def known_of(values: FloatArray) -> FloatArray:
+    """Return values without NaN."""
+    return values[~np.isnan(values)]
+
+
+def is_hardly_used(host: DeviceSeries, job: FloatArray, cpu: FloatArray) -> BoolArray:
+    """Return where a job keeps fewer cores of a host busy than half of the load, and than half a core."""
+    cores = np.fmax(_count_logical_cores(host), 1.0)
+    return np.asarray(job < HARDLY.value * np.minimum(cpu * cores, 1.0), dtype=np.bool_)
+
+
+def _count_logical_cores(host: DeviceSeries) -> float:
+    return float(np.max(host.known_values(CORES), initial=0.0))
+
+
+def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
+    """Return what params say, with the counted cores of a host where they say none."""
+    return read_params(context.recording.run.params_and_tags, _count_logical_cores(host))
+
+
+def count_host_cores(context: Context, host: DeviceSeries) -> CoreCount | None:
+    """Return the cores of a host and its GPUs, None if no param or log states them."""
+    return read_host_params(context, host).count_cores(sum(map(host.is_beside, context.gpus().values())))
+
+
+def say_cores(cores: CoreCount | None) -> str:
+    """Return the fact as a sentence, empty where it is not known."""
+    return phrases.capitalize(cores.words) if cores else ""
+
+
+def show_cores(cores: CoreCount | None) -> list[Evidence]:
+    """Return the same as evidence, which no limit belongs to."""
+    return [measured(CORES, "for each GPU", cores.cores / cores.gpus, "")] if cores else []
 
 
 FULL, HARDLY = cpu_bound.limits["cpu"], cpu_bound_single.limits["job"]

@@ -1,6 +1,6 @@
 """Series of several devices on one grid of equal bins, and rolling figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,10 +12,7 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-_LONGEST_HOLE = 3600.0
-"""Seconds of an unsampled stretch that get bins: an hour at most per sample."""
-_BINS_AT_ONCE = 2**16
-"""Bins in which all devices are seen together: 34 MB of 64 of them."""
+_LONGEST_HOLE = 3600.0  # seconds of an unsampled stretch that get bins: an hour at most per sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +52,7 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return a device's time-weighted mean of a metric per bin, NaN in empty bins; read-only.
-
-        A value is placed at the middle of the time it averages, not at its stamp.
-        """
+        """Return a device's time-weighted mean of a metric per bin, by the middle of the time a value averages."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
@@ -100,21 +94,12 @@ def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
-def split_bins(series: Sequence[FloatArray]) -> Iterator[FloatArray]:
-    """Yield the values of several devices, one per row, bins after bins, to save memory."""
-    for start in range(0, max(len(series[0]), 1), _BINS_AT_ONCE):
-        yield np.stack([one[start : start + _BINS_AT_ONCE] for one in series])
-
-
 def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
     """Return the median over devices per bin, NaN without values."""
-    medians = []
-    for block in split_bins(series):
-        ordered = np.sort(block, axis=0)
-        known, column = (~np.isnan(ordered)).sum(axis=0), np.arange(ordered.shape[1])
-        low, high = (ordered[np.clip(place, 0, len(ordered) - 1), column] for place in ((known - 1) // 2, known // 2))
-        medians.append(np.where(known > 0, (low + high) / 2, np.nan))
-    return np.concatenate(medians)
+    ordered = np.sort(np.stack(series), axis=0)
+    known, column = (~np.isnan(ordered)).sum(axis=0), np.arange(ordered.shape[1])
+    low, high = (ordered[np.clip(place, 0, len(ordered) - 1), column] for place in ((known - 1) // 2, known // 2))
+    return np.where(known > 0, (low + high) / 2, np.nan)
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:

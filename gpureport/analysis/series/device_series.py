@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from gpureport import columns, gpus, sampling_rate
-from gpureport.analysis.series import implausible_power, intervals
+from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
@@ -17,6 +19,7 @@ from gpureport.recording import Device, Recording
 from gpureport.sampling_rate import SamplingRate
 from gpureport.series_table import DeviceRows, SeriesRows
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 WINDOW_SHIFT_SECONDS = 0.5
@@ -25,13 +28,21 @@ WINDOW_SHIFT_SECONDS = 0.5
 SHORTEST_PERIOD = 1 / 6
 """Seconds that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates: between 1/6 s and 1 s)."""
 
-_AVERAGED = ("gpu_utilization_ratio", "gpu_memory_controller_ratio")
+_AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
 """Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
 
+
+POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
+HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
+"""Mean power that no board draws: in milliwatts, or a sum over boards."""
+_LOWEST = 0.5  # W; a laptop's GPU at rest draws more
+_UNCHANGED = 120.0  # s; sensors report anew several times a second
+_WARMED = 5.0  # Cel; less is rounding, or the room
+_SWING = 0.5  # of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
@@ -50,6 +61,18 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
         kept[key] = make()
     found: T = kept[key]
     return found
+
+
+def memoized(make: Callable[P, T]) -> Callable[P, T]:
+    """Keep what a function makes of a series or a context, its first argument, and of hashable ones after it."""
+
+    @wraps(make)
+    def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+        owner: Any = args[0]
+        made: T = owner.memoize((make, *args[1:]), lambda: make(*args, **kwargs))
+        return made
+
+    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,22 +119,20 @@ class DeviceSeries:
         return found
 
     @property
+    @memoized
     def seconds(self) -> FloatArray:
         """Time each sample owns; read-only."""
-        return self.memoize("seconds", lambda: (self.end - self.start) / 1e6)
+        return np.asarray((self.end - self.start) / 1e6, dtype=np.float64)
 
     @property
+    @memoized
     def observed_seconds(self) -> float:
         """Time all samples own together."""
-        return self.memoize("observed seconds", lambda: float(self.seconds.sum()))
+        return float(self.seconds.sum())
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Time each sample owns within the run.
-
-        The first and the last sample own half an interval outside the run. That gives them the weight of the others
-        in a mean, but it is no time of the run.
-        """
+        """Time each sample owns within the run; the first and the last own half an interval outside it as well."""
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
         return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
@@ -126,9 +147,14 @@ class DeviceSeries:
         seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
         return round(seconds * 1e6)
 
+    def is_beside(self, other: "DeviceSeries") -> bool:
+        """Return whether a GPU is of the machine of this host."""
+        return self.device.node in {None, other.device.node}
+
+    @memoized
     def known_rows(self, metric: str) -> BoolArray:
         """Return which rows hold a value of the metric; read-only."""
-        return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
+        return np.asarray(~np.isnan(self.values(metric)), dtype=np.bool_)
 
     def find_known_rows(self, metric: str) -> IntArray:
         """Return the rows that hold a value of the metric."""
@@ -142,14 +168,11 @@ class DeviceSeries:
         """Return whether any row holds a plausible value of the metric."""
         return metric in self.column_names and self.count_values(metric) > 0
 
+    @memoized
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where null, and all NaN if missing or implausible."""
-
-        def read() -> FloatArray:
-            unknown = metric not in self.column_names or self.explain_implausibility(metric)
-            return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
-
-        return self.memoize(("values", metric), read)
+        unknown = metric not in self.column_names or self.explain_implausibility(metric)
+        return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
 
     def known_values(self, metric: str) -> FloatArray:
         """Return the values of a metric without NaN."""
@@ -162,15 +185,12 @@ class DeviceSeries:
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, as words after its name; empty if they can.
-
-        An implausible metric counts as not recorded.
-        """
-        if metric not in implausible_power.POWER_METRICS or metric not in self.column_names:
+        """Return why the readings of a metric cannot be right, as words after its name; if so, it is not recorded."""
+        if metric not in POWER_METRICS or metric not in self.column_names:
             return ""
         return self.memoize(
             ("implausible", metric),
-            lambda: implausible_power.explain_implausible_power(self, columns.floats(self.rows.column(metric))),
+            lambda: explain_implausible_power(self, columns.floats(self.rows.column(metric))),
         )
 
     def refresh_period(self, metric: str) -> float | None:
@@ -192,24 +212,40 @@ class DeviceSeries:
             return len(seconds)
         return max(round(float(np.minimum(seconds / period, 1.0).sum())), min(len(seconds), 1))
 
+    @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
         """Return start and end of the time behind each averaged value, clipped to a window; read-only.
 
         The first and the last sample reach the window's ends if near.
         """
-
-        def place() -> tuple[IntArray, IntArray]:
-            start, end = self.start - self.shift, self.end - self.shift
-            near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
-            start[:1][self.times[:1] - window.start <= near] = window.start
-            end[-1:][window.end - self.times[-1:] <= near] = window.end
-            return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
-
-        return self.memoize(("tiles", window), place)
+        start, end = self.start - self.shift, self.end - self.shift
+        near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
+        start[:1][self.times[:1] - window.start <= near] = window.start
+        end[-1:][window.end - self.times[-1:] <= near] = window.end
+        return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
 
     def rows_between(self, start: int, end: int) -> slice:
         """Return the rows with start <= stamp < end."""
         return slice(*np.searchsorted(self.times, [start, end], side="left").tolist())
+
+
+def explain_implausible_power(series: DeviceSeries, power: FloatArray) -> str:
+    """Return what is wrong with a GPU's power as recorded, as words after `The power of GPU 0`; empty if nothing is."""
+    known = ~np.isnan(power)
+    if not known.any():
+        return ""
+    weights = series.seconds[known]
+    mean = float(np.average(power[known], weights=weights if weights.sum() > 0 else None))
+    degrees, used = (series.known_values(name) for name in (TEMPERATURE, UTILISATION))
+    low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
+    first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
+    # a board at rest, or at its limit, may stay at one whole watt while its temperature changes
+    stands = (power[known] == first).all() and weights.sum() >= _UNCHANGED and warmed >= _WARMED
+    if stands and (first % 1 or high - low >= _SWING):
+        return f"stays at {first:.4g} W to the last digit while temperature changes by {warmed:.0f} °C"
+    if mean > HIGHEST_POWER:
+        return f"averages {mean:,.0f} W, more than any board draws"
+    return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:

@@ -8,11 +8,9 @@ import numpy as np
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
-Spans = IntArray
-"""Stretches of time: start and end a row, sorted and disjoint."""
+Spans = IntArray  # stretches of time: start and end a row, sorted and disjoint
 
-NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)
-"""No stretch of time."""
+NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # no stretch of time
 
 
 def to_spans(intervals: Iterable[Interval]) -> Spans:

@@ -1,24 +1,71 @@
 """Figures of each device over the recording, weighted by the time of each sample."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from gpureport.analysis.results import DeviceStatistics, MetricSummary
-from gpureport.analysis.series import counter_increments
-from gpureport.analysis.series.device_series import DeviceSeries, measure_sample_extents
-from gpureport.columns import FloatArray
+from gpureport.analysis.names import MEMORY, POWER, UTILISATION
+from gpureport.analysis.results import CounterReading, DeviceStatistics, MetricSummary
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries, measure_sample_extents
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
-IDLE_RATIO = 0.05
-"""Utilisation at or below which a GPU counts as idle."""
+IDLE_RATIO = 0.05  # utilisation at or below which a GPU counts as idle
 
-BELOW = (0.25, 0.5, 0.7)
-"""Limits of utilisation below which the share of time is reported."""
+BELOW = (0.25, 0.5, 0.7)  # limits of utilisation below which the share of time is reported
 
-_UTILISATION, _POWER = "gpu_utilization_ratio", "gpu_power_watts"
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_OFF_GRID = 1e-6
-"""Share by which a value may differ from a logged step: float32 holds no more digits."""
+_OFF_GRID = 1e-6  # share by which a value may differ from a logged step: float32 holds no more digits
+
+
+_READ_DELAY_SECONDS = 1.0  # seconds by which a counter, read later, may run ahead of its row's stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterIncrements:
+    """The largest increment of some counters per step between rows that hold all of them; 0 if unknown."""
+
+    rows: IntArray
+    times: IntArray
+    amounts: FloatArray
+    in_gap: BoolArray
+    reading: CounterReading
+
+
+def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
+    """Return the increments of counters of one GPU, None without two rows that hold all of them.
+
+    A counter that falls was reset: its new value counts, and the increment before is unknown. Increments no GPU can
+    reach, faster than `most` in their unit per second, are left out.
+    """
+    values = np.stack([series.values(metric) for metric in metrics])
+    rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
+    if len(rows) < 2:  # noqa: PLR2004 - a step has two ends
+        return None
+    recorded, times = values[:, rows], series.times[rows]
+    steps, seconds = np.diff(recorded, axis=1), np.diff(times) / 1e6
+    has_fallen = steps < 0
+    increments = np.where(has_fallen, recorded[:, 1:], steps)
+    possible = increments <= most * (seconds + _READ_DELAY_SECONDS)
+    amounts = np.where(possible, increments, 0.0).max(axis=0)
+    in_gap = intervals.overlap_seconds(times[:-1], times[1:], intervals.to_spans(series.gaps)) > 0
+    reading = CounterReading(
+        total=float(amounts.sum()),
+        in_gaps=float(amounts[in_gap].sum()),
+        seconds=float(seconds.sum()),
+        restarts=int(has_fallen.sum()),
+        impossible=int((~possible & ~has_fallen).sum()),
+    )
+    return CounterIncrements(rows=rows, times=times, amounts=amounts, in_gap=in_gap, reading=reading)
+
+
+def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
+    """Return the increment of one counter over the recording, None unless read twice."""
+    steps = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
+    return steps.reading if steps else None
 
 
 def _compute_quantiles(values: FloatArray, seconds: FloatArray, quantum: float) -> list[float]:
@@ -44,7 +91,7 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     else:
         levels = values, weights
     p5, p50, p95 = _compute_quantiles(*levels, _QUANTUM[metric.unit])
-    limits = BELOW if metric.name == _UTILISATION else ()
+    limits = BELOW if metric.name == UTILISATION else ()
     return MetricSummary(
         metric=metric.name,
         mean=weighted / whole,
@@ -61,26 +108,22 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     )
 
 
-def memory_peak(series: DeviceSeries) -> int | None:
+def memory_peak(series: DeviceSeries, metric: str = MEMORY) -> int | None:
     """Return the highest memory in use in bytes, None if not recorded."""
-    return _find_highest_bytes(series, "gpu_memory_used_bytes")
-
-
-def _find_highest_bytes(series: DeviceSeries, metric: str) -> int | None:
     return int(series.known_values(metric).max()) if series.is_recorded(metric) else None
 
 
 def memory_total(series: DeviceSeries) -> int | None:
     """Return the memory installed in bytes, from the device or its series."""
     known = series.device.memory_total_bytes
-    return _find_highest_bytes(series, "gpu_memory_total_bytes") if known is None else known
+    return memory_peak(series, "gpu_memory_total_bytes") if known is None else known
 
 
 def memory_reserved(series: DeviceSeries) -> int:
     """Return the memory the driver keeps in bytes; 0 if unknown, or logged as all of it."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
-        kept = _find_highest_bytes(series, "gpu_memory_reserved_bytes") or 0
+        kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
     return kept if total is None or kept < total else 0
 
 
@@ -91,8 +134,8 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
     neighbours, and half an interval beside a log gap. Time outside the run does not count: of 32 s sampled every 10 s
     it would add a third.
     """
-    rows = np.flatnonzero(series.known_rows(_POWER))
-    power, owned, inside = series.values(_POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
+    rows = np.flatnonzero(series.known_rows(POWER))
+    power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
         return None, None, None
     widths = owned
@@ -117,18 +160,17 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}
     peak, total = memory_peak(series), memory_total(series)
     joules, seconds, bridged = _integrate_power(series)
-    idle = np.flatnonzero(series.values(_UTILISATION) <= IDLE_RATIO + 1e-6)
-    highest = counter_increments.HIGHEST_WATTS
+    idle = np.flatnonzero(series.values(UTILISATION) <= IDLE_RATIO + 1e-6)
     return DeviceStatistics(
         device=series.device.id,
         metrics=tuple(_summarise(series, metric) for metric in metrics if metric.name not in left_out),
-        idle_seconds=float(series.seconds[idle].sum()) if series.is_recorded(_UTILISATION) else None,
+        idle_seconds=float(series.seconds[idle].sum()) if series.is_recorded(UTILISATION) else None,
         memory_peak_bytes=peak,
         memory_headroom_ratio=None if peak is None or not total else 1 - peak / total,
         energy_joules=joules,
         energy_seconds=seconds,
         energy_bridged_seconds=bridged,
         observed_seconds=series.observed_seconds,
-        energy_counter=counter_increments.read_counter(sampled or series, "gpu_energy_joules_total", highest),
-        power_doubt=series.explain_implausibility(_POWER),
+        energy_counter=read_counter(sampled or series, "gpu_energy_joules_total", HIGHEST_POWER),
+        power_doubt=series.explain_implausibility(POWER),
     )

@@ -1,5 +1,5 @@
-"""One module a command: its help, and the call of what does the work.
+"""One module a command: the function that does it, loaded when it is called.
 
-Imports the other rooms, and no other command.
-A new command: one module here named as the command, one line in `main.py` and one in the table of `options.py`.
+Imports the other rooms, and no other command. The help of a command is its entry in `table.py`.
+A new command: one module here named as the command, and one entry there.
 """

@@ -1,42 +1,25 @@
 """`gpureport compare`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli import output
-from gpureport.cli.command import command, sources
-from gpureport.cli.messages import UsageError, print_error
+from gpureport.cli.messages import Exit, UsageError, print_error
 from gpureport.cli.options import Options
 from gpureport.cli.reading.analyses import analyze_runs, sample_runs
 from gpureport.cli.reading.steps import list_factors, read_steps
+from gpureport.comparison.chain import compare as compare_steps
+from gpureport.comparison.chain import pair_steps
+from gpureport.recording import Recording
+from gpureport.report.formats import comparison_json
 
-if TYPE_CHECKING:
-    from gpureport.recording import Recording
-
-_CANNOT_JUDGE = 4
-"""Exit code when everything was read, and nothing of it can be compared."""
 _SIDES = 2
 """Runs that a comparison takes at least."""
 
 
-@command("compare", sources(metavar="[BASE NEXT...]"))
 def compare(source: tuple[str, ...], options: Options) -> int:
-    """Compare runs, each step with the one before it.
-
-    Example: gpureport compare runs/base runs/workers
-
-    Each of BASE and NEXT is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are
-    repetitions of it. A run without a step label is a step of its own. A folder of several recordings, named beside
-    other sources, is one step. A single run against another shows at most that the two differ: repeat each step three
-    times to know more. A log in a folder that cannot be read is named and left out. --where and --since
-    select runs of the store instead.
-    """
-    from gpureport.comparison.chain import compare as compare_steps  # noqa: PLC0415 - loads numpy
-    from gpureport.comparison.chain import pair_steps  # noqa: PLC0415 - as above
-    from gpureport.report.formats import comparison_json  # noqa: PLC0415 - as above
-
+    """Print the comparison of runs; 4 where nothing of what was read can be compared."""
     found = read_steps(source, options, tolerant=True)
     _refuse_single_step(found, options)
     analysed, by = analyze_runs(found, options, fewest_runs=_SIDES), list_factors(options)
@@ -49,15 +32,10 @@ def compare(source: tuple[str, ...], options: Options) -> int:
         return 0
     named = ", ".join(recording.run.name for recording, _ in analysed.runs)
     print_error(f"{named}: nothing can be compared; record at least 20 s of the GPUs in each step")
-    return _CANNOT_JUDGE
+    return Exit.UNASSESSED
 
 
-def _refuse_single_step(found: Sequence["Recording"], options: Options) -> None:
-    """Refuse what makes no pair of steps.
-
-    Raises:
-        UsageError: when there are fewer than two runs, or all are of one step.
-    """
+def _refuse_single_step(found: Sequence[Recording], options: Options) -> None:
     if len(found) < _SIDES:
         msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
         raise UsageError(msg, code="too_few_runs")

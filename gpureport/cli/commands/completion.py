@@ -3,7 +3,6 @@
 import click
 from click.shell_completion import get_completion_class
 
-from gpureport.cli.command import command
 from gpureport.cli.options import Options
 
 _LINES = {
@@ -14,19 +13,12 @@ _LINES = {
 """The one line that installs completion in each shell; silent where gpureport is not on the PATH."""
 
 
-@command("completion", click.Argument(["shell"], required=False, type=click.Choice(list(_LINES))))
 def completion(shell: str | None, _: Options) -> None:
-    """Print the script that completes commands, options and files on Tab.
-
-    Without SHELL it prints the line that installs it.
-
-    Example: eval "$(gpureport completion bash)"
-    """
+    """Print the script for a shell, or the lines that install it."""
     if shell is None:
         click.echo("Install completion with one line, then open a new terminal:")
         for name, line in _LINES.items():
             click.echo(f"  {name:5} {line}")
-        return
-    program, made = click.get_current_context().find_root(), get_completion_class(shell)
-    if made is not None:
-        click.echo(made(program.command, {}, "gpureport", "_GPUREPORT_COMPLETE").source())
+    elif made := get_completion_class(shell):
+        program = click.get_current_context().find_root().command
+        click.echo(made(program, {}, "gpureport", "_GPUREPORT_COMPLETE").source())

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from gpureport.cli import output
-from gpureport.cli.command import command
 from gpureport.cli.messages import print_note
 from gpureport.cli.options import Options
 from gpureport.cli.reading.analyses import analyze_runs
 from gpureport.cli.reading.steps import read_steps
+from gpureport.comparison.factors import parse_factors
 from gpureport.places import find_shipped_folder
 
 _CHAIN = "recorded/training_steps"
@@ -16,16 +16,8 @@ _WORK = (32768.0, "images")
 """What each of the 15 runs did, as the README beside them says."""
 
 
-@command("demo")
 def demo(options: Options) -> None:
-    """Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.
-
-    Example: gpureport demo -o report.html --open
-
-    The logs were recorded on one NVIDIA H100, three runs a step. The folder of the other samples is printed.
-    """
-    from gpureport.comparison.factors import parse_factors  # noqa: PLC0415 - loads the comparison
-
+    """Compare the steps of a sample, in a report that is printed and written."""
     output.check_outputs(options)
     chain = find_shipped_folder("sample_logs") / _CHAIN
     steps = tuple(str(path) for path in sorted(chain.iterdir()) if path.is_dir())

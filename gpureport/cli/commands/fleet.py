@@ -1,40 +1,157 @@
-"""`gpureport fleet`."""
+"""`gpureport fleet`: runs selected or stored first, summarised on an engine, added up into a report."""
 
-from gpureport.cli import fleet as runs
-from gpureport.cli.command import command, sources
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import click
+
+from gpureport import __version__
+from gpureport.cli import output
+from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
+from gpureport.cli.reading import given, readings, words
 from gpureport.cli.reading.analyses import read_run_prices
+from gpureport.errors import SettingsError, StoreError
+from gpureport.fleet.cards import Facts
+from gpureport.fleet.engines import Engine, open_engine
+from gpureport.fleet.fleet_json import anonymise_fleet_report, write_json
+from gpureport.fleet.formats import check_fleet_outputs, render_text, write_fleet_report
+from gpureport.fleet.running import (
+    FleetSummaries,
+    Outcome,
+    ReadTask,
+    SelectedRuns,
+    Watch,
+    locate_store,
+    read_sources,
+    summarise_runs,
+)
+from gpureport.fleet.summarise import SummarySettings, read_summary_settings
+from gpureport.fleet.summary_table import make_row
+from gpureport.fleet.totals import LABELS, build_fleet_report
+from gpureport.report.formats.branding import Brand, read_brand
+from gpureport.report.formats.output import refuse_sources
+from gpureport.settings import read_settings
+from gpureport.store.run_selection import select_runs
+from gpureport.store.store import Store
+
+_MOST_NAMED = 20
+"""Reasons of failed runs that are named on standard error; the report names all."""
+_DAMAGED = "damaged; ingest the run again"
+_LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]
+"""Options that label or cut what is read, `--tag` left out: without a source it selects."""
 
 
-@command("fleet", sources())
 def fleet(source: tuple[str, ...], options: Options) -> int:
-    """Say who wastes GPU time over many runs, what would save most, and which GPU is sick.
-
-    Example: gpureport fleet --since 30d -o fleet.html
-
-    Without a SOURCE it takes the runs of the store: all of them, or those that --tag, --where and --since select. Logs
-    and folders of logs are read into the store first. Only what is new is analysed: by as many processes as there are
-    cores, or on a Dask cluster. A run that cannot be analysed is named and left out.
-    """
-    from gpureport.fleet.engines import open_engine  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.fleet.fleet_json import anonymise_fleet_report  # noqa: PLC0415 - as above
-    from gpureport.fleet.summarise import read_summary_settings  # noqa: PLC0415 - as above
-    from gpureport.fleet.totals import LABELS, build_fleet_report  # noqa: PLC0415 - as above
-    from gpureport.report.formats.branding import read_brand  # noqa: PLC0415 - as above
-    from gpureport.report.formats.output import refuse_sources  # noqa: PLC0415 - as above
-    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
-
-    runs.check_fleet_outputs(options)
+    """Print and write the report on many runs."""
+    full = options.text_detail == "full"
+    check_fleet_outputs(options.outputs, full=full)
+    output.check_openable(options)
     settings = read_settings(options.config)
     brand = read_brand(settings)
     refuse_sources(options.outputs, [*map(str, brand.files)])
     prices, rules = read_run_prices(settings, options), read_summary_settings(settings)
     engine = open_engine(options.engine, options.scheduler)
-    found = runs.find_fleet_runs(source, options, engine)
-    done = runs.summarise_fleet(found, rules, engine)
-    asked = runs.describe_selection(source, options)
+    if not source:
+        _refuse_reading_option(options)
+        options = replace(options, tagged=options.tag)
+    done = _summarise(source, options, rules, engine)
+    asked = ", ".join(each.text.removeprefix("tag:") for each in words.build_selection(options))
     report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked, options.gpu_hours_per_month)
     if options.anonymise:
         report = anonymise_fleet_report(report)
-    runs.write_fleet(report, options, brand)
-    return runs.report_failed_runs(report, done.traces)
+    _write(report, options, brand, full=full)
+    return _report_failed_runs(report, done.traces)
+
+
+def _refuse_reading_option(options: Options) -> None:
+    if option := given.find_given(options, [*given.READING, *_LABELLING]):
+        what, hint = "it matters only while a log is read", "name a SOURCE, or leave it out"
+        raise SettingsError(option, what, hint, code="only_while_reading")
+
+
+def _summarise(sources: Sequence[str], options: Options, settings: SummarySettings, engine: Engine) -> FleetSummaries:
+    """Return the summaries of the runs that are wanted, then an entry with its error for each that failed.
+
+    Those of sources are put into the store first. Without a source, `--tag` selects among the stored runs; with one it
+    labels what is read.
+    """
+    store, selection = words.find_store(options), words.build_selection(options)
+    read, unread = _read_sources(store, sources, options, engine)
+    index = store.index()
+    wanted = [each for each in index.runs if each.run.id in read] if sources else index.runs
+    words.note_undated_runs(wanted, selection)
+    runs = select_runs(wanted, selection)
+    damaged = () if sources else index.damaged
+    if not (runs or unread or damaged or index.runs):
+        hint = "ingest logs first, or name a folder of logs"
+        raise StoreError(str(store.folder), "holds no run", hint, code="empty_store")
+    if not (runs or unread or damaged):
+        hint = "loosen --tag, --where or --since; gpureport runs lists them"
+        raise StoreError(str(store.folder), "no run fits", hint, code="nothing_selected")
+    every = frozenset(each.run.id for each in index.runs)
+    selected = SelectedRuns(store=store.folder, runs=runs, every_run=every)
+    with show_stage("Analysing runs") as say:
+        done = summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
+    for path in done.damaged:
+        print_note(f"gpureport: {path}: damaged; the runs in it were analysed again")
+    failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
+    failed += [make_row("", each, run_name=each, error=_DAMAGED) for each in damaged]
+    traces = [(each.locator, each.trace) for each in unread if each.trace]
+    return replace(done, summaries=(*done.summaries, *failed), traces=(*done.traces, *traces))
+
+
+def _read_sources(
+    store: Store, sources: Sequence[str], options: Options, engine: Engine
+) -> tuple[set[str], list[Outcome]]:
+    """Return the ids of the runs that sources hold, and what could not be read."""
+    logs = [source for source in sources if words.is_source(source, options)]
+    lookup = store.lookup()
+    ids = {lookup.find(name).run.id for name in sources if name not in logs}
+    # a table of jobs does not travel to workers: it labels what is stored afterwards
+    found = readings.find_readings(logs, replace(options, label_table=None)) if logs else []
+    folder = locate_store(store.folder)
+    tasks = [ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
+    with show_stage("Reading logs") as say:
+        outcomes = read_sources(tasks, engine, _watch(say, "Reading logs"))
+    ids |= {each.run_id for each in outcomes if each.run_id}
+    labels = given.build_labels(options) if options.label_table else None
+    for run_id in sorted(ids) if labels else ():
+        entry = store.get(run_id)
+        if labels and entry is not None and (run := labels.look_up(entry.run)) != entry.run:
+            store.relabel(entry, run)
+    return ids, [each for each in outcomes if each.error]
+
+
+def _watch(say: Callable[[str], None], label: str) -> Watch:
+    return lambda done, count, name: say(f"{label}: {done:,} of {count:,} ({name})")
+
+
+def _write(report: Facts, options: Options, brand: Brand, *, full: bool) -> None:
+    """Print the report unless files are named or JSON is wanted, and write it to every file by its extension."""
+    command = output.typed_command()
+    with show_stage("Writing the report"):
+        page = write_fleet_report(report, options.outputs, command=command, version=__version__, brand=brand, full=full)
+    if options.form == "json":
+        click.echo(write_json(report), nl=False)
+    elif not options.outputs:
+        click.echo(render_text(page, output.measure_page(), full=full), nl=False)
+    output.show_files(page.verdict.sentence, options)
+
+
+def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int:
+    """Name the failed runs on standard error, with the tracebacks of faults of gpureport; return the exit code."""
+    session = current_session()
+    session.failed = session.failed or bool(traces)
+    for name, trace in traces if session.debug else ():
+        click.echo(f"{name}:\n{trace}", err=True, nl=False)
+    names: dict[str, list[str]] = {}
+    for failed in report["failed"]:
+        names.setdefault(failed["error"], []).append(failed["run"]["name"])
+    shown = list(names.items())[:_MOST_NAMED]
+    for error, runs in shown:
+        count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
+        print_error(f"left out: {count}{list_names(runs)}: {error}")
+    if more := len(report["failed"]) - sum(len(runs) for _, runs in shown):
+        print_error(f"left out: {more:,} more; --format json names all")
+    return Exit.SOURCE if report["failed"] and not report["use"]["runs"] and not report["without_gpu"] else 0

@@ -3,63 +3,56 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import click
 
 from gpureport import __version__
+from gpureport.checks.verdict import HAS_DATA, Verdict, render_text
 from gpureport.cli import clock, gate
-from gpureport.cli.command import command, sources
 from gpureport.cli.messages import make_printable, print_note, show_stage
-from gpureport.cli.nights import NightReports, measure_runs, read_night
+from gpureport.cli.nights import NightReports, read_night
 from gpureport.cli.options import Options
 from gpureport.cli.output import typed_command
-from gpureport.cli.reading import words
+from gpureport.cli.reading import given, words
 from gpureport.cli.reading.analyses import analyze_runs
 from gpureport.errors import SettingsError
+from gpureport.findings import Check
+from gpureport.nightly.baselines import list_baselines
+from gpureport.nightly.history import History, keep_latest_records
+from gpureport.nightly.latest import (
+    check_for_worse_change,
+    describe_headline,
+    describe_latest_night,
+    summarize_latest_night,
+)
+from gpureport.nightly.records import NightlyRecord, capture_check
+from gpureport.nightly.site import check_site, write_site
+from gpureport.nightly.trends import build_trends
 from gpureport.places import RemotePath
+from gpureport.recording import Run
 from gpureport.redaction import redact_text
 
-if TYPE_CHECKING:
-    from gpureport.checks.gate_verdict import Verdict
-    from gpureport.findings import Check
-    from gpureport.nightly.history.nightly_record import NightlyRecord
-    from gpureport.recording import Run
+_GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "junit", "summary")
 
 
-@command("nightly", sources())
 def nightly(source: tuple[str, ...], options: Options) -> int:
-    """Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.
-
-    Example: gpureport nightly runs/tonight --site site
-
-    A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are written
-    again from the history. Each step (--step) on each GPU model has curves of its own. The rules of [[policy]],
-    --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured against
-    --baseline.
-    """
-    from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - as above
-    from gpureport.nightly.history.nightly_record import NightlyRecord  # noqa: PLC0415 - as above
-    from gpureport.nightly.site import site_files  # noqa: PLC0415 - as above
-
+    """Record tonight's runs, write the pages, and check the runs; return the exit code of the verdict."""
     _refuse_options(source, options)
     night, now = _parse_night(options.night), clock.now()
     if isinstance(options.site, RemotePath):
         options.site.check_bucket()
-    site_files.check_site(options.site)
+    check_site(options.site)
     rules = gate.read_rules(options)
     store = words.find_store(options)
     history = History(store.folder)
     earlier = history.read_all()
     tonight = read_night(store, earlier, source, options, night)
     fresh = analyze_runs([recording for _, recording in tonight.runs], options, fewest_runs=0)
-    tonight.leave_out(fresh.faults)
-    parts = [*measure_runs(tonight, fresh, options), *tonight.parts]
+    parts = tonight.measure(fresh, options)
     accepted = [run for each in list_baselines(store) for run in each.runs]
     verdict = record = None
-    baseline = gate.read_baseline(rules.baseline if source and fresh.runs else None, options, is_recorded=True)
-    against = gate.compare_with_baseline(baseline, fresh, options, is_recorded=True)
+    baseline = gate.read_baseline(rules.baseline if source and fresh.runs else None, options)
+    against = gate.compare_with_baseline(baseline, fresh, options)
     if source:
         draft = NightlyRecord(
             date=night,
@@ -70,13 +63,10 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
             recorded=now,
         )
         verdict = gate.judge_runs(rules, fresh, tonight.missing, against, options)
-        asked = (options.fail_on_change, options.fail_on_standing_change)
-        rules_on_change = [standing for standing in (False, True) if asked[standing]]
-        change_checks = [
-            check for each in rules_on_change for check in _check_changes(earlier, draft, accepted, standing=each)
-        ]
-        verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
-        record = _with_checks(draft, verdict)
+        verdict = Verdict(checks=(*verdict.checks, *_check_changes(earlier, draft, accepted, options)))
+        # that a source has no data is told by the runs of the record
+        kept = [capture_check(check) for check in verdict.checks if check.limit != HAS_DATA]
+        record = replace(draft, checks=tuple(kept))
         history.append(record)
     # with those that another process added meanwhile; one recorded as it once was has a new time
     nights = history.read_all(each for each in earlier if record is None or each.file != record.id)
@@ -89,7 +79,11 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         against=against,
     )
     headline, state = _write_pages(nights, reports, record, accepted)
-    _print_night(headline, state, verdict)
+    click.echo(make_printable(headline))
+    for line in state:
+        click.echo(make_printable(f"  {line}"))
+    if verdict is not None and verdict.checks:
+        click.echo(render_text(verdict.checks), nl=False)
     print_note(f"wrote {options.site / 'index.html'}")
     if count := len(reports.postponed):
         what = f"{count} {'report' if count == 1 else 'reports'} of earlier nights"
@@ -102,27 +96,17 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
 
 
 def _refuse_options(source: Sequence[str], options: Options) -> None:
-    """Refuse options that a night cannot serve, and those of a gate where no run is checked.
-
-    Raises:
-        SettingsError: naming the option.
-    """
+    """Refuse options that a night cannot serve, and those of a gate where no run is checked."""
     if options.anonymise:
         hint = "give runs other names with --name"
         raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
-    gates = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "junit", "summary")
-    for name in () if source else gates:
-        if getattr(options, name):
-            option, what = f"--{name.replace('_', '-')}", "no run is checked without a SOURCE"
-            raise SettingsError(option, what, "name tonight's log", code="needs_source")
+    if option := "" if source else given.find_given(options, _GATES):
+        what = "no run is checked without a SOURCE"
+        raise SettingsError(option, what, "name tonight's log", code="needs_source")
 
 
 def _parse_night(typed: str | None) -> str:
-    """Return the date of a night as `2026-03-14`: as typed, else today's.
-
-    Raises:
-        SettingsError: when it is no date, or SOURCE_DATE_EPOCH is not a number of seconds.
-    """
+    """Return the date of a night as `2026-03-14`: as typed, else today's."""
     if typed is None:
         return clock.today().isoformat()
     try:
@@ -132,58 +116,25 @@ def _parse_night(typed: str | None) -> str:
 
 
 def _check_changes(
-    earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord", accepted: "Sequence[Run]", *, standing: bool
-) -> "tuple[Check, ...]":
-    """Return a check for each job of tonight: whether this night, or an earlier one, shows that it got worse."""
-    from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.site.change_check import check_for_worse_change  # noqa: PLC0415 - as above
-
+    earlier: Sequence[NightlyRecord], draft: NightlyRecord, accepted: Sequence[Run], options: Options
+) -> list[Check]:
+    asked = [options.fail_on_change, options.fail_on_standing_change]
+    if not any(asked):
+        return []
     nights = keep_latest_records([*earlier, draft])
     found = summarize_latest_night(nights, build_trends(nights), accepted)
-    groups = {(run.step, run.model) for run in draft.measured_runs}
-    return tuple(check_for_worse_change(found, draft.date, groups, standing=standing))
+    groups = {run.group for run in draft.measured_runs}
+    kinds = [standing for standing in (False, True) if asked[standing]]
+    return [each for standing in kinds for each in check_for_worse_change(found, draft.date, groups, standing=standing)]
 
 
 def _write_pages(
-    records: "Sequence[NightlyRecord]",
-    reports: NightReports,
-    record: "NightlyRecord | None",
-    accepted: "Sequence[Run]",
+    records: Sequence[NightlyRecord], reports: NightReports, record: NightlyRecord | None, accepted: Sequence[Run]
 ) -> tuple[str, list[str]]:
     """Write the site; return the headline of this call, else of the newest night, and what to know with it."""
-    from gpureport.nightly.changes.latest_night import (  # noqa: PLC0415 - loads numpy
-        summarize_latest_night,
-        summarize_record,
-    )
-    from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.site.site_writing import write_site  # noqa: PLC0415 - loads jinja2
-
     nights, site = keep_latest_records(records), reports.options.site
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
         write_site(site, nights, courses, reports.render_night, accepted)
-    found = summarize_record(record, nights, accepted) if record else summarize_latest_night(nights, courses, accepted)
+    found = summarize_latest_night(nights, courses, accepted, record)
     return describe_headline(found), describe_latest_night(found)
-
-
-def _print_night(headline: str, state: "Sequence[str]", verdict: "Verdict | None") -> None:
-    """Print the headline of the night, what to know with it, and what became of the rules."""
-    from gpureport.checks.formats import check_summary  # noqa: PLC0415 - loads numpy
-
-    click.echo(make_printable(headline))
-    for line in state:
-        click.echo(make_printable(f"  {line}"))
-    if verdict is not None and verdict.checks:
-        click.echo(check_summary.render_text(verdict.checks), nl=False)
-
-
-def _with_checks(night: "NightlyRecord", verdict: "Verdict") -> "NightlyRecord":
-    """Return a record with the checks of its rules; that a source has no data is told by its runs."""
-    from gpureport.checks.gate_verdict import HAS_DATA  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.capture import capture_check  # noqa: PLC0415 - as above
-
-    return replace(night, checks=tuple(capture_check(check) for check in verdict.checks if check.limit != HAS_DATA))

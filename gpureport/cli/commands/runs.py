@@ -5,19 +5,19 @@ from dataclasses import replace
 import click
 
 from gpureport.cli import run_list
-from gpureport.cli.command import command, command_group
 from gpureport.cli.messages import make_printable
 from gpureport.cli.options import Options
-from gpureport.cli.reading import stored
-from gpureport.cli.reading.words import find_store
+from gpureport.cli.reading import words
+from gpureport.recording import Run
+from gpureport.store.run_records import dump_run
 
 _FORMATS = {"text": run_list.render_text, "json": run_list.render_json, "csv": run_list.render_csv}
-_RUN = click.Argument(["run"])
 
 
-def _print_list(options: Options) -> None:
-    place, selection = find_store(options, must_exist=True), stored.build_selection(options)
-    found = stored.select_stored_runs(place, selection)
+def runs_list(options: Options) -> None:
+    """Print the wanted runs, oldest first."""
+    place, selection = words.find_store(options, must_exist=True), words.build_selection(options)
+    found = words.select_stored_runs(place, selection)
     if found or options.list_form != "text":
         click.echo(_FORMATS[options.list_form]([each.run for each in found]), nl=False)
     elif selection:
@@ -26,65 +26,45 @@ def _print_list(options: Options) -> None:
         click.echo(f"No runs in {place.folder}. Store one: gpureport ingest LOG")
 
 
-runs = command_group(
-    "runs",
-    _print_list,
-    """List, show, label, export or remove stored runs.
-
-    Example: gpureport runs show base
-    """,
-)
+runs = runs_list
 
 
-@command("list", group=runs)
-def _list(options: Options) -> None:
-    """List the runs, oldest first.
-
-    Example: gpureport runs list --since 30d --tag user=ann --where gpus>=8
-    """
-    _print_list(options)
-
-
-@command("show", _RUN, group=runs)
-def _show(run: str, options: Options) -> None:
+def runs_show(name: str, options: Options) -> None:
     """Print what is known about a run, as JSON."""
-    from gpureport.store.run_records import dump_run  # noqa: PLC0415 - loads with the store
-
-    click.echo(dump_run(find_store(options, must_exist=True).named(run).stored), nl=False)
+    click.echo(dump_run(words.find_store(options, must_exist=True).named(name).stored), nl=False)
 
 
-@command("step", _RUN, click.Argument(["label"]), group=runs)
-def _step(run: str, label: str, options: Options) -> None:
-    """Set the optimization step of a run."""
-    _relabel(run, options, step=label)
+def runs_step(name: str, label: str, options: Options) -> None:
+    """Set the step of a run."""
+    _relabel(name, options, step=label)
 
 
-@command("rename", _RUN, click.Argument(["name"]), group=runs)
-def _rename(run: str, name: str, options: Options) -> None:
+def runs_rename(name: str, new: str, options: Options) -> None:
     """Rename a run."""
-    _relabel(run, options, name=name)
+    _relabel(name, options, name=new)
 
 
-@command("export", _RUN, group=runs)
-def _export(run: str, options: Options) -> None:
+def runs_export(name: str, options: Options) -> None:
     """Copy the series of a run to a Parquet file."""
-    place = find_store(options, must_exist=True)
-    place.export(place.named(run), options.output)
+    place = words.find_store(options, must_exist=True)
+    place.export(place.named(name), options.output)
 
 
-@command("rm", click.Argument(["run"], nargs=-1, required=True), group=runs)
-def _rm(run: tuple[str, ...], options: Options) -> None:
+def runs_rm(names: tuple[str, ...], options: Options) -> None:
     """Remove runs."""
-    place = find_store(options, must_exist=True)
-    for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
+    place = words.find_store(options, must_exist=True)
+    for entry in {entry.run.id: entry for entry in map(place.named, names)}.values():
         place.remove(entry)
-        step = f", step {make_printable(entry.run.step)}" if entry.run.step else ""
-        click.echo(f"Removed {entry.run.id}  {make_printable(entry.run.name)}{step}")
+        click.echo(f"Removed {_describe(entry.run)}")
 
 
-def _relabel(run: str, options: Options, **labels: str) -> None:
-    place = find_store(options, must_exist=True)
-    entry = place.named(run)
+def _relabel(known: str, options: Options, **labels: str) -> None:
+    place = words.find_store(options, must_exist=True)
+    entry = place.named(known)
     found = place.relabel(entry, replace(entry.run, **labels)).run  # type: ignore[arg-type]  # labels are texts
-    step = f", step {make_printable(found.step)}" if found.step else ""
-    click.echo(f"{found.id}  {make_printable(found.name)}{step}")
+    click.echo(_describe(found))
+
+
+def _describe(run: Run) -> str:
+    step = f", step {make_printable(run.step)}" if run.step else ""
+    return f"{run.id}  {make_printable(run.name)}{step}"

@@ -2,31 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from gpureport.cli.messages import count, list_names, print_details, print_note
-from gpureport.cli.options import Options
+from gpureport.cli.options import FIELDS, Options
 from gpureport.errors import SettingsError
+from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES, LabelTable
+from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.time_window import Window
+from gpureport.importers.tools.mapped import read_column_map
+from gpureport.recording import Work
 
-if TYPE_CHECKING:
-    from gpureport.importers.labels import LabelMatch, LabelTable
-    from gpureport.importers.protocol.importer import Labels, ReadOptions
-    from gpureport.importers.protocol.tracker import Selection
-    from gpureport.importers.time_window import Window
-
-_READING = (
-    "gpus",
-    "tz",
-    "host",
-    "training",
-    "columns",
-    "interval",
-    "gpus_per_tick",
-    "map",
-    "source_kind",
-    "as_one_run",
+READING = (
+    *("gpus", "tz", "host", "training", "columns", "interval", "gpus_per_tick", "map", "source_kind", "as_one_run"),
+    "mlflow_raw_times",
 )
 """Options that matter only while a log is read."""
 _SHOWN = 3
@@ -37,28 +29,14 @@ def find_kind(options: Options) -> str | None:
     return options.source_kind or ("mapped" if options.map else "nvidia_smi" if options.columns else None)
 
 
-def find_reading_option(options: Options, *, is_cut: bool = False) -> str:
-    """Return the first given option that matters only while a log is read; empty if none is given.
-
-    Args:
-        options: the options.
-        is_cut: whether those that name a part of a log are among them.
-    """
-    names = [f"--{name.replace('_', '-')}" for name in (*_READING, "mlflow_raw_times") if getattr(options, name)]
-    if is_cut:
-        names += ["--from, --to"] * bool(build_window(options)) + ["--job"] * (options.job is not None)
-    return next(iter(names), "")
+def find_given(options: Options, names: Sequence[str]) -> str:
+    """Return the first of some options that was given, as it is typed; empty if none was."""
+    given = (FIELDS[name] for name in names if getattr(options, name) != FIELDS[name].default)
+    return next((each.metadata["typed"].split()[0] for each in given), "")
 
 
-def build_read_options(options: Options, *, tracked: bool = False) -> "ReadOptions":
-    """Return which rows are kept, and how they get times and devices; a tracker reads the map itself.
-
-    Raises:
-        SettingsError: when the map cannot be read.
-    """
-    from gpureport.importers.protocol.importer import ReadOptions  # noqa: PLC0415 - as above
-    from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - importers load pyarrow
-
+def build_read_options(options: Options, *, tracked: bool = False) -> ReadOptions:
+    """Return which rows are kept, and how they get times and devices; a tracker reads the map itself."""
     mapping = read_column_map(options.map) if options.map and not tracked else None
     return ReadOptions(
         tz=options.tz or (mapping.zone if mapping else None),
@@ -71,17 +49,13 @@ def build_read_options(options: Options, *, tracked: bool = False) -> "ReadOptio
     )
 
 
-def build_window(options: Options) -> "Window | None":
+def build_window(options: Options) -> Window | None:
     """Return the part of a run to keep; None for all of it."""
-    from gpureport.importers.time_window import Window  # noqa: PLC0415 - importers load pyarrow
-
     return Window(start=options.start, end=options.end) if options.start or options.end else None
 
 
-def build_tracker_selection(options: Options) -> "Selection":
+def build_tracker_selection(options: Options) -> Selection:
     """Return which runs of a tracker to read, with the file on the meaning of a person's own series."""
-    from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - importers load pyarrow
-
     memory = options.gpu_memory_total
     given = {each.name: getattr(options, each.name) for each in fields(Selection) if each.name != "runs"}
     return Selection(**given | {"runs": options.run, "gpu_memory_total": memory and round(memory * 2**30)})
@@ -91,9 +65,6 @@ def give_each(sources: Sequence[str], options: Options) -> list[tuple[str, Optio
     """Return every source with its options: of several step labels, amounts of work or training logs its own.
 
     Of several sources each has a training log of its own, for a log says nothing of another run.
-
-    Raises:
-        SettingsError: when there are several, and not as many as sources.
     """
     several = len(sources) > 1
     common = options.is_common or (several and len(options.work) == 1)
@@ -122,24 +93,13 @@ def _spread(
 
 
 def check_single_name(options: Options, runs: int) -> None:
-    """Refuse one name for several runs.
-
-    Raises:
-        SettingsError: when there are several.
-    """
+    """Refuse one name for several runs."""
     if options.name and runs > 1:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time", code="wrong_count")
 
 
-def build_labels(options: Options) -> "Labels":
-    """Return what a person says about runs, with the table of `--labels`.
-
-    Raises:
-        SettingsError: when a key is given twice, one run gets several step labels, or the table cannot be read.
-    """
-    from gpureport.importers.protocol.importer import Labels  # noqa: PLC0415 - importers load pyarrow
-    from gpureport.recording import Work  # noqa: PLC0415 - as above
-
+def build_labels(options: Options) -> Labels:
+    """Return what a person says about runs, with the table of `--labels`."""
     for option, pairs in (("--param", options.param), ("--tag", options.tag)):
         if len(dict(pairs)) < len(pairs):
             raise SettingsError(option, "a key is given twice", "give each key once", code="repeated_key")
@@ -158,34 +118,28 @@ def build_labels(options: Options) -> "Labels":
     return labels.of_several() if options.is_common else labels
 
 
-def open_table(options: Options) -> "LabelTable | None":
-    """Return the table that a person names, if any, read once per command, whose end says what came of it.
-
-    Raises:
-        SettingsError: when it cannot be read.
-    """
-    if options.label_table is None:
+def open_table(options: Options) -> LabelTable | None:
+    """Return the table that a person names, if any, read once per command, whose end says what came of it."""
+    path = options.label_table
+    if path is None:
         return None
-    from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - loads pyarrow
-
     context = click.get_current_context()
     known: dict[object, LabelTable] = context.meta.setdefault(f"{__name__}.tables", {})
-    if options.label_table not in known:
-        known[options.label_table] = table = LabelTable(options.label_table)
+    if path not in known:
+        known[path] = table = LabelTable(path)
         context.call_on_close(lambda: _report_matches(table))
-    return known[options.label_table]
+    return known[path]
 
 
-def _report_matches(table: "LabelTable") -> None:
+def _report_matches(table: LabelTable) -> None:
     if table.matches:
         print_note(f"gpureport: {table.path}: {'; '.join(_describe_matches(table))}")
-        print_details(f"gpureport: {each.name}: {_doubt(each)}" for each in table.matches.values() if each.doubt)
+        for each in table.matches.values():
+            lines = f": lines {', '.join(str(row.line) for row in each.rows)}" if each.rows else ""
+            print_details([f"gpureport: {each.name}: {each.doubt}{lines}"] if each.doubt else [])
 
 
-def _describe_matches(table: "LabelTable") -> Iterator[str]:
-    """Yield how many runs were labelled, why others were not, and what was unused."""
-    from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES  # noqa: PLC0415 - as above
-
+def _describe_matches(table: LabelTable) -> Iterator[str]:
     found = list(table.matches.values())
     labelled = [match.rows[0].line for match in found if not match.doubt]
     yield f"{len(labelled):,} of {count(len(found), 'run')} labelled"
@@ -202,9 +156,3 @@ def _describe_matches(table: "LabelTable") -> Iterator[str]:
     if table.unread:
         lines = list_names((f"line {line}" for line in table.unread), _SHOWN)
         yield f"{count(len(table.unread), 'line')} not read ({lines})"
-
-
-def _doubt(match: "LabelMatch") -> str:
-    """Return why a run has no labels."""
-    lines = ", ".join(str(row.line) for row in match.rows)
-    return f"{match.doubt}{f': lines {lines}' if lines else ''}"

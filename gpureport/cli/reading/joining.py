@@ -3,34 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import print_note
 from gpureport.cli.options import Options
 from gpureport.cli.reading.given import build_read_options, find_kind, give_each
 from gpureport.errors import SourceError
+from gpureport.importers.runs import assign_training_logs, find_source_runs
+from gpureport.importers.sources import find_tracker, identify_training_logs, recognise_companion
+from gpureport.importers.time_window import RunReading
 from gpureport.record_folder import RUN_FILE
+from gpureport.recording import Recording
 from gpureport.regular_files import is_folder, path_exists
-
-if TYPE_CHECKING:
-    from gpureport.importers.time_window import RunReading
-    from gpureport.recording import Recording, Run
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
     """Return each source that is read as runs; what belongs to these runs is in its options.
 
     Host logs, training logs and further GPU logs of a run, named beside its main log, become `--host` and
-    `--training` of it, whatever order they stand in.
-
-    Args:
-        sources: what a person named.
-        options: how it is read.
-        steps: whether the sources are steps to compare, which stay apart.
-
-    Raises:
-        SettingsError: when options are not as many as sources.
-        SourceError: when a training log belongs to no run, or may belong to several.
+    `--training` of it, whatever order they stand in. Sources that are `steps` to compare stay apart.
     """
     logs, hosts, training = split_companions(sources, options)
     named = options
@@ -60,24 +50,17 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
 
 def split_companions(sources: Sequence[str], options: Options) -> tuple[list[str], list[Path], list[str]]:
     """Return the sources with GPUs or no files, the host logs among them, and the training logs."""
-    from gpureport.importers.sources import recognise_companion  # noqa: PLC0415 - loads pyarrow
-
     alone = len(sources) < 2 or find_kind(options)  # noqa: PLR2004 - nothing beside it
-    kinds = [None if alone or not path_exists(source) else recognise_companion(Path(source)) for source in sources]
-    if all(kinds):
+    parts: dict[str | None, list[str]] = {None: [], "host": [], "training": []}
+    for source in sources:
+        parts[None if alone or not path_exists(source) else recognise_companion(Path(source))].append(source)
+    if not parts[None]:
         return list(sources), [], []
-    parts = {
-        kind: [source for source, own in zip(sources, kinds, strict=True) if own == kind]
-        for kind in (None, "host", "training")
-    }
     # the order in which they are named must not matter
     return parts[None], sorted(map(Path, parts["host"])), sorted(parts["training"])
 
 
 def _is_log(source: str, options: Options) -> bool:
-    """Return whether a source is a file or folder of logs."""
-    from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
-
     return source != "-" and path_exists(source) and not find_kind(options) and find_tracker(source) is None
 
 
@@ -85,9 +68,6 @@ def _join(
     pairs: Sequence[tuple[str, Options]], hosts: Sequence[Path], training: Sequence[str], *, steps: bool
 ) -> list[Options | None]:
     """Return each source's options with what belongs to its runs; None where it belongs to others."""
-    from gpureport.importers.runs import assign_training_logs, find_source_runs  # noqa: PLC0415 - loads pyarrow
-    from gpureport.importers.sources import identify_training_logs  # noqa: PLC0415 - as above
-
     options, sources = pairs[0][1], [source for source, _ in pairs]
     placement = build_read_options(options)
     found = find_source_runs(sources, [*options.host, *hosts], options=placement, steps=steps)
@@ -110,84 +90,61 @@ def drop_repeated_sources(sources: Sequence[str]) -> list[str]:
 
     One that is named beside no other stays twice: a person compares it with itself.
     """
-    places = [Path(source).resolve() if path_exists(source) else None for source in sources]
-    if len({place or source for place, source in zip(places, sources, strict=True)}) == 1:
+    places = [Path(source).resolve() if path_exists(source) else source for source in sources]
+    if len({*places}) == 1:
         return list(sources)
     kept = []
     for number, (place, source) in enumerate(zip(places, sources, strict=True)):
-        if place is not None and place in places[:number]:
+        if isinstance(place, Path) and place in places[:number]:
             print_note(f"gpureport: {source}: named twice, counted once")
         else:
             kept.append(source)
     return kept
 
 
-def drop_repeated_runs(found: "Sequence[Recording]") -> "list[Recording]":
+def drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
     """Return runs without those that were named twice for one step; say which these are.
 
     A copy of a log, whose run has the same id, is a run of its own. A run without a step that stands beside no other
     stays twice: a person compares it with itself.
     """
-    keys = [_identify(one.run) for one in found]
-    if len(set(keys)) == 1 and found[0].run.step is None:
-        return list(found)
     kept: dict[tuple[object, ...], Recording] = {}
-    for key, one in zip(keys, found, strict=True):
-        if key in kept:
-            step = "" if one.run.step is None else f" for {one.run.step}"
-            print_note(f"gpureport: {one.run.sources[0].locator}: named twice{step}, counted once")
+    repeated = []
+    for one in found:
+        run = one.run
+        logs = tuple(Path(source.locator).resolve() for source in run.sources)
+        key = (run.step, run.id, run.started, run.ended, logs)
+        repeated += [run] if key in kept else []
         kept.setdefault(key, one)
+    if len(kept) == 1 and found[0].run.step is None:
+        return list(found)
+    for run in repeated:
+        step = "" if run.step is None else f" for {run.step}"
+        print_note(f"gpureport: {run.sources[0].locator}: named twice{step}, counted once")
     return list(kept.values())
 
 
-def _identify(run: "Run") -> tuple[object, ...]:
-    """Return what two runs share that are the same part of the same logs in the same step."""
-    logs = tuple(Path(source.locator).resolve() for source in run.sources)
-    return run.step, run.id, run.started, run.ended, logs
-
-
-def leave_out_named_runs(readings: "Sequence[RunReading]", source: str, named: Sequence[str]) -> "list[RunReading]":
-    """Return the runs of a source that no source within its folder names; say which those name.
-
-    Args:
-        readings: the runs of the source.
-        source: the source; only a folder can hold others.
-        named: every source that a person named.
-
-    Raises:
-        SourceError: when none is left.
-    """
+def leave_out_named_runs(readings: Sequence[RunReading], source: str, named: Sequence[str]) -> list[RunReading]:
+    """Return the runs of a source that no other `named` source within its folder names; say which those name."""
     if not is_folder(source):
         return list(readings)
     folder = Path(source).resolve()
     places = {other: Path(other).resolve() for other in named if path_exists(other)}
     inner = {other: place for other, place in places.items() if folder in place.parents}
-    logs = [(reading, Path(reading.locator).resolve()) for reading in readings]
-    kept = [reading for reading, log in logs if not any(_lies_in(log, place) for place in inner.values())]
-    if logs and not kept:
+    above = [{log, *log.parents} for log in (Path(reading.locator).resolve() for reading in readings)]
+    kept = [reading for reading, places_of in zip(readings, above, strict=True) if not places_of & {*inner.values()}]
+    if readings and not kept:
         what, hint = "every run in it is named as well", "leave the folder out, or what lies in it"
         raise SourceError(source, what, hint, code="named_twice")
-    taken = [other for other, place in inner.items() if any(_lies_in(log, place) for _, log in logs)]
-    if taken:
+    if taken := [other for other, place in inner.items() if any(place in places_of for places_of in above)]:
         print_note(f"gpureport: {source}: counted once, as named: {', '.join(taken)}")
     return kept
 
 
-def _lies_in(log: Path, place: Path) -> bool:
-    """Return whether a place is a log, or a folder above it."""
-    return place == log or place in log.parents
-
-
-def label_repetitions(readings: "Sequence[RunReading]", source: str, named: Sequence[str], *, hidden: bool) -> None:
-    """Label the recordings of a folder beside other sources as repetitions of one step.
+def label_repetitions(readings: Sequence[RunReading], source: str, named: Sequence[str], *, hidden: bool) -> None:
+    """Label the recordings of a folder beside other sources as repetitions of one step, not by its name if `hidden`.
 
     Folders that `gpureport record` did not write, and runs with a step label, stay as they are.
-
-    Args:
-        readings: the runs of the source.
-        source: the source.
-        named: every source that a person named.
-        hidden: whether the label must not be the name of the folder.
     """
     folders = {Path(reading.locator).parent for reading in readings}
     sources = {Path(other).resolve() for other in named}

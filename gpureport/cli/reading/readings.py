@@ -1,33 +1,27 @@
 """The runs that files, folders and trackers hold, found and not yet read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from gpureport.cli.messages import count, list_names, print_note, show_progress, show_stage
+from gpureport.cli.messages import count, internal_errors, list_names, print_note, show_progress, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.reading import given, joining, words
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import InternalError, SettingsError, SourceError
+from gpureport.importers import reading, runs
+from gpureport.importers.protocol.tracker import Tracker
+from gpureport.importers.sources import find_store, find_tracker, identify_training_logs, list_unused_files
+from gpureport.importers.time_window import CutReading, RunReading, Window
+from gpureport.importers.tracked import TrackedReading
+from gpureport.recording import Recording
 from gpureport.regular_files import is_folder
 
-if TYPE_CHECKING:
-    from gpureport.importers.protocol.tracker import Tracker
-    from gpureport.importers.reading import Reading
-    from gpureport.importers.time_window import RunReading, Window
-    from gpureport.importers.tracked import TrackedReading
-    from gpureport.recording import Recording
+Result = TypeVar("Result")
 
 
-def find_readings(sources: Sequence[str], options: Options) -> "list[RunReading]":
-    """Return every run the sources hold, or the part of each that is wanted, not yet read.
-
-    Raises:
-        SourceError: when a source is missing, or holds no log.
-    """
-    from gpureport.importers.reading import Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
-    from gpureport.importers.time_window import CutReading  # noqa: PLC0415 - as above
-
+def find_readings(sources: Sequence[str], options: Options) -> list[RunReading]:
+    """Return every run the sources hold, or the part of each that is wanted, not yet read."""
     sources = words.fetch_sources(sources)
     window, table = given.build_window(options), given.open_table(options)
     is_cut = window is not None or options.job is not None
@@ -35,11 +29,11 @@ def find_readings(sources: Sequence[str], options: Options) -> "list[RunReading]
         # a part of a log is labelled by its own time
         found = list(_find_whole_runs(sources, replace(options, label_table=None) if is_cut else options))
     if not options.name:
-        lengthen_equal_names([each for each in found if isinstance(each, Reading)])
-    given.check_single_name(options, len(found))
+        reading.lengthen_equal_names([each for each in found if isinstance(each, reading.Reading)])
     parts: list[RunReading] = [CutReading(each, window) for each in found] if window is not None else [*found]
+    given.check_single_name(options, len(parts))
     if options.job is not None:
-        parts = [part for reading in parts for part in _cut_jobs(reading, options.job)]
+        parts = [part for whole in parts for part in _cut_jobs(whole, options.job)]
         given.check_single_name(options, len(parts))
     for part in parts:
         if isinstance(part, CutReading):
@@ -47,9 +41,21 @@ def find_readings(sources: Sequence[str], options: Options) -> "list[RunReading]
     return parts
 
 
-def _find_whole_runs(sources: Sequence[str], options: Options) -> "Iterator[Reading | TrackedReading]":
-    from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
+def try_each(
+    readings: Iterable[RunReading], action: Callable[[RunReading], Result]
+) -> Iterator[Result | SourceError | InternalError]:
+    """Yield what an action makes of each run, or why it cannot; on a terminal show how far it is."""
+    for each in readings:
+        try:
+            with internal_errors(each.locator), show_progress(each):
+                done = action(each)
+        except (SourceError, InternalError) as error:
+            yield error
+        else:
+            yield done
 
+
+def _find_whole_runs(sources: Sequence[str], options: Options) -> Iterator[reading.Reading | TrackedReading]:
     if options.as_one_run:
         logs, hosts, training = joining.split_companions(sources, options)
         trained = (*options.training, *map(Path, training))
@@ -64,10 +70,7 @@ def _find_whole_runs(sources: Sequence[str], options: Options) -> "Iterator[Read
             yield from _find_tracked_runs(tracking, source, own)
 
 
-def _find_logged_runs(sources: Sequence[str], options: Options) -> "list[Reading]":
-    from gpureport.importers import reading, runs  # noqa: PLC0415 - loads pyarrow
-    from gpureport.importers.sources import identify_training_logs, list_unused_files  # noqa: PLC0415 - as above
-
+def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.Reading]:
     placement, kind = given.build_read_options(options), given.find_kind(options)
     reasons: dict[Path, str] = {}
     if options.as_one_run:
@@ -98,26 +101,23 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> "list[Reading
     ]
 
 
-def _find_tracked_runs(tracking: "Tracker", source: str, options: Options) -> "list[TrackedReading]":
+def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list[TrackedReading]:
     """Return the selected runs of a tracker. A run that cannot be read raises its error when it is read."""
-    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - loads pyarrow
-
     chosen = tracking.runs(source, given.build_tracker_selection(options))
     labels = given.build_labels(options)
     labels = labels.of_several() if len(chosen.runs) > 1 else labels
     placement = given.build_read_options(options, tracked=True)
-    found = [TrackedReading(tracking.kind, run, placement, labels, strict=options.strict) for run in chosen.runs]
+    found = [TrackedReading(chosen, run, placement, labels, strict=options.strict) for run in chosen.runs]
     if chosen.skipped:
-        groups = _group((run.reason, run.name) for run in chosen.skipped)
+        groups = _group((reason, run.name or run.id) for run, reason in chosen.skipped)
         reasons = "; ".join(f"{len(names)} {reason}: {list_names(names)}" for reason, names in groups)
-        hint = "; --run NAME reads one" if any(run.is_readable for run in chosen.skipped) else ""
+        hint = "; --run NAME reads one" if any(not run.lacks for run, _ in chosen.skipped) else ""
         print_note(f"gpureport: {source}: {count(len(chosen.skipped), 'run')} skipped ({reasons}){hint}")
-    _note_group(source, options.group, chosen.grouped)
+    _note_group(source, options.group, chosen.store.grouped)
     return found
 
 
 def _group(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Return the names of each reason."""
     groups: dict[str, list[str]] = {}
     for reason, name in pairs:
         groups.setdefault(reason, []).append(name)
@@ -134,13 +134,8 @@ def _note_group(source: str, group: str | None, recordings: Sequence[str]) -> No
 
 
 def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[str], int]:
-    """Return a line for each run that trackers hold, and how many of them cannot be read.
-
-    Raises:
-        SourceError: when a source is no tracker, or cannot be read.
-    """
-    from gpureport.importers.sources import find_store, find_tracker  # noqa: PLC0415 - loads pyarrow
-    from gpureport.report.formats.analysis_json import iso_time  # noqa: PLC0415 - as above
+    """Return a line for each run that trackers hold, and how many of them cannot be read."""
+    from gpureport.report.formats.analysis_json import iso_time  # noqa: PLC0415 - loads the analysis
 
     lines, unreadable = [], 0
     for source in words.fetch_sources(sources):
@@ -163,32 +158,20 @@ def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[st
     return lines, unreadable
 
 
-def _cut_jobs(reading: "RunReading", job: int) -> "Iterator[RunReading]":
-    """Yield the wanted jobs of a run; the run itself where it cannot be read, which whoever reads it says.
-
-    Raises:
-        SettingsError: when it has no such job.
-    """
-    from gpureport.importers.time_window import CutReading  # noqa: PLC0415 - loads pyarrow
-
-    try:
-        with show_progress(reading):
-            whole = reading.recording()
-    except SourceError:
-        yield reading
-        return
-    for window in find_job_windows(whole, job):
-        yield CutReading(reading, window, whole)
+def _cut_jobs(whole: RunReading, job: int) -> Iterator[RunReading]:
+    """Yield the wanted jobs of a run; the run itself where it cannot be read, which whoever reads it says."""
+    for read in try_each([whole], lambda each: each.recording()):
+        if isinstance(read, InternalError):
+            raise read
+        if isinstance(read, SourceError):
+            yield whole
+        else:
+            yield from (CutReading(whole, window, read) for window in find_job_windows(read, job))
 
 
-def find_job_windows(recording: "Recording", job: int) -> "list[Window]":
-    """Return when the jobs are that are wanted: one by its number, or with 0 each.
-
-    Raises:
-        SettingsError: when the recording has no such job.
-    """
-    from gpureport.analysis.job.jobs import find_jobs  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.importers.time_window import Window  # noqa: PLC0415 - as above
+def find_job_windows(recording: Recording, job: int) -> list[Window]:
+    """Return when the jobs are that are wanted: one by its number, or with 0 each."""
+    from gpureport.analysis.job.jobs import find_jobs  # noqa: PLC0415 - only with --job
     from gpureport.report.sections.head.recording_doubts import job_list  # noqa: PLC0415 - as above
 
     run, found = recording.run, find_jobs(recording)

@@ -2,19 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TypeVar
 
 from gpureport.cli.account import summarise_run
-from gpureport.cli.messages import internal_errors, print_details, print_error, report_internal_error, show_progress
+from gpureport.cli.messages import print_details, print_error, report_internal_error
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given, joining, readings, stored, words
+from gpureport.cli.reading import given, joining, readings, words
 from gpureport.errors import InternalError, SourceError
+from gpureport.importers.runs import make_names_distinct
+from gpureport.importers.time_window import RunReading, cut_recording
+from gpureport.recording import Recording
 
-if TYPE_CHECKING:
-    from gpureport.importers.time_window import RunReading
-    from gpureport.recording import Recording
-
-Check = Callable[[str, "Sequence[RunReading]"], None]
+Group = tuple[Sequence[str], Options]
+"""Sources that are read together, and how."""
+Finder = Callable[[Sequence[str], Options], list[RunReading]]
+"""Returns the runs of sources that are read together, not yet read."""
+Kept = TypeVar("Kept")
+Check = Callable[[str, Sequence[RunReading]], None]
 """Takes a source and its runs before they are read, and raises an error where they do not fit."""
 
 
@@ -27,7 +32,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     check: Check | None = None,
     named: Sequence[str] = (),
     step: str | None = None,
-) -> list["Recording"]:
+) -> list[Recording]:
     """Return every named run, from a file, a folder or the store.
 
     A run in a folder that is named by itself as well is not read with the folder.
@@ -42,27 +47,24 @@ def read_recordings(  # noqa: PLR0913 - each option by name
         check: takes each source and its runs before they are read.
         named: every source of the command, where these are only some of them.
         step: the step that all runs belong to, where a person named it for them.
-
-    Raises:
-        SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
     fetched = words.fetch_sources(sources)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
         # nothing is said of each source in their order
         fetched = joining.drop_repeated_sources(fetched)
 
-    def place(runs: "list[RunReading]", source: str) -> "list[RunReading]":
-        kept = joining.leave_out_named_runs(runs, source, named or fetched)
+    def find(group: Sequence[str], own: Options) -> list[RunReading]:
+        found, every = readings.find_readings(group, own), named or fetched
+        if own.as_one_run:
+            return found
+        kept = joining.leave_out_named_runs(found, group[0], every)
         if steps:
-            joining.label_repetitions(kept, source, named or fetched, hidden=options.anonymise)
+            joining.label_repetitions(kept, group[0], every, hidden=options.anonymise)
         if check is not None:
-            check(source, kept)
+            check(group[0], kept)
         return kept
 
-    if options.as_one_run:
-        read = _read(readings.find_readings(fetched, options), tolerant=False)
-    else:
-        read = _read_each(joining.pair_sources(fetched, options, steps=steps), place, tolerant=tolerant)
+    read = _read_groups(list_groups(fetched, options, steps=steps), find, tolerant=tolerant and not options.as_one_run)
     given.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
@@ -74,79 +76,86 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     return read if options.name else make_run_names_distinct(read)
 
 
-def hide_names(found: Sequence["Recording"]) -> list["Recording"]:
+def hide_names(found: Sequence[Recording]) -> list[Recording]:
     """Return all runs of an output without the names of hosts, users, paths and GPUs."""
-    from gpureport.report.runs.anonymisation import anonymise_recordings  # noqa: PLC0415 - loads pyarrow
+    from gpureport.report.runs.anonymisation import anonymise_recordings  # noqa: PLC0415 - only with the option
 
     return anonymise_recordings(found)
 
 
-def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
+def make_run_names_distinct(found: Sequence[Recording]) -> list[Recording]:
     """Return runs, with longer names for those of the same name."""
-    from gpureport.importers.runs import make_names_distinct  # noqa: PLC0415 - loads pyarrow
-
     runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
-def _read_each(
-    pairs: Sequence[tuple[str, Options]],
-    place: "Callable[[list[RunReading], str], list[RunReading]]",
-    *,
-    tolerant: bool,
-) -> list["Recording"]:
-    """Return every named run, read or from the store; `place` says which runs of a source are counted with it."""
-    found: list[Recording] = []
-    failures: list[InternalError] = []
-    for source, own in pairs:
-        try:
-            if words.is_source(source, own):
-                words.note_stored_namesake(source, own)
-                wanted = place(readings.find_readings([source], own), source)
-                found += _read(wanted, tolerant=tolerant and not own.strict)
-            else:
-                found += _read_stored(source, own)
-        except InternalError as error:
-            failures.append(error)
-            if not tolerant:
-                break
-    if failures and not (found and tolerant):
-        raise failures[0]
-    for failure in failures:
-        report_internal_error(failure)
-    return found
+def read_log(reading: RunReading) -> Recording:
+    """Return a run, and say with -v what became of every line of it."""
+    recording = reading.recording()
+    print_details(summarise_run(recording.run))
+    return recording
 
 
-def _read_stored(source: str, options: Options) -> "list[Recording]":
+def read_stored(name: str, options: Options) -> list[Recording]:
     """Return the stored runs of a name, or their jobs that are wanted, with the labels of a table."""
-    from gpureport.importers.time_window import cut_recording  # noqa: PLC0415 - loads pyarrow
-
-    labels, found = given.build_labels(options), stored.read_stored_runs(source, options)
+    labels, found = given.build_labels(options), words.read_stored_runs(name, options)
     if options.job is not None:
         jobs = [(one, readings.find_job_windows(one, options.job)) for one in found]
         found = [cut_recording(one, window) for one, windows in jobs for window in windows]
     return [replace(one, run=labels.look_up(one.run)) for one in found]
 
 
-def _read(runs: "Sequence[RunReading]", *, tolerant: bool) -> list["Recording"]:
-    """Return runs, with progress on a terminal; one that cannot be read is left out where that is tolerated."""
-    found: list[Recording] = []
-    errors: list[SourceError | InternalError] = []
-    for reading in runs:
+def list_groups(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[Group]:
+    """Return the sources that are read together, each for itself unless all are one run, with their options."""
+    if options.as_one_run:
+        return [(sources, options)] if sources else []
+    return [([source], own) for source, own in joining.pair_sources(sources, options, steps=steps)]
+
+
+def find_group(
+    group: Group, named: Callable[[str, Options], list[Kept]], find: Finder = readings.find_readings
+) -> tuple[list[Kept], list[RunReading]]:
+    """Return what `named` knows of a stored run's name, or the runs that a source holds, not yet read."""
+    sources, own = group
+    if not own.as_one_run and not words.is_source(sources[0], own):
+        return named(sources[0], own), []
+    if not own.as_one_run:
+        words.note_stored_namesake(sources[0], own)
+    return [], find(sources, own)
+
+
+def _read_groups(groups: Sequence[Group], find: Finder, *, tolerant: bool) -> list[Recording]:
+    """Return every run; where that is tolerated, what cannot be read is left out if others of its group can.
+
+    A fault of gpureport is left out if any run can be read.
+    """
+    read: list[Recording] = []
+    faults: list[InternalError] = []
+    for group in groups:
+        own, errors = list[Recording](), list[SourceError | InternalError]()
         try:
-            with internal_errors(reading.locator), show_progress(reading):
-                found.append(reading.recording())
-            print_details(summarise_run(found[-1].run))
-        except (SourceError, InternalError) as error:
-            errors.append(error)
+            named, found = find_group(group, read_stored, find)
+            for one in chain(named, readings.try_each(found, read_log)):
+                if isinstance(one, Recording):
+                    own.append(one)
+                elif tolerant and not group[1].strict:
+                    errors.append(one)
+                else:
+                    raise one
+        except InternalError as fault:
             if not tolerant:
-                break
-    if errors and not (found and tolerant):
-        raise next((each for each in errors if isinstance(each, InternalError)), errors[0])
-    for each in errors:
-        if isinstance(each, InternalError):
-            report_internal_error(each)
-    # one fault may keep several runs from being read
-    for text in dict.fromkeys(str(each) for each in errors if isinstance(each, SourceError)):
-        print_error(f"left out: {text}")
-    return found
+                raise
+            errors.append(fault)
+        unread = [one for one in errors if isinstance(one, SourceError)]
+        if unread and not own and len(unread) == len(errors):
+            raise unread[0]
+        # one reason may keep several runs from being read
+        for text in dict.fromkeys(map(str, unread)):
+            print_error(f"left out: {text}")
+        faults += (one for one in errors if isinstance(one, InternalError))
+        read += own
+    if faults and not read:
+        raise faults[0]
+    for each in faults:
+        report_internal_error(each)
+    return read

@@ -4,20 +4,19 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
-from gpureport.cli.reading import recordings, stored
+from gpureport.cli.reading import recordings, words
 from gpureport.cli.values import RefusedError, amount
-from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped
+from gpureport.comparison.factors import CHAIN_KINDS, Factor, FolderOrder, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
+from gpureport.importers.time_window import RunReading
+from gpureport.recording import Recording
 from gpureport.regular_files import path_exists
-
-if TYPE_CHECKING:
-    from gpureport.importers.time_window import RunReading
-    from gpureport.recording import Recording, Run
-    from gpureport.store.run_records import StoredRun
+from gpureport.settings.toml_files import read_toml
+from gpureport.store.run_records import StoredRun
 
 MOST_STEPS = 40
 """Runs without a step label that one source may hold as steps of a chain.
@@ -39,76 +38,58 @@ def list_factors(options: Options) -> tuple[Factor, ...]:
     return () if options.steps is not None else tuple(each for each in options.by if each.kind not in CHAIN_KINDS)
 
 
-def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = False) -> "list[Recording]":
+def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = False) -> list[Recording]:
     """Return the runs that are named or selected, with their steps; the rest as `read_recordings` takes it.
 
-    Raises:
-        UsageError: when there is neither, or both.
-        SettingsError: when a run lacks the param or tag or lies in no folder that tells, steps are named twice over, or
-            so many runs are selected that they are no steps.
+    So many runs are refused that they are no steps, and a run without what `--by` names.
     """
 
-    def check(runs: "Sequence[StoredRun]") -> None:
-        words = (word for each in stored.build_selection(options) for word in ("--where", each.text))
-        _refuse_unlabelled(sum(one.run.step is None for one in runs), "--where", [*words])
+    def check_selected(runs: Sequence[StoredRun]) -> None:
+        asked = [word for each in words.build_selection(options) for word in ("--where", each.text)]
+        _refuse_unlabelled(sum(one.run.step is None for one in runs), "--where", asked)
+
+    def check_source(name: str, readings: Sequence[RunReading]) -> None:
+        _refuse_unlabelled(sum(each.labels.step is None for each in readings), name, [name])
 
     by = options.by or _BY_LABEL
     is_plain = options.steps is None and by == _BY_LABEL
-    source = stored.select_sources(source, options, check if is_plain else None)
+    source = words.select_sources(source, options, check_selected if is_plain else None)
     if (options.steps is None) == (not source):
         msg = "name the runs, or a file of steps with --steps, and not both"
         raise UsageError(msg, code="named_or_selected")
     if options.anonymise and by[0].kind == "folder":
-        raise SettingsError(
-            "--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step", code="no_step_folder"
-        )
+        what = "--anonymise leaves no folder to tell runs by"
+        raise SettingsError("--by", what, "name the steps with --step", code="no_step_folder")
     if options.steps is None:
-        refusal = _refuse_many_steps if is_plain else None
-        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True, check=refusal)
-        chosen = _with_settings(_with_gpus(found), list_factors(options)) if tolerant else found
+        check = check_source if is_plain else None
+        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True, check=check)
+        chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
         return _label_steps(chosen, by)
     if options.step:
-        raise SettingsError(
-            "--step",
-            f"{options.steps} says which step each run belongs to",
-            "leave one of them out",
-            code="steps_stated_twice",
-        )
+        what = f"{options.steps} says which step each run belongs to"
+        raise SettingsError("--step", what, "leave one of them out", code="steps_stated_twice")
     steps = read_step_file(options.steps)
     named = [run for step in steps for run in step.runs]
-    # names are hidden in all runs at once
+    # names are hidden in all runs at once; what the command line says of work is said of each run
     shown = replace(options, anonymise=False)
-    found = [
-        one
-        for step in steps
-        for own in [_add_labels(shown, step, len(named))]
-        for one in recordings.read_recordings(step.runs, own, named=named, step=step.label)
-    ]
+    found = []
+    for step in steps:
+        params = tuple((dict(options.param) | dict(step.params)).items())
+        common = not step.work and len(named) > 1
+        own = replace(shown, param=params, work=step.work or options.work, is_common=common)
+        found += recordings.read_recordings(step.runs, own, named=named, step=step.label)
     return recordings.hide_names(found) if options.anonymise else found
 
 
-def _refuse_many_steps(source: str, readings: "Sequence[RunReading]") -> None:
-    """Refuse a source with so many runs that they are parallel jobs, not steps.
-
-    Raises:
-        SettingsError: with the command that shows where their time went together.
-    """
-    _refuse_unlabelled(sum(each.labels.step is None for each in readings), source, [source])
-
-
-def _refuse_unlabelled(runs: int, where: str, words: Sequence[str]) -> None:
-    """Refuse so many runs without a step label; `words` name or select them in a command."""
+def _refuse_unlabelled(runs: int, where: str, named: Sequence[str]) -> None:
+    """Refuse so many runs without a step label that they are parallel jobs; `named` names or selects them."""
     if runs > MOST_STEPS:
-        command = shlex.join(["gpureport", "fleet", *words, "-o", "fleet.html"])
-        raise SettingsError(
-            where,
-            f"{runs:,} runs without a step label are no chain of steps",
-            f"see them together: {command}",
-            code="too_many_steps",
-        )
+        what = f"{runs:,} runs without a step label are no chain of steps"
+        command = shlex.join(["gpureport", "fleet", *named, "-o", "fleet.html"])
+        raise SettingsError(where, what, f"see them together: {command}", code="too_many_steps")
 
 
-def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:
+def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
     """Return the runs with a GPU, where that leaves a comparison; name the others.
 
     A store often holds a run of the CPU alone, which as the first step would prevent every comparison.
@@ -121,7 +102,7 @@ def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:
     return kept
 
 
-def _with_settings(found: Sequence["Recording"], factors: Sequence[Factor]) -> Sequence["Recording"]:
+def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequence[Recording]:
     """Return the runs with the params and tags of `--by`, where they make two groups; name the others.
 
     A store often holds runs of other experiments beside those of a study.
@@ -133,54 +114,28 @@ def _with_settings(found: Sequence["Recording"], factors: Sequence[Factor]) -> S
         return found
     for factor, lacking in ungrouped.items():
         names = list_names([found[place].run.name for place in lacking])
-        print_note(
-            f"gpureport: {len(lacking)} of {len(found)} runs left out, without {factor.kind} {factor.key}: {names}"
-        )
+        without = f"without {factor.kind} {factor.key}: {names}"
+        print_note(f"gpureport: {len(lacking)} of {len(found)} runs left out, {without}")
     return kept
 
 
-def _add_labels(options: Options, step: "NamedStep", runs: int) -> Options:
-    """Return the options with the params and work of a step, which win over those given.
-
-    Args:
-        options: those of the command line.
-        step: the step.
-        runs: of all steps; what the command line says of work is said of each.
-    """
-    joined = tuple((dict(options.param) | dict(step.params)).items())
-    return replace(options, param=joined, work=step.work or options.work, is_common=not step.work and runs > 1)
-
-
-def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:
-    """Return the runs with what `--by` names as their step, in the order of its values."""
+def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Recording]:
     labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
         for place, label in assign_steps([one.run for one in found], by)
     ]
     if by[0].kind == "folder":
-        _note_folder_order([one.run for one in labelled])
+        runs = [one.run for one in labelled]
+        folders, order = order_folders(runs, [run.step or "" for run in runs])
+        # what the order rests on, where their names do not show it
+        if len(folders) > 1 and order is not FolderOrder.NUMBERS:
+            print_note(f"gpureport: steps stand by {order.value}: {', '.join(folders)}")
     return labelled
-
-
-def _note_folder_order(runs: "Sequence[Run]") -> None:
-    """Say what the order of the steps rests on, where their names do not show it."""
-    from gpureport.comparison.folders import FolderOrder, order_folders  # noqa: PLC0415 - loads numpy
-
-    folders, order = order_folders(runs, [run.step or "" for run in runs])
-    if len(folders) > 1 and order is not FolderOrder.NUMBERS:
-        print_note(f"gpureport: steps stand by {order.value}: {', '.join(folders)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStep:
-    """A step.
-
-    Attributes:
-        label: its name.
-        runs: its runs, as a person would name them as sources.
-        params: what its runs were configured with, as `--param` would say it of each.
-        work: what each run did, one amount for all or one for each, if stated.
-    """
+    """A step of a file: its runs as sources, the params of each, and the work of all or of each, if stated."""
 
     label: str
     runs: tuple[str, ...]
@@ -189,66 +144,45 @@ class NamedStep:
 
 
 def read_step_file(path: Path) -> tuple[NamedStep, ...]:
-    """Return the steps of a file in their order.
-
-    Args:
-        path: the file. A run whose name is that of a file in the same folder is that file.
-
-    Raises:
-        SettingsError: when it cannot be read, or is not of the form.
-    """
-    from gpureport.settings.toml_files import read_toml  # noqa: PLC0415 - only with such a file
-
+    """Return the steps of a file in their order; a run whose name is that of a file beside it is that file."""
     content = read_toml(path, _FORM).content
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not entries:
         raise SettingsError(str(path), "holds no steps, or something else", _FORM, code="not_a_step_file")
-    steps = tuple(_step(entry, path) for entry in entries)
-    labels = [step.label for step in steps]
-    if len(set(labels)) < len(labels):
-        raise SettingsError(
-            str(path), "two steps have one label", "give each step a label of its own", code="repeated_step"
-        )
+    steps = tuple(_read_step(entry, path) for entry in entries)
+    if len({step.label for step in steps}) < len(steps):
+        hint = "give each step a label of its own"
+        raise SettingsError(str(path), "two steps have one label", hint, code="repeated_step")
     return steps
 
 
-def _step(entry: Any, path: Path) -> NamedStep:
+def _read_step(entry: Any, path: Path) -> NamedStep:
     rest = dict(entry) if isinstance(entry, dict) else {}
     label, runs, params = rest.pop("label", None), rest.pop("runs", None), rest.pop("params", {})
     work = rest.pop("work", [])
     named = isinstance(label, str) and label and isinstance(runs, list) and runs and isinstance(params, dict)
     if rest or not named or not all(isinstance(run, str) and run for run in runs):
         raise SettingsError(str(path), f"not a step: {entry!r}", _FORM, code="not_a_step_file")
+    for key, value in params.items():
+        if not isinstance(value, str | int | float):
+            what = f"param {key} is not a text, a number or a truth value: {value!r}"
+            raise SettingsError(str(path), what, _FORM, code="wrong_setting")
+    near = [str(path.parent / run) for run in runs]
     return NamedStep(
         label=label,
-        runs=tuple(_resolve_run(path, run) for run in runs),
-        params=tuple((key, _param_text(value, key, path)) for key, value in params.items()),
+        runs=tuple(beside if path_exists(beside) else run for beside, run in zip(near, runs, strict=True)),
+        # as trackers write them: `True`, `14`, `bf16`
+        params=tuple((key, str(value)) for key, value in params.items()),
         work=_read_work([work] if isinstance(work, str) else work, len(runs), path),
     )
 
 
 def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:
-    """Return the amounts of work that a step states, none, one, or one for each run."""
     if not isinstance(texts, list) or len(texts) not in {0, 1, runs}:
-        raise SettingsError(
-            str(path), f"work must be one text, or one for each of {runs} runs: {texts!r}", _FORM, code="wrong_count"
-        )
+        what = f"work must be one text, or one for each of {runs} runs: {texts!r}"
+        raise SettingsError(str(path), what, _FORM, code="wrong_count")
     try:
         return tuple(map(amount, map(str, texts)))
     except RefusedError as error:
         what = f"work is not an amount with its unit: {texts!r}"
         raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
-
-
-def _param_text(value: Any, key: str, path: Path) -> str:
-    """Return a value as trackers write it: `True`, `14`, `bf16`."""
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise SettingsError(
-        str(path), f"param {key} is not a text, a number or a truth value: {value!r}", _FORM, code="wrong_setting"
-    )
-
-
-def _resolve_run(path: Path, run: str) -> str:
-    near = str(path.parent / run)
-    return near if path_exists(near) else run

@@ -1,36 +1,37 @@
-"""Whether a word on the command line names a file, a tracker, something in a bucket, or a run of the store."""
+"""What a word on the command line names: a file, a tracker, something in a bucket, or a run of the store."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path, PurePath
 
 import click
 
 from gpureport import record_folder
-from gpureport.cli.messages import print_note, show_stage
+from gpureport.cli.clock import now
+from gpureport.cli.messages import UsageError, count, print_error, print_note, show_stage
 from gpureport.cli.options import Options
-from gpureport.errors import PlaceError, SourceError, StoreError
+from gpureport.cli.reading import given
+from gpureport.errors import DamagedRunError, PlaceError, SettingsError, SourceError, StoreError, UnknownRunError
 from gpureport.importers import LOCATORS
+from gpureport.importers.sources import names_run
+from gpureport.importers.time_window import RunReading, cut_recording
 from gpureport.places import RemotePath, is_bucket_url, parse_place
+from gpureport.recording import Recording, Run
 from gpureport.regular_files import path_exists
-
-if TYPE_CHECKING:
-    from gpureport.store.run_selection import RunLookup
-    from gpureport.store.store import Store
+from gpureport.store import run_selection
+from gpureport.store.run_records import StoredRun
+from gpureport.store.store import Entry, Store
 
 BASELINE = "baseline:"
 """What stands before the name of a baseline where a stored run may have the same name."""
+_SMALL = 16 * 2**20
+"""Bytes up to which hashing a log is faster than searching a store of many runs."""
 
 
-def find_store(options: Options, *, must_exist: bool = False) -> "Store":
-    """Return the store that a command names, itself or before its second word, else the nearest one.
-
-    Raises:
-        StoreError: when it must exist, and what is named does not.
-    """
-    from gpureport.store.store import Store  # noqa: PLC0415 - loads pyarrow
-
+def find_store(options: Options, *, must_exist: bool = False) -> Store:
+    """Return the store that a command names, itself or before its second word, else the nearest one."""
     folder, context = options.store, click.get_current_context(silent=True)
     while folder is None and context is not None:
         folder, context = context.params.get("store"), context.parent
@@ -41,26 +42,19 @@ def find_store(options: Options, *, must_exist: bool = False) -> "Store":
     return Store(folder)
 
 
-def find_lookup(options: Options) -> "RunLookup":
+def find_lookup(options: Options) -> run_selection.RunLookup:
     """Return what finds stored runs by name; a command reads the names once."""
     place = find_store(options)
     context = click.get_current_context(silent=True)
-    lookups: dict[str, RunLookup] = context.meta.setdefault(f"{__name__}.lookups", {}) if context else {}
+    lookups: dict[str, run_selection.RunLookup] = context.meta.setdefault(f"{__name__}.lookups", {}) if context else {}
     return lookups.setdefault(str(place.folder), place.lookup())
 
 
-def is_source(source: str, options: Options | None = None) -> bool:
-    """Return whether a word names a file, folder or tracker; other words are for the store.
-
-    Args:
-        source: the word.
-        options: name the store. A run of it may have the name of a path that does not exist.
-    """
-    from gpureport.importers.sources import names_run  # noqa: PLC0415 - loads pyarrow
-
+def is_source(source: str, options: Options) -> bool:
+    """Return whether a word names a file, folder or tracker; a stored run may be called like a path that is none."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
-    return looks_like_path(source) and not (options and is_stored(source, options))
+    return _looks_like_path(source) and not is_stored(source, options)
 
 
 def is_stored(name: str, options: Options) -> bool:
@@ -70,14 +64,13 @@ def is_stored(name: str, options: Options) -> bool:
     return False
 
 
-def looks_like_path(source: str) -> bool:
-    """Return whether a source is written as a path, whether or not it exists."""
+def _looks_like_path(source: str) -> bool:
     return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
 
 
 def note_stored_namesake(source: str, options: Options) -> None:
     """Note that a file or folder is read although the store holds a run of its name."""
-    if source == "-" or looks_like_path(source) or not path_exists(source):
+    if source == "-" or _looks_like_path(source) or not path_exists(source):
         return
     with suppress(StoreError):
         run, kind = find_lookup(options).find(source).run, "folder" if Path(source).is_dir() else "file"
@@ -85,15 +78,7 @@ def note_stored_namesake(source: str, options: Options) -> None:
 
 
 def fetch_sources(sources: Sequence[str], *, tolerant: bool = False) -> list[str]:
-    """Return sources, with the path of a local copy for each URL of a bucket.
-
-    Args:
-        sources: as typed.
-        tolerant: whether the URL stays of one that cannot be fetched, which is then missing.
-
-    Raises:
-        SourceError: when one cannot be fetched.
-    """
+    """Return sources, each URL of a bucket as the path of a local copy; `tolerant` keeps that of a missing one."""
     found = list(sources)
     for number, source in enumerate(sources):
         try:
@@ -123,8 +108,162 @@ def _fetch(source: str) -> str:
 
 
 def _fetch_watched(place: RemotePath) -> Path:
-    """Fetch a place, and say so on a terminal when that takes long."""
     from gpureport.places.transfer import fetch  # noqa: PLC0415 - only from a bucket
 
     with show_stage(f"Fetching {place}"):
         return fetch(place)
+
+
+# --- runs of the store
+
+
+def build_selection(options: Options) -> run_selection.RunSelection:
+    """Return which stored runs `--tag`, `--where` and `--since` select."""
+    tags = (run_selection.Condition(key=f"tag:{key}", operator="=", value=value) for key, value in options.tagged)
+    times = (run_selection.parse_since(text, now()) for text in options.since)
+    return (*tags, *map(run_selection.parse_condition, options.where), *times)
+
+
+def select_sources(
+    source: tuple[str, ...], options: Options, check: Callable[[Sequence[StoredRun]], None] | None = None
+) -> tuple[str, ...]:
+    """Return what a person named, or the ids of selected runs, oldest first; `check` may refuse these."""
+    selection = build_selection(options)
+    if not selection:
+        return source
+    if source:
+        msg = "name the runs, or select stored runs with --where and --since, and not both"
+        raise UsageError(msg, code="named_or_selected")
+    place = find_store(options)
+    runs = select_stored_runs(place, selection)
+    if check is not None:
+        check(runs)
+    ids = tuple(dict.fromkeys(stored.run.id for stored in runs))
+    if not ids:
+        hint = "list runs: gpureport runs"
+        raise StoreError(str(place.folder), "no stored run matches", hint, code="nothing_selected")
+    print_note(f"gpureport: {count(len(ids), 'stored run')} selected")
+    return ids
+
+
+def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> list[StoredRun]:
+    """Return the wanted runs of a store, oldest first; say which cannot be judged."""
+    index = place.index()
+    for run_id in index.damaged:
+        folder = place.folder / "runs" / run_id
+        why = f"{folder}: it could not be read at first; try again, and check the disk"
+        try:
+            place.get(run_id)
+        except DamagedRunError:
+            why = f"{folder}: damaged; ingest the run again, or remove the folder"
+        except StoreError as error:
+            why = str(error)
+        print_error(why)
+    note_undated_runs(index.runs, selection)
+    return run_selection.select_runs(index.runs, selection)
+
+
+def note_undated_runs(runs: Sequence[StoredRun], selection: run_selection.RunSelection) -> None:
+    """Say how many runs a selection by time leaves out for want of time stamps."""
+    without_time = sum(stored.run.quality.synthetic_time for stored in runs)
+    if without_time and any(each.key in run_selection.TIMES for each in selection):
+        print_note(f"gpureport: {count(without_time, 'stored run')} without time stamps left out")
+
+
+def read_stored_runs(name: str, options: Options) -> list[Recording]:
+    """Return the stored run of a name, else the runs of that baseline, as repetitions of a step.
+
+    They get the labels of the options, and are cut to their window.
+    """
+    from gpureport.nightly.baselines import read_baseline  # noqa: PLC0415 - most runs are no baseline
+
+    place, lookup = find_store(options), find_lookup(options)
+    baselines = run_selection.list_baseline_names(place.folder)
+    plain = name.removeprefix(BASELINE)
+    if plain != name or (name in baselines and name not in lookup.names):
+        found = [replace(one, run=replace(one.run, step=plain)) for one in read_baseline(place, plain)]
+    else:
+        found = [place.read(_find_entry(name, options, baselines))]
+        if name in baselines:
+            print_note(f"gpureport: {name}: the stored run, not the baseline; that is {BASELINE}{name}")
+    _refuse_reading_option(name, options, given.READING)
+    window, labels = given.build_window(options), given.build_labels(replace(options, label_table=None))
+    parts = [one if window is None else cut_recording(one, window) for one in found]
+    return [replace(one, run=labels.applied(one.run)) for one in parts]
+
+
+def _find_entry(name: str, options: Options, baselines: Sequence[str]) -> Entry:
+    """Return the stored run of a name; where there is none, suggest what has nearly this name."""
+    lookup = find_lookup(options)
+    try:
+        return lookup.find(name)
+    except UnknownRunError as error:
+        close = get_close_matches(name, [*baselines, *lookup.names], n=1)
+        hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
+        if close:
+            hint = f"did you mean {close[0]!r}?"
+        if close and close[0] in baselines:
+            hint = f"did you mean the baseline {close[0]!r}?"
+        what = f'no file, stored run or baseline named "{name}"'
+        raise UnknownRunError(name, what, hint, code="unknown_run") from error
+
+
+def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) -> None:
+    if option := given.find_given(options, names):
+        what = f"{name} is stored, and the option only matters while a log is read"
+        raise SettingsError(option, what, "name its log instead", code="only_while_reading")
+
+
+def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry, str]:
+    """Store a run unless the store holds it; return it with the begin of a sentence on that.
+
+    A run that the store holds keeps its labels unless the options give others. What a file beside its log says besides
+    is added, and with `force` wins.
+    """
+    from gpureport.importers.reading import IMPORTER_VERSION  # noqa: PLC0415 - what lists runs reads none
+
+    # finding the id of a large log means reading all of it, in vain if the store cannot hold the run
+    may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
+    done, run, is_intact = "Stored {}", None, True
+    try:
+        known = store.get(reading.run_id) if may_be_stored else None
+    except DamagedRunError:
+        known, is_intact = None, False
+    if known is not None:
+        is_intact = store.intact(known)
+        labelled = reading.file_labels.applied(known.run) if force else reading.file_labels.filled_in(known.run)
+        run = reading.labels.applied(labelled)
+        # a GPU log that has grown is another run; a stored training log stays where none is named
+        has_grown = bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})
+        is_current = known.stored.importer_version == IMPORTER_VERSION and not has_grown
+        if is_intact and is_current and not force:
+            if _is_alike(run, known.run):
+                return known, f"{known.run.name} is stored already{_name_other(known, reading)}"
+            entry = store.relabel(known, run)
+            return entry, f"{entry.run.name} is stored already, labels changed"
+        done = "Stored {} again"
+    entry = store.write(reading, IMPORTER_VERSION, run)
+    done = done if is_intact else "Stored {} again, since it was damaged"
+    return entry, done.replace("{}", entry.run.name, 1)
+
+
+def relabel_stored_run(store: Store, name: str, options: Options) -> Entry:
+    """Return a run of the store, which keeps the labels that the options give."""
+    entry = store.named(name)
+    _refuse_reading_option(name, options, [*given.READING, "start", "end", "job"])
+    run = given.build_labels(options).applied(entry.run)
+    return entry if _is_alike(run, entry.run) else store.relabel(entry, run)
+
+
+def _is_alike(run: Run, stored: Run) -> bool:
+    """Return whether a run is as stored, with its work stated of it alone, or of several, as there."""
+    common = [each.work is not None and each.work.is_common for each in (run, stored)]
+    return run == stored and common[0] == common[1]
+
+
+def _name_other(known: Entry, reading: RunReading) -> str:
+    """Return a note where the store knows the same bytes by another name."""
+    name = PurePath(reading.locator).name
+    if known.run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}:
+        return ""
+    return f" ({name} holds the same bytes)"

@@ -23,14 +23,22 @@ from gpureport.errors import SourceError
 from gpureport.importers.account import list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
-from gpureport.importers.neptune.hardware import Hardware, Meaning, NameMap, find_namespaces, read_hardware
-from gpureport.importers.protocol import tracker
+from gpureport.importers.neptune.hardware import Hardware, NameMap, Process, Stored, find_namespaces, read_hardware
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
-from gpureport.importers.tracker_series import Series, build_device_table, build_tracked, list_absent, list_rejected
+from gpureport.importers.tracker_series import (
+    Meaning,
+    Series,
+    build_device_table,
+    build_tracked,
+    is_measured,
+    join_series,
+    list_absent,
+    list_rejected,
+    place_on_ticks,
+)
 from gpureport.limits import MOST_LABELS
-from gpureport.parsing import MOST
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import path_exists
@@ -81,19 +89,8 @@ _LATE, _NAMED = 1.5, 3
 """Between ticks more than this many medians apart, no monitor ran (pragmatic); names that a note lists at most."""
 
 
-def is_mlflow_source(source: str) -> bool:
-    """Return whether a source is a locator of MLflow, or a file or folder with its store."""
-    path = Path(source)
-    try:
-        of_path = stores.is_file_store(path) if path.is_dir() else path.is_file() and stores.holds_tables(path)
-    except OSError:
-        of_path = False
-    return source.startswith(PREFIX) or of_path
-
-
-def split_locator(source: str) -> tuple[str, str | None]:
-    """Return the store and the run (or None) that a locator names."""
-    return tracker.split_locator(source, PREFIX)
+def _holds(path: Path) -> bool:
+    return stores.is_file_store(path) if path.is_dir() else path.is_file() and stores.is_mlflow_database(path)
 
 
 def is_store_scheme(scheme: str) -> bool:
@@ -109,9 +106,8 @@ def refuse_database_server(scheme: str, store: str) -> None:
         raise SourceError(re.sub(r"(?<=://)[^/@]*@", "", store), what, hint, code="database_server")
 
 
-def open_store(source: str) -> tuple[Store, str | None]:
-    """Open a locator's store, or the one MLflow would use here; return it and the named run."""
-    store, run = split_locator(source)
+def open_store(store: str) -> Store:
+    """Open a store by its path or URL; for an empty one, that which MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -123,7 +119,7 @@ def open_store(source: str) -> tuple[Store, str | None]:
         signed = (
             os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         )
-        return SignedServer(store) if signed or not scheme.startswith("http") else Server(store), run
+        return SignedServer(store) if signed or not scheme.startswith("http") else Server(store)
     # three slashes before a relative path of sqlite, four before an absolute one
     paths = {
         "": store,
@@ -136,9 +132,9 @@ def open_store(source: str) -> tuple[Store, str | None]:
     if not path.exists():
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
     if path.is_dir() and not stores.is_file_store(path):
-        hint = next((f"give {each}" for each in sorted(path.iterdir()) if is_mlflow_source(str(each))), _GIVE)
+        hint = next((f"give {each}" for each in sorted(path.iterdir()) if _holds(each)), _GIVE)
         raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
-    return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store), run
+    return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 
 class Name(NamedTuple):
@@ -147,35 +143,40 @@ class Name(NamedTuple):
     key: str
     node: str | None
     gpu: int | None
-    what: str
-    meaning: Meaning | None
+    meaning: Meaning
 
 
 def _parse_names(keys: Iterable[str]) -> list[Name]:
-    """Return the parsed names of system metrics, without other names.
+    """Return the parsed names of system metrics, without other names; what is unknown becomes an extra column.
 
     In an unknown name, the part before the last slash is a node only if a known name has it.
     """
-    found = []
+    parsed = []
     for match in filter(None, map(_NAME.fullmatch, keys)):
         gpu, what = int(match["gpu"]) if match["gpu"] else None, match["what"]
-        found.append(Name(match[0], match["node"], gpu, what, _METRICS.get(what if gpu is None else f"gpu {what}")))
-    nodes = {None, *(name.node for name in found if name.meaning)}
-    return [
-        name if name.node in nodes else Name(name.key, None, None, name.key.removeprefix("system/"), None)
-        for name in found
-    ]
+        parsed.append((match[0], match["node"], gpu, what, _METRICS.get(what if gpu is None else f"gpu {what}")))
+    nodes = {None, *(node for _, node, _, _, meaning in parsed if meaning)}
+    # their monitor takes 500 W as every GPU's limit
+    of_amd = {(node, gpu) for _, node, gpu, what, _ in parsed if what == "memory_usage_gigabytes"}
+    found = []
+    for key, node, gpu, what, meaning in parsed:
+        if node not in nodes:
+            found.append(Name(key, None, None, Meaning(extra_name(key.removeprefix("system/")), 1.0)))
+        elif meaning is None or (what == "power_usage_percentage" and (node, gpu) in of_amd):
+            found.append(Name(key, node, gpu, Meaning(extra_name(what), 1.0)))
+        else:
+            found.append(Name(key, node, gpu, meaning))
+    return found
 
 
 class _Found(NamedTuple):
-    """A run's content, and what became of its points: counted by reason, `absent` by name and reason.
+    """A run's rows, and what became of its points: counted by reason, `absent` by name and reason.
 
     `late` holds the delay from reading to logging, in microseconds; `shared` names the nodes on which
     several processes logged the same names at the same time.
     """
 
-    devices: list[Device]
-    tables: dict[str, pa.Table]
+    tables: dict[Device, pa.Table]
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
     late: list[IntArray]
@@ -185,10 +186,10 @@ class _Found(NamedTuple):
 def _add_node(
     found: _Found, names: Sequence[Name], points: Mapping[str, Series], started: int | None, options: ReadOptions
 ) -> None:
-    """Add a node's devices: a value per tick and name, NaN for none."""
-    times, _, steps = (np.concatenate(parts) for parts in zip(*(points[name.key] for name in names), strict=True))
-    ticks, first = np.unique(times, return_index=True)
-    writers = _assign_writers(steps[first])
+    series = [points[name.key] for name in names]
+    ticks, values = place_on_ticks(series)
+    every = join_series(series)
+    writers = _assign_writers(every.steps[np.unique(every.times, return_index=True)[1]])
     order = np.argsort(writers, kind="stable")
     # where a process began to record; only the first began with the run
     logged, begins = ticks[order], np.diff(writers[order], prepend=-1) != 0
@@ -198,43 +199,35 @@ def _add_node(
     spans = sorted((int(each[0]), int(each[-1])) for each in monitors)
     if any(later[0] < earlier[1] for earlier, later in pairwise(spans)):
         found.shared.append(names[0].node or "the machine")
-    places, values = np.argsort(order), dict[Name, FloatArray]()
-    for name in names:
-        rows = places[np.searchsorted(ticks, points[name.key].times)]
-        values[name] = np.full(len(ticks), np.nan)
-        values[name][rows] = points[name.key].values
-        found.rejected[TWICE_AT_ONCE] += len(rows) - len(np.unique(rows))
-        if name.meaning and name.meaning.counts:
+    found.rejected[TWICE_AT_ONCE] += sum(len(each.times) - len(np.unique(each.times)) for each in series)
+    held = dict(zip(names, values[:, order], strict=True))
+    for name, each in held.items():
+        if name.meaning.counts:
             # a count that falls is that of another process
-            begins |= np.diff(values[name], prepend=np.nan) < 0
+            begins |= np.diff(each, prepend=np.nan) < 0
     seconds = np.diff(read, prepend=read[0]) / 1e6
     seconds[seconds <= 0] = np.nan
     for gpu in sorted({name.gpu for name in names}, key=lambda each: (each is None, each or 0)):
-        own = {name: each for name, each in values.items() if name.gpu == gpu}
+        own = {name: each for name, each in held.items() if name.gpu == gpu}
         if gpu is not None and options.gpus is not None and gpu not in options.gpus:
             found.rejected[NOT_SELECTED] += int((~np.isnan([*own.values()])).sum())
             continue
         columns = {}
-        # gigabytes are AMD's; their monitor takes 500 W as every GPU's limit
-        amd = any(name.gpu is not None and name.what == "memory_usage_gigabytes" for name in own)
-        for (key, _, _, what, meaning), each in own.items():
-            if meaning is None or (amd and what == "power_usage_percentage"):
-                columns[extra_name(what)] = each
-                continue
+        for name, each in own.items():
+            meaning = name.meaning
             rate = np.diff(each, prepend=np.nan) / seconds if meaning.counts else each
             if meaning.primes:
                 # it speaks of the time before the monitor began
-                found.absent[key, _FIRST_VALUE] += int((~np.isnan(each[begins])).sum())
+                found.absent[name.key, _FIRST_VALUE] += int((~np.isnan(each[begins])).sum())
                 rate = np.where(begins, np.nan, rate)
             columns[meaning.metric] = rate * meaning.factor
         device = _describe_device(names[0].node, gpu, columns)
         table = build_device_table(device.id, logged if options.as_logged else read, columns)
         if len(table):
-            found.devices.append(device)
-            found.tables[device.id] = table
+            found.tables[device] = table
 
 
-def _assign_writers(steps: IntArray) -> IntArray:
+def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
     """Return the number of the monitor that logged each tick, from 0, by the ticks' steps.
 
     A monitor counts ticks as steps. If several log the same names, steps repeat. A tick belongs to the monitor
@@ -287,22 +280,18 @@ def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float
     return float(np.median(values[surest] / shares[surest]))
 
 
-def _add_neptune(
-    found: _Found, points: Mapping[str, Series], params: Mapping[str, str], gpus: tuple[int, ...] | None
+def _read_neptune(
+    points: Mapping[str, Series], params: Mapping[str, str], gpus: tuple[int, ...] | None
 ) -> tuple[set[str], Hardware]:
-    """Add what Neptune's client recorded, which its exporter loads into MLflow under the original names.
+    """Return the series that Neptune's client recorded, and what they hold of hardware.
 
-    That client drops zeros, put back here, and stamps values when read. Each process becomes a stage. Returns the
-    names of its series, none for any other run, and its hardware.
+    Its exporter loads them into MLflow under the original names. That client drops zeros, put back here, and stamps
+    values when read. Each process becomes a stage.
     """
     spaces = [space for space in find_namespaces(points, params, NameMap()) if space.client]
-    rows = read_hardware([(space, points, params.get(f"{space.path}/hostname", "")) for space in spaces], gpus)
-    for key in rows.blocks:
-        if (device := rows.id(key)) not in found.tables:
-            found.devices.append(Device(id=device, index=key[1], node=rows.node(key)))
-    found.tables.update(rows.build_tables() | found.tables)
-    found.rejected.update(rows.rejected)
-    return {path for space in spaces for path in space.leaves}, rows
+    run = Stored(key="", id="", series=dict(points))
+    processes = [Process(run, space, params.get(f"{space.path}/hostname", "")) for space in spaces]
+    return {path for space in spaces for path in space.leaves}, read_hardware(processes, gpus)
 
 
 def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
@@ -317,19 +306,24 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     for key, one in points.items():
         if key.startswith(stores.HARDWARE_PREFIXES):
             # no measurement reaches MOST
-            one.values[~(np.abs(one.values) < MOST)] = np.nan
-    found = _Found([], {}, Counter({TORN: torn}), Counter(), [], [])
+            one.values[~is_measured(one.values)] = np.nan
+    found = _Found({}, Counter({TORN: torn}), Counter(), [], [])
     names = _parse_names(points)
     for node in dict.fromkeys(name.node for name in names):
         _add_node(found, [name for name in names if name.node == node], points, info.started, options)
+    moved, neptune = _read_neptune(points, params, options.gpus)
+    found.rejected.update(neptune.rejected)
     # GPUs by number before the machines, each by node
-    found.devices.sort(key=lambda device: device.index is None)
-    moved, neptune = _add_neptune(found, points, params, options.gpus)
+    tables = {each: found.tables[each] for each in sorted(found.tables, key=lambda each: each.index is None)}
+    for gpu in neptune.blocks:
+        device = neptune.describe(gpu)
+        if device.id not in {each.id for each in found.tables} and len(table := neptune.build_table(gpu)):
+            tables[device] = table
     zeros = neptune.count("imputed")
-    if selection.require_hardware and not found.tables:
+    if selection.require_hardware and not tables:
         raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
     notes = [f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'}, status {info.status}."]
-    notes += [*_describe_run(info, found, options, zeros if moved else None)]
+    notes += [*_describe_run(info, found, tables, options, zeros if moved else None)]
     attachments: dict[str, Path] = {}
     try:
         attachments = store.artifacts(info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
@@ -337,7 +331,8 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
     for key, one in points.items():
         found.absent[key, "not a number"] += int(np.isnan(one.values).sum())
-    lines = sum(len(one.times) for one in points.values()) + torn
+    metrics = {key: one for key, one in points.items() if not key.startswith("system/") and key not in moved}
+    lines = sum(len(one.times) for key, one in points.items() if key not in metrics) + torn
     first = sum(count for (_, reason), count in found.absent.items() if reason == _FIRST_VALUE)
     quality = Quality(
         lines=lines,
@@ -348,49 +343,42 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         imputed_points=zeros,
         notes=tuple(notes),
     )
-    user = tags.get("mlflow.user", "root")
     last = {key: int(one.times[-1]) // 1000 for key, one in points.items()}
     left_out = ("mlflow.", PUBLISHED_PREFIX)
     own = {key: text for key, text in tags.items() if key in _KEPT_TAGS or not key.startswith(left_out)}
-    started, ended = info.started, info.ended or max(last.values(), default=0) * 1000
+    # root is nobody in particular
+    user = {"user": tags["mlflow.user"]} if tags.get("mlflow.user", "root") != "root" else {}
     more: dict[str, Any] = {"attachments": tuple(attachments.items())}
-    if started is not None and not moved:
+    if info.started is not None and not moved:
         # for MLflow, a run from Neptune starts when it was loaded
-        more["lasted"] = started, ended
+        more["lasted"] = info.started, info.ended or max(last.values(), default=0) * 1000
+    counts = {key: len(one.times) for key, one in points.items()}
     return build_tracked(
         locator,
-        found.devices,
-        found.tables,
-        {key: one for key, one in points.items() if not key.startswith("system/") and key not in moved},
+        tables,
+        metrics,
         name=info.name or info.id,
         quality=quality,
         throughput=selection.throughput,
-        state=(
-            info.status,
-            info.ended and info.ended // 1000,
-            info.name,
-            {key: len(points[key].times) for key in points},
-            last,
-            params,
-            own,
-        ),
+        state=(info.status, info.ended and info.ended // 1000, info.name, counts, last, params, own),
         stages=neptune.list_stages(),
         params=tuple(pair for pair in params.items() if not (moved and pair[0].startswith(_NEPTUNE_PREFIXES))),
-        # root is nobody in particular
-        tags=tuple((({} if user == "root" else {"user": user}) | own).items()),
+        tags=tuple((user | own).items()),
         more=more,
     )
 
 
-def _describe_run(info: RunInfo, found: _Found, options: ReadOptions, zeros: int | None) -> Iterator[str]:
+def _describe_run(
+    info: RunInfo, found: _Found, devices: Iterable[Device], options: ReadOptions, zeros: int | None
+) -> Iterator[str]:
     if info.deleted:
         yield "The run was deleted in MLflow; it is read because it was named by its id."
     if not info.finished:
         killed = "it was still running, or its process was killed"
         yield f"The run has no end in MLflow: {killed}; it ends with its last sample."
-    if not found.devices:
+    if not devices:
         yield f"No system metrics in this run: {_HOW_TO_RECORD}."
-    if derived := [each.id for each in found.devices if each.memory_total_bytes or each.power_limit_watts]:
+    if derived := [each.id for each in devices if each.memory_total_bytes or each.power_limit_watts]:
         yield f"Derived from a value and its share, not recorded: memory and limits of {list_first(derived, _NAMED)}."
     if zeros is not None:
         yield (
@@ -414,8 +402,8 @@ MLFLOW = Tracker(
     kind="mlflow",
     title="MLflow",
     recognised_by="A database or file store of MLflow by its content, or a locator `mlflow:STORE`.",
-    claims=is_mlflow_source,
-    open=lambda source, _: open_store(source),
+    holds=_holds,
+    open=lambda store, *_: open_store(store),
     record=record_run,
     keeps_files=stores.keeps_artifacts,
     refuse_folder=partial(stores.refuse_artifacts, wanted="mlflow:STORE"),

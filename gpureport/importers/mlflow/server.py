@@ -14,7 +14,7 @@ import re
 import ssl
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -27,7 +27,7 @@ import numpy as np
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fetched_copies import make_temporary_folder
 from gpureport.importers.mlflow.stores import POINT, Contents, Points, find_experiments, order_points, read_info
-from gpureport.importers.protocol.tracker import RunInfo
+from gpureport.importers.protocol.tracker import RunInfo, Store
 from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
 from gpureport.parsing import parse_json
 from gpureport.redaction import redact_start
@@ -43,23 +43,21 @@ Answer: TypeAlias = tuple[int, Any, bytes]
 """Status, headers and body."""
 
 
-class Server:
+class Server(Store):
     """A server, reached as the variables and credentials file of MLflow's own client say.
 
     `request` and its callers raise SourceError when the server cannot be reached, does not answer in time, or refuses.
     """
 
-    kind, version = "server", ""
-    grouped: tuple[str, ...] = ()
+    kind, filters = "server", True
 
     def __init__(self, url: str) -> None:
         """Take `http://host:port/prefix`, with name and password unless set elsewhere; send nothing yet."""
         self.where = re.sub(r"(?<=://)[^/]*@", "", re.split("[?#]", url)[0]).rstrip("/")
-        try:
+        self._address: tuple[str, int | None] = "", None
+        with suppress(ValueError):
             parts = urlsplit(url)
             self._address = parts.hostname or "", parts.port
-        except ValueError:
-            self._address = "", None
         if not self._address[0]:
             raise SourceError(self.where, "not a URL", "such as http://localhost:5000", code="not_a_url")
         self._prefix, self._secure = parts.path.rstrip("/"), parts.scheme == "https"
@@ -108,9 +106,8 @@ class Server:
         except (OSError, http.client.HTTPException) as error:
             why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else " ".join(str(error).split())
             hint = "check the address, https or http, the certificate, and that the server runs"
-            raise SourceError(
-                self.where, f"cannot be reached: {redact_start(why)}", hint, code="no_connection"
-            ) from error
+            what = f"cannot be reached: {redact_start(why)}"
+            raise SourceError(self.where, what, hint, code="no_connection") from error
 
     def _connect(self) -> Connection:
         if not self._secure:
@@ -145,7 +142,6 @@ class Server:
 
     @contextmanager
     def _expect_fields(self) -> Iterator[None]:
-        """Say that an answer is none of MLflow's, as its fields are missing or others."""
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -231,15 +227,17 @@ class Server:
         path.write_bytes(self.request("GET", f"/get-artifact?run_uuid={quote(run.id)}&path={quote(name)}"))
         return path
 
-    def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], now: int) -> None:
-        """Log one value per metric, at a time in milliseconds, and set tags of a run."""
+    def write_figures(
+        self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Iterable[str]
+    ) -> None:
+        """Log a value of each metric, set tags of a run, and remove some."""
+        now = time.time_ns() // 1_000_000
         values = [{"key": key, "value": value, "timestamp": now, "step": 0} for key, value in metrics.items()]
         labels = [{"key": key, "value": text} for key, text in tags.items()]
-        self.ask("runs/log-batch", {"run_id": run.id, "metrics": values, "tags": labels}, post=True)
-
-    def remove_tag(self, run: RunInfo, key: str) -> None:
-        """Remove a tag of a run."""
-        self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
+        if values or labels:
+            self.ask("runs/log-batch", {"run_id": run.id, "metrics": values, "tags": labels}, post=True)
+        for key in outdated:
+            self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
 
 
 def _close(connections: list[Connection]) -> None:

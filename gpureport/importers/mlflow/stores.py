@@ -6,19 +6,19 @@ MLflow's own client would migrate a database, and refuses folders since 3.13.
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.tracker import RunInfo, refuse_filter
-from gpureport.importers.read_only_sqlite import is_database, open_read_only
+from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
+from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
 from gpureport.limits import (
     DEEPEST_FOLDER,
@@ -27,7 +27,7 @@ from gpureport.limits import (
     MOST_RECORD_BYTES,
     MOST_SETTINGS_BYTES,
 )
-from gpureport.regular_files import UnsafeFileError, lies_within, read_regular_file
+from gpureport.regular_files import lies_within, read_regular_file
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
@@ -35,7 +35,9 @@ POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
 """Points of a metric as MLflow stores them, of the type `POINT` at least, with times in milliseconds."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_OF_GPU = re.compile(r"system/(?:.+/)?gpu_[0-9]+(?=_)")
 _STORED_INFINITY = 1.7976931348623157e308
+T = TypeVar("T")
 
 
 class Contents(NamedTuple):
@@ -55,15 +57,19 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
     ordered = {}
     for name, points in sorted(series.items()):
         dated = (points["time"] >= FIRST_MICROSECOND // 1000) & (points["time"] < LAST_MICROSECOND // 1000)
-        torn += len(points) - int(dated.sum())
         own = points[dated]
+        torn += len(points) - len(own)
         if (np.diff(own["time"]) <= 0).any():
             own = own[np.lexsort((own["value"], own["step"], own["time"]))]
-        huge = np.abs(own["value"]) >= _STORED_INFINITY
-        ordered[name] = Series(
-            own["time"] * 1000, np.where(huge, np.copysign(np.inf, own["value"]), own["value"]), own["step"]
-        )
+        values = np.where(np.abs(own["value"]) >= _STORED_INFINITY, np.copysign(np.inf, own["value"]), own["value"])
+        ordered[name] = Series(own["time"] * 1000, values, own["step"])
     return Contents(ordered, params, tags, torn)
+
+
+def _read_date(said: object) -> int | None:
+    """Return a time in microseconds; one that has no date is none, and MLflow's server writes 0."""
+    time = 1000 * int(str(said)) if re.fullmatch(r"[0-9]{1,15}", str(said)) else 0
+    return time if time > 0 and is_dated(time) else None
 
 
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
@@ -71,23 +77,20 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
 
     Beside these, it takes its `parent`, whether its experiment was `deleted`, and the names of its `metrics`.
     """
-    status, times = str(said.get("status") or ""), []
-    for name in ("start_time", "end_time"):
-        # one that has no date is none; MLflow's server writes 0
-        text = str(said.get(name))
-        time = 1000 * int(text) if re.fullmatch(r"[0-9]{1,15}", text) else 0
-        times.append(time if time > 0 and is_dated(time) else None)
+    status, names = str(said.get("status") or ""), [name for name in metrics if name.startswith(HARDWARE_PREFIXES)]
+    own = [name for name in names if name.startswith("system/")]
+    devices, others = {match and match[0] for match in map(_OF_GPU.match, own)}, len(names) - len(own)
     return RunInfo(
         id=str(said["run_id"]),
         name=str(said.get("run_name") or ""),
         status=_STATUSES.get(status, status),
-        started=times[0],
-        ended=times[1],
+        started=_read_date(said.get("start_time")),
+        ended=_read_date(said.get("end_time")),
         experiment_id=str(said["experiment_id"]),
         artifact_uri=str(said.get("artifact_uri") or ""),
         deleted=bool(said.get("deleted")) or said.get("lifecycle_stage") == "deleted",
         parent=said.get("parent"),
-        hardware=sorted(key for key in metrics if key.startswith(HARDWARE_PREFIXES)),
+        hardware=describe_devices(devices) or (f"{others} hardware series" if others else ""),
     )
 
 
@@ -98,12 +101,6 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
         hint = f"it has {', '.join(sorted(set(known.values()))[:5]) or 'none'}"
         raise SourceError(where, f"no experiment {experiment!r}", hint, code="no_such_experiment")
     return found
-
-
-def unreadable(error: OSError, path: Path) -> SourceError:
-    """Return an error that names the system's path, else this one."""
-    hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
-    return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code="cannot_read")
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
@@ -119,34 +116,13 @@ def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
     return None
 
 
-class LocalStore:
-    """What stores on this machine share: they know no filter, and artifacts lie there too."""
-
-    kind = version = ""
-    grouped: tuple[str, ...] = ()
+class LocalStore(Store):
+    """What stores on this machine share: artifacts lie there too."""
 
     def __init__(self, path: Path, where: str) -> None:
-        self.path = path
-        self.where = where
-
-    @property
-    def root(self) -> Path:
-        """Its folder, links followed."""
-        return self.path.resolve() if self.path.is_dir() else self.path.resolve().parent
-
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return an experiment's runs, or all for None, newest first; deleted ones too."""
-        start = f"mlflow server --backend-store-uri {self.where}"
-        refuse_filter(wanted, f"name runs with --run or --experiment, or start one: {start}")
-        return self.list_runs(experiment)
-
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
-        """Return what `runs` returns."""
-        raise NotImplementedError
-
-    def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None without one. Its fault is raised."""
-        return next((run for run in self.list_runs(None) if run.id == run_id), None)
+        self.path, self.where = path, where
+        # its folder, links followed
+        self.root = path.resolve() if path.is_dir() else path.resolve().parent
 
     def home(self, run: RunInfo) -> Path:
         """Return a run's folder, if the store lies where it was made."""
@@ -164,9 +140,10 @@ class LocalStore:
     def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
         """Return the files in a folder of a run's artifacts whose names end so, by path among the artifacts."""
         root = self.artifact_folder(run)
-        files = sorted((root / folder).iterdir()) if root and (root / folder).is_dir() else []
-        files = [each for each in files if each.is_file() and root and lies_within(each, root)]
-        return {f"{folder}/{each.name}": each for each in files if each.name.lower().endswith(endings)}
+        if root is None or not (root / folder).is_dir():
+            return {}
+        files = (each for each in sorted((root / folder).iterdir()) if each.name.lower().endswith(endings))
+        return {f"{folder}/{each.name}": each for each in files if each.is_file() and lies_within(each, root)}
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
@@ -185,40 +162,19 @@ _RUNS = """
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
 """
+_LABELS = [f"select key, value from {part} where run_uuid = ? order by key" for part in ("params", "tags")]  # noqa: S608
 _POINTS = """
     select key, is_nan, timestamp, value, step from metrics
     where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')
 """
 
 
-@contextmanager
-def open_database(path: Path, tables: Collection[str] = _TABLES, title: str = "MLflow") -> Iterator[sqlite3.Connection]:
-    """Give a read-only connection to a database that holds a tracker's tables.
-
-    SQLite columns hold values of any type, and a damaged schema any bytes: this refuses the unreadable.
-    """
-    hint, code = f"give one that {title} wrote; copy it again while nobody writes to it", "not_an_mlflow_database"
-    try:
-        with open_read_only(path) as connection:
-            held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-            if lacking := {*tables} - held:
-                what = f"not a database of {title} (no table {min(lacking)})"
-                raise SourceError(str(path), what, hint, code=code)
-            yield connection
-    except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
-        what = f"locked, damaged, or not a database of {title} ({error})"
-        raise SourceError(str(path), what, hint, code=code) from error
-    except OSError as error:
-        raise unreadable(error, path) from error
+_open = partial(open_database, tables=_TABLES, title="MLflow")
 
 
-def holds_tables(path: Path, tables: Collection[str] = _TABLES) -> bool:
-    """Return whether a file is a database with tables, those of MLflow unless others are given."""
-    with suppress(SourceError):
-        if is_database(path):
-            with open_database(path, tables):
-                return True
-    return False
+def is_mlflow_database(path: Path) -> bool:
+    """Return whether a file is a database of MLflow, by its tables."""
+    return holds_tables(path, _TABLES)
 
 
 class Database(LocalStore):
@@ -228,21 +184,26 @@ class Database(LocalStore):
 
     def __init__(self, path: Path, where: str) -> None:
         super().__init__(path, where)
-        with open_database(path) as connection, suppress(sqlite3.OperationalError):
+        with _open(path) as connection, suppress(sqlite3.OperationalError):
             for (revision,) in connection.execute("select version_num from alembic_version"):
                 self.version = f"schema {revision}"
 
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, or all for None, newest first; deleted ones too."""
-        with open_database(self.path) as connection:
+        with _open(self.path) as connection:
             rows = connection.execute("select experiment_id, name from experiments")
             ids = find_experiments(self.where, {str(key): str(name) for key, name in rows}, experiment)
-            return [run for run in _query_runs(connection) if run.experiment_id in ids]
+        return [run for run in self._query_runs(None) if run.experiment_id in ids]
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None without one."""
-        with open_database(self.path) as connection:
-            return next(_query_runs(connection, run_id), None)
+        return next(iter(self._query_runs(run_id)), None)
+
+    def _query_runs(self, run_id: str | None) -> list[RunInfo]:
+        with _open(self.path) as connection:
+            rows = connection.execute(_RUNS, {"run": run_id})
+            found = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
+            return [read_info(said, str(said["names"] or "").split("\n")) for said in found]
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
         """Return a run's params and tags, and the metrics whose names begin so.
@@ -250,11 +211,10 @@ class Database(LocalStore):
         One pass reads them, as older schemas have no index on both run and key.
         """
         keys: dict[Any, int] = {}
-        labels: list[dict[str, str]] = []
-        with open_database(self.path) as connection:
-            for part in ("params", "tags"):
-                query = f"select key, value from {part} where run_uuid = ? order by key"  # noqa: S608 - a constant
-                labels.append({str(key): str(value or "") for key, value in connection.execute(query, (run.id,))})
+        with _open(self.path) as connection:
+            params, tags = (
+                {str(key): str(value or "") for key, value in connection.execute(query, (run.id,))} for query in _LABELS
+            )
             found = (
                 (keys.setdefault(key, len(keys)), time, np.nan if nan else value, step)
                 for key, nan, time, value, step in connection.execute(_POINTS, {"run": run.id, "beginning": beginning})
@@ -262,14 +222,7 @@ class Database(LocalStore):
             points = np.fromiter(found, dtype=[("key", "i4"), *POINT.descr])
         ends = np.cumsum(np.bincount(points["key"]))
         parts = np.split(points[np.argsort(points["key"], kind="stable")], ends)
-        return order_points(dict(zip(map(str, keys), parts, strict=False)), labels[0], labels[1])
-
-
-def _query_runs(connection: sqlite3.Connection, run_id: str | None = None) -> Iterator[RunInfo]:
-    rows = connection.execute(_RUNS, {"run": run_id})
-    for row in rows:
-        said = {name: cell for (name, *_), cell in zip(rows.description, row, strict=True)}
-        yield read_info(said, str(said["names"] or "").split("\n"))
+        return order_points(dict(zip(map(str, keys), parts, strict=False)), params, tags)
 
 
 # a folder `mlruns`
@@ -301,7 +254,8 @@ def _read_metric(content: str) -> tuple[Points, int]:
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line of a process that was killed may have been cut anywhere
     *lines, cut = content.split("\n")
-    lines, found = [line for line in lines if line.strip()], [np.zeros(0, POINT)]
+    lines = [line for line in lines if line.strip()]
+    found = [np.zeros(0, POINT)]
     try:
         found += [parse(lines)] if lines else []
     except ValueError:
@@ -312,23 +266,22 @@ def _read_metric(content: str) -> tuple[Points, int]:
     return points, len(lines) - len(points) + bool(cut.strip())
 
 
-def _read_text(path: Path, root: Path, most: int = MOST_SETTINGS_BYTES) -> str:
-    """Return what a file of a store holds, nothing where there is none."""
+def _look(path: Path, read: Callable[[], T], otherwise: T) -> T:
+    """Return what is read of a file or folder of a store, something else where there is none."""
     try:
-        return read_regular_file(path, root=root, most=most).decode(errors="replace")
+        return read()
     except (FileNotFoundError, NotADirectoryError):
-        return ""
+        return otherwise
     except OSError as error:
         raise unreadable(error, path) from error
 
 
+def _read_text(path: Path, root: Path, most: int = MOST_SETTINGS_BYTES) -> str:
+    return _look(path, lambda: read_regular_file(path, root=root, most=most).decode(errors="replace"), "")
+
+
 def _list_folder(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise unreadable(error, folder) from error
+    return _look(folder, lambda: sorted(folder.iterdir()), [])
 
 
 def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
@@ -388,7 +341,7 @@ class Folder(LocalStore):
         experiment = self.path / run.experiment_id
         return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
-    def list_runs(self, experiment: str | None) -> list[RunInfo]:
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, or all for None, newest first; deleted ones too.
 
         A damaged run keeps no others out: it has a fault.
@@ -426,8 +379,8 @@ class Folder(LocalStore):
 
         def read_all(part: str, start: str = "", most: int = MOST_SETTINGS_BYTES) -> Iterator[tuple[str, str]]:
             folder = self.home(run) / part
-            for name in (name for name in _list_names(folder) if name.startswith(start)):
-                yield name, _read_text(folder / name, self.path, most)
+            names = (name for name in _list_names(folder) if name.startswith(start))
+            return ((name, _read_text(folder / name, self.path, most)) for name in names)
 
         found = {name: _read_metric(text) for name, text in read_all("metrics", beginning, MOST_RECORD_BYTES)}
         points, torn = {name: each for name, (each, _) in found.items()}, sum(lost for _, lost in found.values())

@@ -25,8 +25,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.neptune.hardware import Stored
 from gpureport.importers.protocol.reject_reasons import NO_TIME
-from gpureport.importers.tracker_series import Series, list_rejected
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.importers.tracker_series import Series, is_dated, list_rejected
 from gpureport.redaction import redact_start
 from gpureport.regular_files import check_regular_file, code_system_error
 
@@ -70,7 +69,7 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         name = f"{path.parent}/{match['run']}" if match else str(path)
         parts[name].append((int(match["number"]) if match else 0, path))
     for name, numbered in parts.items():
-        keys, faults = set[tuple[str, str]](), list[SourceError]()
+        keys, fault = set[tuple[str, str]](), None
         for place, (number, path) in enumerate(sorted(numbered)):
             try:
                 if path.suffix == ".tmp":
@@ -81,12 +80,11 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
                     what = f"part {place} of this run is missing"
                     raise SourceError(str(path), what, "copy all parts of the export", code="missing_part")
             except SourceError as error:
-                faults.append(error)
-        for key in keys if faults else ():
-            found[key].fault = faults[0]
-        if faults and not keys:
-            run_id = _HASH.sub("", Path(name).name)
-            broken.append(Stored(key=f"broken {name}", id=run_id, fault=faults[0]))
+                fault = fault or error
+        for key in keys if fault else ():
+            found[key].fault = fault
+        if fault and not keys:
+            broken.append(Stored(key=f"broken {name}", id=_HASH.sub("", Path(name).name), fault=fault))
     for run in found.values():
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
@@ -130,14 +128,12 @@ def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
     keys: Found = {}
     with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
         for table in groups:
-            for row in (
-                table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([([], "count_all")]).to_pylist()
-            ):
+            for row in table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([]).to_pylist():
                 project, run_id, name, kind = (str(row[key] or "") for key in _KEYS)
                 new = Stored(key=f"{project} {run_id}", id=run_id, project=project)
                 keys[project, run_id] = run = found.setdefault((project, run_id), new)
-                if kind == _SERIES and run.points is not None:
-                    run.points[name] = run.points.get(name, 0) + row["count_all"]
+                if kind == _SERIES and run.paths is not None:
+                    run.paths.add(name)
             is_single = pc.is_in(table.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
             for row in table.filter(is_single).to_pylist():
                 run = keys[row["project_id"] or "", row["run_id"] or ""]
@@ -155,7 +151,6 @@ def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
 
 
 def _load(run: Stored, root: Path) -> Stored:
-    """Return a run with its series; points without a time are rejected."""
     parts = []
     for path in run.files:
         with _open(path, root, [*_KEYS, *_POINTS]) as groups:
@@ -175,7 +170,7 @@ def _load(run: Stored, root: Path) -> Stored:
     names: Any = table.column("path").combine_chunks()
     times, values, steps = (table.column(name) for name in Series._fields)
     points = Series(columns.integers(times, null=-1), columns.floats(values), columns.floats(steps))
-    dated = (points.times >= FIRST_MICROSECOND) & (points.times < LAST_MICROSECOND)
+    dated: Any = is_dated(points.times)
     codes, timeless = columns.integers(names.indices), int((~dated).sum())
     series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(names.dictionary.to_pylist())}
     return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: timeless})])

@@ -7,9 +7,9 @@ and not its utilization, the utilization was 0. Anything else missing stays unkn
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +20,18 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import Rejected, gap_seconds
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
+from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.importers.tools.mapped import read_column
-from gpureport.importers.tracker_series import Series, build_device_table, make_series
-from gpureport.parsing import MOST, UNITS
-from gpureport.recording import HOST, Stage
+from gpureport.importers.tracker_series import (
+    Meaning,
+    Series,
+    build_device_table,
+    is_measured,
+    make_series,
+    place_on_ticks,
+)
+from gpureport.parsing import UNITS
+from gpureport.recording import HOST, Device, Stage
 from gpureport.settings.settings_file import Settings
 from gpureport.settings.toml_files import read_toml
 
@@ -37,7 +45,7 @@ MEMORY_TOTAL = "gpu_memory_total_bytes"
 class Stored:
     """A run in a store: series and single values by path; `load` returns it with its series.
 
-    `points` counts those of each series, None if not looked at. Only a log of the client has `highest`, a
+    `paths` are those of series, None if not looked at. Only a log of the client has `highest`, a
     series' stated maximum, and `last`, the time of the last operation. Only a run of an export has `files`.
     """
 
@@ -45,7 +53,7 @@ class Stored:
     id: str
     load: "Callable[[], Stored] | None" = None
     series: dict[str, Series] = field(default_factory=dict)
-    points: dict[str, int] | None = field(default_factory=dict)
+    paths: set[str] | None = field(default_factory=set)
     scalars: dict[str, Scalar] = field(default_factory=dict)
     tags: Sequence[str] = ()
     highest: dict[str, float] = field(default_factory=dict)
@@ -67,26 +75,15 @@ class Stored:
     def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
         """Return the run with series of points of time, value and step, without empty series."""
         self.series |= {path: make_series(found) for path, found in points.items() if found}
-        self.points = {path: len(each.times) for path, each in self.series.items()}
+        self.paths = {*self.series}
         return self
 
 
-def make_broken_run(run_id: str, path: Path, error: Exception, hint: str, code: str) -> Stored:
+def make_broken_run(run_id: str, path: Path, error: OSError | SourceError) -> Stored:
     """Return a run that cannot be read, with the reason."""
-    what = str(getattr(error, "strerror", None) or error)
-    hint, code = getattr(error, "hint", hint), getattr(error, "code", code)
-    fault = error if isinstance(error, SourceError) else SourceError(str(path), what, hint, code=code)
-    return Stored(key=f"broken {run_id}", id=run_id, fault=fault)
-
-
-class Meaning(NamedTuple):
-    """What a series measures; `counts`: it becomes a rate, `primes`: a first value speaks of before."""
-
-    metric: str
-    factor: float
-    gpu: int | None = None
-    counts: bool = False
-    primes: bool = False
+    if isinstance(error, OSError):
+        error = unreadable(error, path, getattr(error, "code", "cannot_read"))
+    return Stored(key=f"broken {run_id}", id=run_id, fault=error)
 
 
 _GAUGE = re.compile(r"(?P<space>.*)/(?P<name>cpu|memory|gpu(?:_memory|_power)?(?:_(?P<gpu>\d{1,9}))?)")
@@ -153,28 +150,25 @@ def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameM
     found = {("--map", False): own}
     for path in sorted({*series}.difference(own.leaves)):
         gauge = _GAUGE.fullmatch(path)
-        match = gauge or _BELOW.fullmatch(path)
-        if match is None:
+        if (match := gauge or _BELOW.fullmatch(path)) is None:
             continue
-        name, gpu = match["space"], match["gpu"]
+        name, gpu, leaf = match.group("space", "gpu", "name")
         stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
         new = Namespace(path=name, client=gauge is not None, stage=stage or None)
         space = found.setdefault((name, new.client), new)
-        leaf = match["name"].rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{match['name']}"
-        meaning = _MEANINGS.get(leaf)
-        if meaning is not None:
-            space.leaves[path] = meaning._replace(gpu=int(gpu or 0)) if "gpu" in meaning.metric else meaning
-        else:
+        meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
+        if meaning is None:
             space.others.append(path)
+        else:
+            space.leaves[path] = meaning._replace(gpu=int(gpu or 0)) if "gpu" in meaning.metric else meaning
     described = {path.rpartition("/")[0] for path in scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     described |= {*chosen.namespaces}
-    return [
-        space
-        for (name, client), space in sorted(found.items())
-        if space.leaves
-        and (not client or name in described or name.split("/")[0] in {"monitoring", "runtime"})
-        and (not client or not {f"{name}/cpu", f"{name}/memory"}.isdisjoint(space.leaves))
-    ]
+
+    def is_own(space: Namespace) -> bool:
+        is_named = space.path in described or space.path.split("/")[0] in {"monitoring", "runtime"}
+        return is_named and not {f"{space.path}/cpu", f"{space.path}/memory"}.isdisjoint(space.leaves)
+
+    return [space for _, space in sorted(found.items()) if space.leaves and (not space.client or is_own(space))]
 
 
 def read_name_map(path: Path | None) -> NameMap:
@@ -201,21 +195,27 @@ starts it again, which records a tick at once, so a loader with 14 workers makes
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 _EDGE = 1.5
 """Rows of another process are copies up to so many intervals around those of a process (pragmatic)."""
-Process = tuple[Namespace, Mapping[str, Series], str]
-"""A namespace, the series of its run, and the node it ran on; empty if its name is unknown."""
+
+
+class Process(NamedTuple):
+    """A namespace of a run, and the node it ran on; empty if its name is unknown."""
+
+    run: Stored
+    space: Namespace
+    node: str
+
+
 DeviceKey = tuple[str, int | None]
 """A node and a GPU of it, None for the machine."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DeviceRows:
+class DeviceRows(NamedTuple):
     """Rows of one device from one process, in base units by metric, NaN where not recorded.
 
     `imputed` marks restored zeros, `points` counts the points of each row.
     """
 
-    space: Namespace
-    node: str
+    process: Process
     gpu: int | None
     times: IntArray
     values: Mapping[str, FloatArray]
@@ -224,9 +224,9 @@ class DeviceRows:
 
     def taken(self, rows: BoolArray) -> "DeviceRows":
         """Return some of the rows."""
-        values = {name: each[rows] for name, each in self.values.items()}
-        times, imputed, points = self.times[rows], self.imputed[rows], self.points[rows]
-        return replace(self, values=values, times=times, imputed=imputed, points=points)
+        process, gpu, times, values, imputed, points = self
+        held = {name: each[rows] for name, each in values.items()}
+        return DeviceRows(process, gpu, times[rows], held, imputed[rows], points[rows])
 
 
 @dataclass(slots=True)
@@ -244,38 +244,34 @@ class Hardware:
     never: set[int] = field(default_factory=set)
     unrestored: set[int] = field(default_factory=set)
 
-    def node(self, key: DeviceKey) -> str | None:
-        """Return the node of a device where the run has several."""
-        return (key[0] or None) if len({node for node, _ in self.blocks}) > 1 else None
-
-    def id(self, key: DeviceKey) -> str:
-        """Return the id of a device."""
-        own = HOST if key[1] is None else f"gpu:{key[1]}"
-        return f"{node}/{own}" if (node := self.node(key)) else own
+    def describe(self, key: DeviceKey) -> Device:
+        """Return a device, which is called by its node where the run has several."""
+        own, node = HOST if key[1] is None else f"gpu:{key[1]}", key[0]
+        if not node or len({node for node, _ in self.blocks}) == 1:
+            return Device(id=own, index=key[1])
+        return Device(id=f"{node}/{own}", index=key[1], node=node)
 
     def count(self, part: str) -> int:
         """Return how many points rows have, or how many zeros were restored: `points` or `imputed`."""
         return sum(int(getattr(block, part).sum()) for blocks in self.blocks.values() for block in blocks)
 
-    def build_tables(self) -> dict[str, pa.Table]:
-        """Return each device's rows as a series table, by device id."""
-        tables = {}
-        for key, blocks in self.blocks.items():
-            values = {
-                name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
-                for name in dict.fromkeys(name for block in blocks for name in block.values)
-            }
-            stages = [block.space.stage or "" for block in blocks for _ in block.times]
-            times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
-            tables[self.id(key)] = build_device_table(self.id(key), times, values, imputed, stages)
-        return tables
+    def build_table(self, key: DeviceKey) -> pa.Table:
+        """Return a device's rows as a series table."""
+        blocks = self.blocks[key]
+        values = {
+            name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
+            for name in dict.fromkeys(name for block in blocks for name in block.values)
+        }
+        stages = [block.process.space.stage or "" for block in blocks for _ in block.times]
+        times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
+        return build_device_table(self.describe(key).id, times, values, imputed, stages)
 
     def list_stages(self) -> tuple[Stage, ...]:
         """Return a run's named processes in the order they began; a resumed one has one stage."""
-        found: dict[tuple[str, str | None], list[int]] = {}
+        found: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         for key, blocks in self.blocks.items():
-            for block in (block for block in blocks if block.space.stage is not None):
-                found.setdefault((str(block.space.stage), self.node(key)), []).extend(block.times[[0, -1]].tolist())
+            for block in (block for block in blocks if block.process.space.stage is not None):
+                found[str(block.process.space.stage), self.describe(key).node] += block.times[[0, -1]].tolist()
         stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items()]
         return tuple(sorted(stages, key=lambda each: (each.start, each.end, each.name, each.node or "")))
 
@@ -287,36 +283,33 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
     single GPU, which then has no number, have their own GPU if they ran at the same time, numbered as they
     began. If they ran in succession they may share it, and share number 0.
     """
-    found = Hardware()
-    held = [block for process in processes for block in _sample(found, *process) if len(block.times)]
-    held.sort(key=lambda each: (int(each.times[0]), each.space.path))
-    own = [block for block in held if block.space.client and block.gpu is not None]
-    bare = [block for block in own if any(path.endswith(_UNNUMBERED) for path in block.space.leaves)]
-    for place, block in enumerate(bare):
-        block.gpu = sum(each.node == block.node and each.times[-1] >= block.times[0] for each in bare[:place])
-    for block in sorted(held, key=lambda each: (each.gpu is None, each.node, each.gpu or 0)):
-        found.blocks.setdefault((block.node, block.gpu), []).append(block)
+    found, bare = Hardware(), list[DeviceRows]()
+    held = [block for process in processes for block in _sample(found, process) if len(block.times)]
+    for block in sorted(held, key=lambda each: (int(each.times[0]), each.process.space.path)):
+        (_, space, node), gpu = block.process, block.gpu
+        if space.client and gpu is not None and any(path.endswith(_UNNUMBERED) for path in space.leaves):
+            gpu = sum(each.process.node == node and each.times[-1] >= block.times[0] for each in bare)
+            bare.append(block)
+        found.blocks.setdefault((node, gpu), []).append(block)
+    order = sorted(found.blocks, key=lambda key: (key[1] is None, key[0], key[1] or 0))
     every = found.count("points")
-    found.blocks = {key: _drop_copies(blocks) for key, blocks in found.blocks.items()}
+    found.blocks = {key: _drop_copies(found.blocks[key]) for key in order}
     once, found.gpus = found.count("points"), {gpu for _, gpu in found.blocks if gpu is not None}
     found.blocks = {key: each for key, each in found.blocks.items() if gpus is None or key[1] in {None, *gpus}}
     found.rejected += Counter({OTHER_PROCESS: every - once, NOT_SELECTED: once - found.count("points")})
     return found
 
 
-def _sample(found: Hardware, space: Namespace, series: Mapping[str, Series], node: str) -> Iterator[DeviceRows]:
-    """Yield the rows of each device from one process, on common ticks."""
+def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
+    series, space = process.run.series, process.space
     meanings = {path: meaning for path, meaning in space.leaves.items() if path in series and len(series[path].times)}
-    ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(series[path].times for path in meanings)]))
-    values, points = np.full((len(meanings), len(ticks)), np.nan), 0
-    for cells, (path, meaning) in zip(values, meanings.items(), strict=True):
-        # no measurement reaches MOST; the last of two points at a tick counts
-        read = np.where(np.abs(series[path].values) < MOST, series[path].values, np.nan)
-        cells[np.searchsorted(ticks, series[path].times)] = read
-        found.nan[meaning.metric] += int(np.isnan(read).sum())
-        points += int((~np.isnan(read)).sum())
+    ticks, values = place_on_ticks([series[path] for path in meanings])
     known = ~np.isnan(values)
-    found.rejected[TWICE_AT_ONCE] += points - int(known.sum())
+    for path, meaning in meanings.items():
+        lost = int((~is_measured(series[path].values)).sum())
+        found.nan[meaning.metric] += lost
+        found.rejected[TWICE_AT_ONCE] += len(series[path].times) - lost
+    found.rejected[TWICE_AT_ONCE] -= int(known.sum())
     dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
     if space.client:
         kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
@@ -338,9 +331,8 @@ def _sample(found: Hardware, space: Namespace, series: Mapping[str, Series], nod
                 rows.append(row)
                 one = values[row] * meaning.factor / (seconds if meaning.counts else 1.0)
                 base[meaning.metric] = np.where(starts, np.nan, one) if meaning.counts or meaning.primes else one
-        made, imputed = known[rows].sum(axis=0), dropped[rows].any(axis=0)
-        block = DeviceRows(space=space, node=node, gpu=gpu, times=ticks, values=base, imputed=imputed, points=made)
-        yield block.taken((made > 0) | imputed)
+        made, imputed = known[rows].sum(axis=0), np.asarray(dropped[rows].any(axis=0))
+        yield DeviceRows(process, gpu, ticks, base, imputed, made).taken((made > 0) | imputed)
 
 
 def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArray) -> BoolArray:
@@ -374,7 +366,7 @@ def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
     process are copies, so are those next to them.
     """
     kept: list[DeviceRows] = []
-    for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.space.path)):
+    for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.space.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
         for edge in (0, round(_pace(block.times) * _EDGE)):
             if edge == 0 or 2 * int(copies.sum()) > len(copies):

@@ -28,10 +28,9 @@ _PROBLEMS: dict[str, CodedProblem] = {
 }
 
 
-def find_live_runs(locator: str, query: str | None) -> list[Stored]:
-    """Return a locator's run, or a project's runs that a query in Neptune's language selects, or all."""
-    store, _, run = locator.partition("#")
-    parts = store.removeprefix("neptune://").strip("/").split("/")
+def find_live_runs(place: str, run: str | None, query: str | None) -> list[Stored]:
+    """Return one run, or a project's runs that a query in Neptune's language selects, or all."""
+    store, parts = f"neptune:{place}", place.strip("/").split("/")
     if len(parts) not in {2, 3} or not all(parts):
         hint = "give neptune://workspace/project/RUN-ID"
         raise SourceError(store, "not the locator of a project", hint, code="not_a_locator")
@@ -42,7 +41,7 @@ def find_live_runs(locator: str, query: str | None) -> list[Stored]:
     for said in _ask(store, project=project, query=query)["runs"]:
         run = said["scalars"]["sys/id"]
         load = partial(_read_run, store, project, run)
-        found.append(Stored(key=f"{project} {run}", id=run, points=None, project=project, load=load, **said))
+        found.append(Stored(key=f"{project} {run}", id=run, paths=None, project=project, load=load, **said))
     return found
 
 
@@ -91,7 +90,6 @@ def _flatten(structure: Mapping[str, Any], above: str = "") -> Iterator[tuple[st
 
 
 def _part(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return single values, and when a run was made; pandas has NaN for missing ones."""
     scalars = {path: each for path, each in values.items() if isinstance(each, str | int | float) and each == each}  # noqa: PLR0124
     made = values.get("sys/creation_time")
     return {"scalars": scalars, "started": _time(made) if isinstance(made, datetime) else None}

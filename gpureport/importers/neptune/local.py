@@ -20,17 +20,16 @@ from gpureport.errors import SourceError
 from gpureport.importers.neptune.hardware import Scalar, Stored, make_broken_run
 from gpureport.importers.protobuf import read_message
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, TORN
-from gpureport.importers.read_only_sqlite import is_database, open_read_only
+from gpureport.importers.read_only_sqlite import is_database, open_database
 from gpureport.importers.tracker_series import is_dated
 from gpureport.limits import MOST_RECORD_BYTES
 from gpureport.parsing import parse_json
 from gpureport.regular_files import check_regular_file, read_regular_file
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
-_DATABASE = "run_operations.sqlite3"
+_DATABASE, _TABLES = "run_operations.sqlite3", ("metadata", "run_operations")
 _MOST_COUNT, _MOST_INTEGER = 2**62, 2**63
 _NO_OPERATION = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-_NO_DATABASE = (sqlite3.Error, struct.error, ValueError, TypeError, AttributeError, IndexError, OverflowError, OSError)
 _CREATED, _SNAPSHOT = 1, 0
 """Kinds of operations in a database."""
 
@@ -78,13 +77,11 @@ def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
             for name, each in _read_folder(run, folder, root).items():
                 points[run_id][name] += each
         except (OSError, SourceError) as error:
-            path = Path(getattr(error, "filename", None) or folder)
-            found[run_id] = make_broken_run(run_id, path, error, "check its permissions", "cannot_read")
+            found[run_id] = make_broken_run(run_id, folder, error)
     return [run.hold(points[run_id]) for run_id, run in found.items()]
 
 
 def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
-    """Apply the operations of a process's logs, in the order given; return its points."""
     points: Points = defaultdict(list)
     logs = sorted((int(match[1]), path) for path in folder.iterdir() if (match := _LOG.fullmatch(path.name)))
     newest = put = 0
@@ -119,7 +116,6 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
 
 
 def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
-    """Apply an operation; return its number."""
     operation, version, at = entry["obj"], int(entry["version"]), entry.get("at")
     kind, path, value = operation["type"], "/".join(operation.get("path", ())), operation.get("value")
     if not 0 <= version < _MOST_COUNT:
@@ -132,9 +128,7 @@ def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
         run.scalars[path] = value
     elif kind == "ConfigFloatSeries" and operation.get("max") is not None:
         run.highest[path] = float(operation["max"])
-    elif kind == "ClearFloatLog":
-        points.pop(path, None)
-    elif kind == "DeleteAttribute":
+    elif kind in {"ClearFloatLog", "DeleteAttribute"}:
         points.pop(path, None)
         run.scalars.pop(path, None)
     elif path == "sys/tags" and kind in {"AddStrings", "RemoveStrings"}:
@@ -159,13 +153,10 @@ def find_scale_runs(files: Sequence[Path], root: Path) -> list[Stored]:
     for path in (path for path in files if path.name == _DATABASE):
         try:
             check_regular_file(path, root=root)
-            with open_read_only(path) as connection:
+            with open_database(path, _TABLES, "neptune-scale", "not_a_scale_database") as connection:
                 found.append(_read_database(connection, path))
-        except (*_NO_DATABASE, SourceError) as error:
-            hint = "copy the folder again while nothing writes to it, with the file that ends in -wal"
-            unknown = ValueError("it is no database of neptune-scale, or damaged")
-            fault = error if isinstance(error, OSError | SourceError) else unknown
-            found.append(make_broken_run(path.parent.name, path, fault, hint, "not_a_scale_database"))
+        except (OSError, SourceError) as error:
+            found.append(make_broken_run(path.parent.name, path, error))
     return found
 
 
@@ -196,7 +187,6 @@ def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
 
 
 def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
-    """Return values by path, without other kinds such as files and histograms."""
     found: dict[str, Scalar] = {}
     for entry in map(read_message, entries):
         path, value = entry[1][-1].decode(errors="replace"), read_message(entry[2][-1])

@@ -80,7 +80,6 @@ NOTE_CODES: dict[str, str] = {
     "one_gpu_assumed": "one gpu is assumed",
     "gpus_by_order": "no row by both: they are taken to be the same in the order",
     "several_models": "one gpu under the names of several drivers",
-    "gpus_of_several_drivers": " drivers are in the log",
     "minor_numbers": "gpus are numbered by their minor numbers",
     "mig_instances": "mig instances",
     "gpu_model_given": "the gpu model ",

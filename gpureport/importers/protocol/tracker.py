@@ -1,23 +1,23 @@
 """Experiment trackers: what is asked of one, what it answers, and which of its runs are meant.
 
-A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `claims` recognises a store,
+A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `holds` recognises a store,
 `open` gives it as a `Store`, and `record` makes a `Tracked` of a run with `build_tracked` of
 `tracker_series`. `"acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind is
 also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.account import list_first
+from gpureport.importers.account import format_count, list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.parsing import split_numbers
 from gpureport.recording import Run, Source
@@ -28,7 +28,6 @@ _SHORTEST, _SHOWN = 6, 5
 """Letters of an id that name a run at least, and runs of one name that are listed at most."""
 _AT_ONCE = 5_000_000
 """Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
-_OF_GPU = re.compile(r"system/(?:.+/)?gpu_[0-9]+(?=_)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +58,9 @@ class Selection:
 class RunInfo:
     """An unread run of a store; `status` is the tracker's word.
 
-    `key` identifies it among the runs of all stores, where its id does not. `hardware` names its hardware series in
-    MLflow's way, which shows their subjects; `lacks` says why there are none, if the store knows, `fault` why the run
-    cannot be read. A `deleted` one is read by its id only. `timezone` is None where the start is local time.
+    `key` identifies it among the runs of all stores, where its id does not. `hardware` says in words what it recorded
+    of that, nothing if none; `lacks` says why there is none, if the store knows, `fault` why the run cannot be read.
+    A `deleted` one is read by its id only. `timezone` is None where the start is local time.
     """
 
     id: str
@@ -74,7 +73,7 @@ class RunInfo:
     artifact_uri: str = ""
     deleted: bool = False
     parent: str | None = None
-    hardware: Sequence[str] = ()
+    hardware: str = ""
     fault: SourceError | None = None
     lacks: str = ""
     timezone: str | None = "UTC"
@@ -87,24 +86,14 @@ class RunInfo:
     @property
     def holds(self) -> str:
         """What it recorded, and what else tells runs apart in a listing."""
-        gpus = {match[0] for match in map(_OF_GPU.match, self.hardware) if match}
-        named = [name for name in self.hardware if name.startswith("system/")]
-        parts = {
-            f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}": gpus,
-            "host": any(not _OF_GPU.match(name) for name in named),
-            f"{len(self.hardware)} hardware series": self.hardware and not named,
-            f"nested in {self.parent}": self.parent,
-        }
-        return self.lacks or ", ".join(part for part, held in parts.items() if held) or "no hardware series"
+        parts = (self.hardware, f"nested in {self.parent}" if self.parent else "")
+        return self.lacks or ", ".join(filter(None, parts)) or "no hardware series"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkippedRun:
-    """A run neither requested by name nor read: what a person calls it, why, and whether it can be read."""
-
-    name: str
-    reason: str
-    is_readable: bool = True
+def describe_devices(devices: Set[object]) -> str:
+    """Return how many GPUs devices are, and whether the machine, which is None, is one of them: `2 GPUs, host`."""
+    gpus = len(devices - {None})
+    return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,91 +115,78 @@ class Tracked:
     lasted: tuple[int, int] | None = None
 
 
-class TrackerRun(NamedTuple):
-    """One run of a tracker, not read yet.
+class Store:
+    """What holds runs: `where` is what a person called it, `grouped` the recordings that a group makes one run."""
 
-    `key` identifies it among all runs of trackers of its kind, `locator` is a person's name for it. One with a
-    `fault` is skipped unless named.
-    """
-
-    key: str
-    locator: str
-    fault: SourceError | None
-    record: Callable[[ReadOptions], Tracked]
-
-    def read(self, options: ReadOptions) -> Tracked:
-        """Read the run, or raise a `SourceError`."""
-        if self.fault is not None:
-            raise self.fault
-        return self.record(options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedRuns:
-    """A store's selected runs, those left out unnamed, and the recordings that a group makes one run."""
-
-    runs: tuple[TrackerRun, ...]
-    skipped: tuple[SkippedRun, ...] = ()
+    kind = version = where = ""
     grouped: tuple[str, ...] = ()
-
-
-class Store(Protocol):
-    """What holds runs, what a person called it, and the recordings that a group makes one run."""
-
-    where: str
-    grouped: tuple[str, ...]
+    filters = False
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, all for None, that fit a filter; newest first, deleted ones too."""
+        raise NotImplementedError
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None without one. Its fault is raised."""
-
-
-def _nothing(*_: object) -> None:
-    """Return nothing."""
+        return next((run for run in self.runs() if run.id == run_id), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracker:
     """Reads the stores of one kind of tracker, which stands before the colon of a locator.
 
-    `claims` says whether a locator, file or folder is a store, by content; `open` returns the store and the run
-    that it names. `keeps_files` says whether the tracker keeps files of one run in a folder, to be
-    read with it; `refuse_folder` raises for a folder with run data that is no store,
-    `refuse_skipped` for runs that must not be left out.
+    `holds` says whether a file or folder is a store, by content; `open` returns the store of a locator, which may name
+    a run. `keeps_files` says whether the tracker keeps files of one run in a folder, to be
+    read with it; `refuse_folder` raises for a folder with run data that is no store.
     """
 
     kind: str
     title: str
     recognised_by: str
-    claims: Callable[[str], bool]
-    open: Callable[[str, Selection], tuple[Any, str | None]]
+    holds: Callable[[Path], bool]
+    open: Callable[[str, str | None, Selection], Any]
     record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
-    keeps_files: Callable[[Path], Any] = _nothing
-    refuse_folder: Callable[[Path], None] = _nothing
-    refuse_skipped: Callable[[str, Selection, list[SkippedRun]], None] = _nothing
+    keeps_files: Callable[[Path], bool] = lambda _: False
+    refuse_folder: Callable[[Path], None] = lambda _: None
     sample: str = ""
 
-    def runs(self, source: str, selection: Selection) -> SelectedRuns:
+    def claims(self, source: str) -> bool:
+        """Return whether a source is a locator of this tracker, or a file or folder with its store."""
+        with suppress(OSError):
+            if self.holds(Path(source)):
+                return True
+        return source.startswith(f"{self.kind}:")
+
+    def runs(self, source: str, selection: Selection) -> "SelectedRuns":
         """Return a store's runs that are meant, and those left out, or raise `SourceError`."""
-        store, named = self.open(source, selection)
-        if grouped := store.grouped:
+        store, named = self._open(source, selection)
+        if store.grouped:
             selection = replace(selection, runs=(), experiment=None)
-        found, skipped = select_runs(store, named, selection)
-        self.refuse_skipped(source, selection, skipped)
-        start, record = f"{self.kind}:{store.where}#", partial(self.record, store)
-        runs = [
-            TrackerRun(info.key or info.id, start + info.id, info.fault, partial(record, info, selection))
-            for info in found
-        ]
-        return SelectedRuns(runs=tuple(runs), skipped=tuple(skipped), grouped=grouped)
+        return SelectedRuns(self, store, selection, *select_runs(store, named, selection))
 
     def listed(self, source: str, selection: Selection) -> list[RunInfo]:
         """Return a store's runs, newest first, then deleted ones where all are wanted; read no series."""
-        runs = self.open(source, selection)[0].runs(selection.experiment, selection.filter)
+        runs = self._open(source, selection)[0].runs(selection.experiment, selection.filter)
         deleted = [run for run in runs if run.deleted and selection.latest is None]
         return [*[run for run in runs if not run.deleted][: selection.latest], *deleted]
+
+    def _open(self, source: str, selection: Selection) -> tuple[Any, str | None]:
+        place, named = split_locator(source, f"{self.kind}:")
+        store = self.open(place, named, selection)
+        if selection.filter is not None and not store.filters:
+            hint = "name runs with --run or --experiment; * stands for anything"
+            raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+        return store, named
+
+
+class SelectedRuns(NamedTuple):
+    """A store's selected runs, and those left out unnamed with the reason."""
+
+    tracker: Tracker
+    store: Store
+    selection: Selection
+    runs: list[RunInfo]
+    skipped: list[tuple[RunInfo, str]]
 
 
 def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
@@ -222,13 +198,7 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
     return store, run or None
 
 
-def refuse_filter(wanted: str | None, hint: str) -> None:
-    """Refuse a filter, which nobody but a server understands."""
-    if wanted is not None:
-        raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
-
-
-def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
+def split_readable(runs: Sequence[RunInfo]) -> tuple[list[RunInfo], list[SourceError]]:
     """Part readable runs from the reasons against others; raise the first reason if none is readable."""
     faults = [run.fault for run in runs if run.fault is not None]
     kept = [run for run in runs if run.fault is None]
@@ -237,8 +207,10 @@ def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[S
     return kept, faults
 
 
-def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
-    """Return the runs that are meant, earliest first, and those left out unrequested.
+def select_runs(
+    store: Store, named: str | None, selection: Selection
+) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
+    """Return the runs that are meant, earliest first, and those left out unrequested, with the reason.
 
     Runs named one by one keep that order, and leave out none. Where none is named, or many at once,
     unreadable ones come last, however few are wanted.
@@ -246,9 +218,9 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
         # whole ids, for which nobody needs to know all runs of the store
-        direct = [run for name in dict.fromkeys(wanted) if (run := store.run(name)) is not None]
-        if len(direct) == len({*wanted}):
-            return _take_newest(direct, selection.latest), []
+        direct = [store.run(name) for name in dict.fromkeys(wanted)]
+        if None not in direct:
+            return _take_newest([run for run in direct if run], selection.latest), []
     runs = _sort_by_start(store.runs(selection.experiment, selection.filter))
     waiting = [run for name in wanted for run in _find_named(store.where, runs, name)]
     waiting = waiting or _find_finished(store.where, runs, selection)
@@ -261,24 +233,23 @@ def select_runs(store: Store, named: str | None, selection: Selection) -> tuple[
     skipped = []
     for run in (each for each in runs if not (wanted or each.id in found or each.deleted)):
         reason = "nested in another" if run.parent in found else run.lacks or "without hardware series"
-        reason = reason if run.finished else f"still {run.status}"
-        skipped.append(SkippedRun(name=run.name or run.id, reason=reason, is_readable=not run.lacks))
+        skipped.append((run, reason if run.finished else f"still {run.status}"))
     return _take_newest([*found.values()], selection.latest), skipped
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
     """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
-    together: list[list[tuple[int, RunInfo]]] = []
-    for begin, run in sorted(((run.started, run) for run in runs if run.started), key=lambda pair: pair[0]):
-        if not together or begin - together[-1][0][0] > _AT_ONCE:
-            together.append([])
-        together[-1].append((begin, run))
-    ordered = [sorted((run for _, run in each), key=lambda run: split_numbers(run.name)) for each in together]
-    return [*(run for each in ordered for run in each), *(run for run in runs if not run.started)]
+    begin, begins = 0, dict[int | None, int]()
+    for start in sorted(run.started for run in runs if run.started):
+        begin = begins.setdefault(start, start if start - begin > _AT_ONCE else begin)
+
+    def place(run: RunInfo) -> tuple[Any, ...]:
+        return (0, begins[run.started], split_numbers(run.name), run.started) if run.started else (1,)
+
+    return sorted(runs, key=place)
 
 
 def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
-    """Return the newest of the runs in order, and those with a fault."""
     sound = sorted((run for run in runs if run.fault is None), key=lambda run: run.started or 0, reverse=True)
     newest = {run.id for run in sound[:latest]}
     return [run for run in runs if run.fault is not None or run.id in newest]

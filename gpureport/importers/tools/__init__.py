@@ -13,6 +13,8 @@ from functools import lru_cache, partial, wraps
 from itertools import groupby
 from typing import Any, TypeVar
 
+import numpy as np
+
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import columns, extraction, headings, source_text
 from gpureport.importers.account import Account, damage
@@ -23,7 +25,7 @@ from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
 from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
-from gpureport.parsing import UNITS, replace_half_characters
+from gpureport.parsing import MOST, UNITS, replace_half_characters
 from gpureport.redaction import redact_start
 
 Record = dict[str, Any]
@@ -204,19 +206,33 @@ _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB
 """Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
 
 
+_ROUNDING = 1e-6
+"""By how much a mean of parts of a whole may exceed it."""
+NO_VALUE = "no value it can have"
+"""Why a cell holds no value where it holds something."""
+
+
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     """Return a cell's metric in its base unit, None for an invalid value; its own unit wins."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
-    if match is None:
-        return None if isinstance(cell, str) else headings.parse_quantity(cell, unit, metric)
-    number, written = headings.parse_number(match[1].replace(",", "")), match[2] or unit
-    written = _SPELLINGS.get(written.lower(), written) if match[2] else unit
+    number, written = headings.parse_number(match[1].replace(",", "") if match else cell), unit
+    if match and match[2]:
+        written = _SPELLINGS.get(match[2].lower(), match[2])
     if number is None or metric == columns.MASK:
         return int(number) if number is not None and number.is_integer() and 0 <= number < 2**64 else None
     if written == "F":
         number, written = (number - 32) / 1.8, "C"
-    fits = written in UNITS and UNITS[written].base == BY_NAME[metric].unit
-    return headings.convert_to_base(number, written, metric) if fits else None
+    wanted = BY_NAME[metric]
+    if written not in UNITS or UNITS[written].base != wanted.unit:
+        return None
+    value = UNITS[written].to_base(number)
+    if abs(value) >= MOST or (value < 0 and wanted.unit != "Cel"):
+        return None
+    if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
+        return 1.0 if value <= 1 + _ROUNDING else None
+    if "int" not in wanted.dtype:
+        return value
+    return round(value) if round(value) <= np.iinfo(wanted.dtype).max else None
 
 
 def take_cells(
@@ -233,7 +249,7 @@ def take_cells(
         elif target:
             value = parse_cell(cell, unit, target)
             if value is None:
-                account.absent[name, headings.describe_absence(cell)] += 1
+                account.absent[name, headings.absence_word(cell) or NO_VALUE] += 1
             else:
                 record[target] = value
         elif isinstance(cell, str | int | float) and cell != "" and name:

@@ -19,7 +19,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import extraction, tools
 from gpureport.importers.account import Account
 from gpureport.importers.columns import MASK, TIME
-from gpureport.importers.headings import absence_word, convert_to_base, describe_absence, parse_number
+from gpureport.importers.headings import absence_word, parse_number
 from gpureport.parsing import MOST
 
 _TABLE = {
@@ -155,9 +155,4 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
             )
             hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
             raise SourceError("the log", what, hint, code="unit_of_another_version")
-        value = convert_to_base(found, unit, metric)
-        account.columns[name, metric] = None
-        if value is None:
-            account.absent[name, describe_absence(cell)] += 1
-        else:
-            row[metric] = value
+        tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})

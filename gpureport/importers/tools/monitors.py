@@ -20,7 +20,7 @@ from gpureport.importers import tools
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import LOST, TIME, extra_name
-from gpureport.importers.headings import is_time_heading, parse_number, parse_quantity
+from gpureport.importers.headings import is_time_heading, parse_number
 from gpureport.importers.protocol import reject_reasons as reasons
 
 _MOST = 2**24
@@ -276,7 +276,7 @@ def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool
             if not metric or cell is None or str(cell) in {"", "nan", "NaN", "null", "None"}:
                 continue
             if gpu is None and metric == _CORE:
-                cores.append(parse_quantity(cell, "%", "cpu_utilization_ratio"))
+                cores.append(tools.parse_cell(cell, "%", "cpu_utilization_ratio"))
                 continue
             meanings = {} if gpu is None else tools.WANDB
             tools.take_cells(devices.setdefault(gpu, {}), account, [(metric, cell)], meanings)

@@ -5,9 +5,9 @@ from math import isfinite
 
 import numpy as np
 
+from gpureport.analysis.series.clock_and_power import gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved
-from gpureport.analysis.signals.clock_signals import gather_signals
 from gpureport.findings import Severity
 from gpureport.recording import Device
 from gpureport.report.model.pictures import MetricLimit

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+from gpureport.analysis import results
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
-from gpureport.analysis.signals.load import measure_pauses_ratio
 from gpureport.comparison.gains import (
     MOST_UNSEEN_RATIO,
     NEGLIGIBLE_RATIO,
@@ -85,7 +85,7 @@ def measure_own_seconds(time: GpuTime) -> float:
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
     """Return which share of their observed time some runs spent in short pauses."""
-    return measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+    return results.measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:

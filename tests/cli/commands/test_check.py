@@ -176,7 +176,7 @@ def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
 def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path: Path) -> None:
     """The example of docs/how-to/gates.md as written, on a job of 15 minutes and on one of 89 s, both with one GPU."""
     page = (DOCS / "how-to/gates.md").read_text()
-    (tmp_path / "gpureport.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    (tmp_path / "gpureport.toml").write_text(page.split("```toml\n")[2].split("```")[0])
     header = f"{HEADER}, clocks_event_reasons.active"
     for name, rows, start in (("base", 900, 0), ("night", 900, 3), ("short", 90, 3)):
         lines = [f"{row(second, util=88 + (second * 7 + start) % 5)}, 0x0000000000000000" for second in range(rows)]

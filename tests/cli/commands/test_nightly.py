@@ -219,7 +219,7 @@ def test_rules_hold_each_night(nightly: Program, gpureport: Program, tmp_path: P
         (tmp_path / f"node{number}").mkdir()
         (tmp_path / f"node{number}" / "gpu.csv").write_text(table(*(row(second, util=util) for second in range(120))))
     done = nightly("node0/gpu.csv", "node1/gpu.csv", "--date", "2026-03-03", "--fail-on", f"{UTILISATION} >= 80%")
-    assert (done.code, done.out.count("FAILED"), "FAILED: node1: " in done.out) == (1, 1, True)
+    assert (done.code, done.out.count("FAILED"), " (node1): " in done.out) == (1, 1, True)
 
 
 def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: Program, tmp_path: Path) -> None:

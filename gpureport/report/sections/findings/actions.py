@@ -5,11 +5,10 @@ from dataclasses import replace
 from itertools import pairwise, product
 from math import fsum
 
-from gpureport.analysis.advice.choose import choose_workers_trial
-from gpureport.analysis.advice.facts import gather_facts
+from gpureport.analysis.advice.choose import choose_workers_trial, gather_facts
 from gpureport.analysis.job.events import REQUESTS
 from gpureport.analysis.kinds import ACTIONS, KINDS
-from gpureport.analysis.signals.load import NOTABLE
+from gpureport.analysis.results import NOTABLE
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.gains import is_recording_too_short

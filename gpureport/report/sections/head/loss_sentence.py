@@ -5,7 +5,7 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from gpureport.analysis.account.gpu_time import OUTSIDE
-from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.low_use import BELOW
 from gpureport.comparison import gains

@@ -8,9 +8,15 @@ from itertools import combinations
 from gpureport.comparison.across import HEADROOM, largest_batch, memory_fits, scaling
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.effects import FigureEffects, SettingEffect
-from gpureport.comparison.factors import MOST_FACTORS, Factor, describe_factors, is_repetition_param, parse_factors
+from gpureport.comparison.factors import (
+    MOST_FACTORS,
+    Factor,
+    describe_factors,
+    is_repetition_param,
+    parse_factors,
+    step_folders,
+)
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.folders import step_folders
 from gpureport.comparison.study import BestGroup, Study, select_focus
 from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Verdict

@@ -1,0 +1,346 @@
+"""The change of a figure since a baseline, its interval, and how small a change a baseline can hold."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, exp, isfinite, log
+from statistics import stdev
+
+from gpureport.checks.figures import NO_TARGET, observe_divergence
+from gpureport.checks.limit import BEST, NO_REASON, Limit, Observed, Why, join_reasons, not_observed
+from gpureport.checks.quantities import POINTS, SHARE, format_against_limit, format_quantity
+from gpureport.comparison.chain import compare
+from gpureport.comparison.changes import ChangeKind, FindingChange, compare_findings
+from gpureport.comparison.estimate import Basis
+from gpureport.comparison.evidence import ReasonKind, gather_evidence
+from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole, Resolution, observed_seconds
+from gpureport.comparison.quality import QualityChange, compare_quality
+from gpureport.comparison.run import UTILISATION, SampledRun
+from gpureport.comparison.setup import compare_setups, list_changes_of_job
+from gpureport.comparison.steps import Step, find_resolution
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
+from gpureport.comparison.verdict import (
+    Delta,
+    RunInterval,
+    Verdict,
+    estimate_interval_of_next_run,
+    estimate_runs_for_interval,
+    find_smallest_ratio,
+    measure_run_interval,
+)
+from gpureport.number_format import MINUS
+from gpureport.report.wording import differences, display, terms
+from gpureport.report.wording.reasons import (
+    SINGLE_RUN_SCATTER,
+    describe_no_work,
+    describe_reason,
+    describe_unknown_change,
+)
+
+_NEAR = 0.1
+"""Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
+
+_ROOM = 0.9
+"""Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
+_LARGEST = 1.0
+"""Size from which a rule holds nothing worth a rule."""
+
+_OLD, _NEXT = "baseline", "another run"
+_BASELINE, _CHECKED = "the baseline", "this run"
+_THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
+_UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
+"""Why the size of a change is not known, though both sides have the figure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineComparison:
+    """A step compared with its baseline: every figure, finding and training metric."""
+
+    deltas: tuple[Delta, ...]
+    finding_changes: tuple[FindingChange, ...]
+    base: Step
+    step: Step
+    quality: tuple[QualityChange, ...] = ()
+
+
+def compare_with_baseline(
+    baseline: Sequence[SampledRun], step: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS
+) -> BaselineComparison:
+    """Compare the runs of one step with those of a baseline; a run of the baseline with the others."""
+    checked = {run.analysis.run.id for run in step}
+    others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
+    sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
+    comparison = compare([*sides[0], *sides[1]], goals)
+    first, last = comparison.steps
+    return BaselineComparison(
+        deltas=comparison.deltas,
+        finding_changes=compare_findings(first, last),
+        base=first,
+        step=last,
+        quality=compare_quality(first, last, goals),
+    )
+
+
+def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
+    """Return the change of a figure: in points, as a share of before, or in its unit."""
+    if limit.statistic:
+        return _observe_quality_change(limit, found.quality)
+    delta = next((each for each in found.deltas if each.metric == limit.name), None)
+    if delta is None:
+        return Observed(doubt=NO_TARGET)
+    reason, difference = delta.reason, delta.difference
+    if reason and reason.kind is ReasonKind.SAME_RECORDING:
+        return not_observed(reason.kind.value, "the baseline is the very recording that is checked")
+    is_harmless = difference is not None and _is_improvement(limit, difference)
+    has_size = is_harmless and reason is not None and reason.kind in _UNSURE_SIZE
+    if difference is None or (delta.verdict is Verdict.NOT_ENOUGH_DATA and not has_size):
+        return Observed(doubt=_explain_no_change(limit, delta, found))
+    scale = abs(delta.before or 0.0) if limit.threshold.unit == SHARE else 1.0
+    if scale == 0.0:
+        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
+    low, high = _widen_interval(delta, difference)
+    value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
+    seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
+    return replace(seen, note=join_reasons(_describe_basis(delta), _describe_setup(found)))
+
+
+def _hold_change(
+    limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
+) -> Observed:
+    """Return a change that is known, with its interval, and whether it may or may not keep its limit.
+
+    That is known where the whole interval keeps or breaks the limit; where a run did better; and where the change
+    itself keeps the limit and the interval reaches no further from it to the side of the limit than the limit is large.
+    """
+    reach = ends[1] - value if limit.is_upper else value - ends[0]
+    is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
+    is_known = len({limit.holds(end) for end in ends}) == 1 or _is_improvement(limit, value)
+    doubt = NO_REASON
+    if not is_known and not (is_precise and limit.holds(value)):
+        verb = "fell" if limit.threshold.value < 0 else "rose"
+        least = "at least" if limit.demands_change == limit.relation.endswith("=") else "more than"
+        text = f"whether it {verb} by {least} {limit.size} is not known {advise()}"
+        doubt = Why("unknown_change", text)
+    text = f"{_describe_change(limit, value, ends, has_level=has_level)} against the baseline"
+    return Observed(value=value, text=text, ends=ends, doubt=doubt)
+
+
+def _is_improvement(limit: Limit, value: float) -> bool:
+    """Return whether a change goes away from a limit that only bounds how much worse a run may be."""
+    return not limit.demands_change and (value < 0 if limit.is_upper else value > 0)
+
+
+def _explain_no_change(limit: Limit, delta: Delta, found: BaselineComparison) -> Why:
+    """Return why there is no change to hold against a limit, and what to do where a side lacks the figure."""
+    reason = delta.reason
+    sides = _list_lacking(delta)
+    if not sides or reason is None or reason.kind is not ReasonKind.NOT_RECORDED:
+        unrecorded = Why("not_recorded", f"{limit.name} was not recorded on both sides")
+        return Why(reason.kind.value, describe_reason(reason)) if reason else unrecorded
+    idle = _list_lacking(next(each for each in found.deltas if each.metric == PER_WORK))
+    if BY_METRIC[limit.name].role is not FigureRole.WORK or not idle:
+        return Why("not_recorded", f"{limit.name} was not recorded in {' and in '.join(sides)}")
+    steps = {
+        _BASELINE: "ingest its log with --work N:UNIT and set the baseline again",
+        _CHECKED: "give --work N:UNIT to this check",
+    }
+    remedy = ", and ".join(steps[side] for side in idle)
+    return Why("unknown_work", f"the work done in {' and in '.join(idle)} is not known: {remedy}")
+
+
+def _list_lacking(delta: Delta) -> list[str]:
+    """Return the sides that lack a figure."""
+    return [side for side, value in ((_BASELINE, delta.before), (_CHECKED, delta.after)) if value is None]
+
+
+def _widen_interval(delta: Delta, difference: float) -> tuple[float, float]:
+    """Return the interval of a difference; with one run per side at least what repeating changes."""
+    low, high = delta.interval or (difference, difference)
+    if delta.interval is not None and delta.basis is Basis.REPLICATES:
+        return low, high
+    margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
+    return BY_METRIC[delta.metric].clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
+
+
+def _describe_basis(delta: Delta) -> Why:
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
+        return Why("size_not_sure", f"its size is not sure: {describe_reason(delta.reason).removesuffix('.')}")
+    if delta.reason and delta.reason.kind is ReasonKind.DRIFT:
+        return Why("drift", describe_reason(delta.reason).removesuffix("."))
+    if delta.basis is Basis.REPLICATES:
+        return _count_runs(*delta.runs)
+    return Why("single_runs", "one run a side; the interval is no narrower than what repeating a run commonly changes")
+
+
+def _count_runs(before: int, after: int) -> Why:
+    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`."""
+    assumed = f"; {SINGLE_RUN_SCATTER}" if min(before, after) == 1 < max(before, after) else ""
+    return Why("replicates", f"{display.plural(before, 'baseline run')}, {after} checked{assumed}")
+
+
+def _describe_setup(found: BaselineComparison) -> Why:
+    """Return what is known to have changed in the set-up since the baseline; else false."""
+    changes = list_changes_of_job(compare_setups(found.base, found.step))
+    said = f"changed since the baseline: {differences.list_setup_changes(changes)}"
+    return Why("other_setup", said) if changes else NO_REASON
+
+
+def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
+    """Return what leaves the size of a change open, and what would settle it."""
+    difference = delta.difference or 0.0
+    low, high = interval = delta.interval or (difference, difference)
+    if delta.basis is Basis.REPLICATES and low < high:
+        aim, distance = _find_aim(limit, value, ends), abs(limit.threshold.value - value)
+        is_near = not limit.holds(value) and aim < _NEAR and distance < _NEAR * abs(limit.threshold.value)
+        now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
+        return _advise_more_data(now, aim=aim, is_near_limit=is_near)
+    margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
+    if max(high - difference, difference - low) > margin * (1 + 1e-9):
+        return f"from runs this short: record 10 min or more, or {_THREE_RUNS}"
+    return f"from one run a side: {_THREE_RUNS}"
+
+
+def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
+    """Return to what share of its width an interval must shrink to decide whether a change keeps its limit.
+
+    It is known where the interval no longer reaches the limit, and where a change that keeps the limit is known to
+    better than the limit's size.
+    """
+    above, below = ends[1] - value, value - ends[0]
+    reach, other = (above, below) if limit.is_upper else (below, above)
+    distance = abs(limit.threshold.value - value)
+    if limit.holds(value):
+        return max(distance, abs(limit.threshold.value)) / reach
+    return distance / other if other else 0.0
+
+
+def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> Observed:
+    """Return the change of a training metric since the baseline, in the unit of its limit."""
+    name, is_best = limit.name, limit.statistic == BEST
+    change = next((each for each in changes if each.name == name), None)
+    if change is None:
+        return not_observed("not_recorded", f"{name} was not recorded")
+    if not is_best and change.after.diverged > change.before.diverged:
+        return observe_divergence(limit, "a last value of this run is not a number")
+    before, after = (change.before.best, change.after.best) if is_best else change.values
+    if before is None or after is None:
+        sides = [side for side, value in ((_BASELINE, before), (_CHECKED, after)) if value is None]
+        return not_observed("not_recorded", f"{name} was not recorded in {' and in '.join(sides)}")
+    if change.reason is not None:
+        return not_observed(change.reason.value, f"{name} cannot be compared: {describe_no_work(change.reason)}")
+    scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
+    if not scale:
+        code, why = "zero", "was 0 in the baseline, so its change cannot be given in per cent"
+        if scale is None:
+            code, why = "not_a_share", "is not a share, so it has no change in points: state the limit in %"
+        return not_observed(code, f"{name} {why}")
+    difference = after - before
+    low, high = change.interval or (difference - change.margin, difference + change.margin)
+    if is_best:
+        low, high = difference - (high - low) / 2, difference + (high - low) / 2
+    runs = change.before.runs, change.after.runs
+    advice = f"from one run a side: {_THREE_RUNS}, and check several"
+    note = Why("single_runs", "one run a side; the interval is what repeating a run plausibly changes")
+    if min(runs) > 1:
+        advice, note = "from runs that differ this much: add runs to the baseline", _count_runs(*runs)
+    ends, has_level = (low / scale, high / scale), change.interval is not None
+    return replace(_hold_change(limit, difference / scale, ends, lambda: advice, has_level=has_level), note=note)
+
+
+def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
+    """Return the fingerprints of findings that the baseline did not have."""
+    return frozenset(each.fingerprint for each in found.finding_changes if each.change is ChangeKind.NEW)
+
+
+def map_possibly_new(found: BaselineComparison) -> dict[str, Why]:
+    """Return the fingerprints of findings that the baseline may have had, each with why that is not known."""
+    unknown = [each for each in found.finding_changes if each.change is ChangeKind.CANNOT_TELL and each.after]
+    return {
+        each.fingerprint: Why(
+            "novelty_not_known", f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})"
+        )
+        for each in unknown
+    }
+
+
+def _describe_change(limit: Limit, value: float, ends: tuple[float, float], *, has_level: bool) -> str:
+    """Return a change in words, such as `fell by 45.2 points (95%: -46.7 to -43.8)`.
+
+    The interval has a level where it holds the change in 95% of cases.
+    """
+    size = format_size(limit, value)
+    verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
+    if not all(map(isfinite, ends)):
+        return f"{verb} by {size}"
+    unit = f"{display.GAP}points"
+    low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
+    return f"{verb} by {size} ({'95%: ' if has_level else ''}{low} to {high})"
+
+
+def format_size(limit: Limit, value: float) -> str:
+    """Return the size of a change, without a sign."""
+    unit, bound = limit.threshold.unit, replace(limit.threshold, value=abs(limit.threshold.value))
+
+    def words(size: float) -> str:
+        if unit == SHARE:
+            return display.percent(size)
+        return format_quantity(size, unit, bound.currency).removeprefix("+")
+
+    return format_against_limit(abs(value), bound, words)
+
+
+def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
+    """Yield what a baseline can hold, by the interval of one more run against it."""
+    if len(runs) == 1:
+        yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
+        return
+    longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
+    another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_NEXT)))
+    comparison = compare([*(run.in_step(_OLD) for run in runs), another.in_step(_NEXT)])
+    delta, base = comparison.judged(_OLD, _NEXT), comparison.steps[0]
+    size = _describe_size(base, comparison.primary)
+    if not size or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:
+        why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
+        yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
+        return
+    yield size
+    use = next((each for each in comparison.between(_OLD, _NEXT) if each.metric == UTILISATION), None)
+    if use is not None and not use.primary and use.verdict is Verdict.NOT_ENOUGH_DATA:
+        # runs that train for too short a time
+        why = display.clean_sentence(describe_reason(use.reason))
+        yield f"No rule on a change of utilisation or idle share can be assessed against them: {why}"
+
+
+def _describe_size(base: Step, metric: str) -> str:
+    """Return by how much runs differ, and the size that a rule can hold; empty without two runs that count."""
+    figure = BY_METRIC[metric]
+    is_ratio = figure.role is FigureRole.WORK
+    values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
+    if len(values) < 2:  # noqa: PLR2004 - one run has no scatter
+        return ""
+    known = find_resolution(base, base, metric) if is_ratio else Resolution(finest=figure.finest)
+    half, spread = estimate_interval_of_next_run(values, known.finest, known.least), stdev(values)
+    size = ceil(min(find_smallest_ratio(half) if is_ratio else half, _LARGEST) * 100 - 1e-9) / 100
+    if is_ratio:
+        held, spread_words, other = f"{size:.0%} or more", display.percent(exp(spread) - 1), ""
+    else:
+        other = "; for one on GPU time per unit of work, give --work N:UNIT"
+        held = f"{display.percentage_points(size).lstrip('+').replace('.0', '')} or more"
+        spread_words = display.percentage_points(spread).lstrip("+")
+    noun, spreads = terms.name_for_one(terms.column_title(metric)), f"{len(values)} runs spread by {spread_words}"
+    if size >= _LARGEST:
+        return f"{spreads}: too much for a rule on {noun}{other}."
+    return f"{spreads}: a rule on {noun} can hold a size of {held}{other}."
+
+
+def _advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
+    """Return what leaves the size of a change against several runs open, and what would settle it.
+
+    An interval of the part `aim` of its half-width, with the runs of the baseline first, would. So would another size,
+    where a change breaks the limit by very little and not for certain.
+    """
+    wanted = now.half_width * aim * _ROOM
+    runs = estimate_runs_for_interval(now, wanted)
+    if runs is None and is_near_limit:
+        return "so close to the limit: state another size"
+    cause = "this short" if now.least > wanted else "that differ this much"
+    return f"from runs {cause}: {f'take {runs} baseline runs' if runs else 'take longer ones, or state a larger size'}"

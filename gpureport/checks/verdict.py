@@ -1,0 +1,321 @@
+"""The verdict of a gate: what the checks of a run or night amount to, as a line, text, Markdown, JSON and JUnit XML.
+
+Each rule is one sentence: the rule as written, the runs, what was observed, and why. Servers follow a case of JUnit by
+its class and name, so both are the same every night: a run is named only where several are held to one rule.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from html import escape
+
+from gpureport.checks.changes import format_size
+from gpureport.checks.grammar import LimitError, parse_limit
+from gpureport.checks.limit import Limit, Subject
+from gpureport.checks.policy import PolicyEntry
+from gpureport.checks.quantities import SHARE
+from gpureport.findings import Check, CheckOutcome
+from gpureport.number_format import MINUS
+from gpureport.report.formats.text import markdown
+from gpureport.report.wording import display, terms
+from gpureport.report.wording.differences import format_percent_change
+from gpureport.report.wording.display import GAP
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+
+_SCOPE = re.compile(r" (?:for|unless) ")
+_KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
+_LISTED = 3
+SCHEMA = "gpureport.check/1"
+
+_ROWS = 200
+"""Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
+
+_CELL = 300
+OUTCOMES = {
+    CheckOutcome.BROKEN: "FAILED",
+    CheckOutcome.CANNOT_JUDGE: "NOT ASSESSED",
+    CheckOutcome.ACKNOWLEDGED: "Acknowledged",
+    CheckOutcome.NOT_APPLIED: "Does not apply",
+}
+"""What each line of text begins with, the gravest first."""
+
+_FAILURE, _ERROR, _SKIPPED = "failure", "error", "skipped"
+_ELEMENTS = {CheckOutcome.PASSED: "", CheckOutcome.BROKEN: _FAILURE, CheckOutcome.CANNOT_JUDGE: _ERROR}
+
+FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
+"""Exit codes of a gate."""
+
+WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
+
+HAS_DATA = "the run has data"
+"""The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
+
+NO_DATA = "no_data"
+"""Code of a source without a run, where nothing says more."""
+
+_NAMED = 2
+_LONGEST = 264
+"""Characters of a line for a chat, which the command comes before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How a gate ended. Exit code, pages, JUnit, summary and what is printed all derive from it.
+
+    It rests on checks; without any, nothing was assessed.
+    """
+
+    checks: tuple[Check, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a rule is broken, else 4 if one could not be assessed or there is none, else 0."""
+        outcomes = {check.outcome for check in self.checks}
+        if CheckOutcome.BROKEN in outcomes:
+            return FAILED
+        return NOT_ASSESSED if CheckOutcome.CANNOT_JUDGE in outcomes or not outcomes else PASSED
+
+    @property
+    def word(self) -> str:
+        """`FAILED`, `NOT ASSESSED` or `PASSED`."""
+        return WORDS[self.exit_code]
+
+    @property
+    def counts(self) -> str:
+        """How many checks have each outcome, the gravest first; empty without checks.
+
+        Those that do not apply are counted only where there is no other.
+        """
+        counted = {each: self.count(each) for each in CheckOutcome}
+        if any(number for each, number in counted.items() if each is not CheckOutcome.NOT_APPLIED):
+            del counted[CheckOutcome.NOT_APPLIED]
+        words = {
+            each: OUTCOME_WORDS[each].replace("does", "do") if counted[each] > 1 else OUTCOME_WORDS[each]
+            for each in counted
+        }
+        return ", ".join(f"{number} {words[each]}" for each, number in counted.items() if number)
+
+    @property
+    def line(self) -> str:
+        """The verdict in one short line of plain text: the word, and which rules led to it."""
+        grave = (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE)
+        named = [clause for outcome in grave for clause in describe_checks(self.checks, outcome)]
+        more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        said = f": {'; '.join(named[:_NAMED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
+        return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
+
+    def count(self, outcome: CheckOutcome) -> int:
+        """Return how many checks have an outcome."""
+        return len(select_checks(self.checks, outcome))
+
+
+def build_missing_check(source: str, reason: str, code: str = "") -> Check:
+    """Return the check of a source, as named, that gives no run to assess, and why."""
+    outcome = CheckOutcome.CANNOT_JUDGE
+    return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or NO_DATA)
+
+
+def build_unused_baseline_check(baseline: str) -> Check:
+    """Return the check that says that no rule uses the named baseline; it changes no verdict."""
+    reason = "no rule asks for it; add one, such as --fail-on 'no new warning'"
+    limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
+    return Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
+
+
+def sort_by_gravity(checks: Sequence[Check]) -> Iterator[Check]:
+    """Yield the checks by outcome, the gravest first, otherwise in their order."""
+    for outcome in CheckOutcome:
+        yield from select_checks(checks, outcome)
+
+
+def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[str]:
+    """Yield a clause per rule and what became of it, such as `idle_ratio <= 5% (night-3): 49%`."""
+    yield from _group_runs(
+        (check, _explain(check) if outcome is not CheckOutcome.BROKEN else check.observed)
+        for check in select_checks(checks, outcome)
+    )
+
+
+def describe_notes(checks: Iterable[Check]) -> Iterator[str]:
+    """Yield what else to know of rules that are broken or hold, once, with the rules that it is about."""
+    rules: dict[str, list[str]] = {}
+    for check in checks:
+        if check.reason and check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}:
+            rules.setdefault(check.reason, []).append(check.limit)
+    for reason, words in rules.items():
+        yield display.clean(f"{name_findings(reason)} ({', '.join(dict.fromkeys(words))})")
+
+
+def describe_passed(checks: Iterable[Check]) -> str:
+    """Return the rules that hold, in one line, with what was observed of a single run."""
+    seen: dict[str, list[str]] = {}
+    for check in select_checks(checks, CheckOutcome.PASSED):
+        seen.setdefault(check.limit, []).append(check.observed)
+    observed = {words: each[0] if len(each) == 1 else f"{len(each)} runs" for words, each in seen.items()}
+    return display.clean("; ".join(f"{words}{f' ({text})' if text else ''}" for words, text in observed.items()))
+
+
+def _explain(check: Check) -> str:
+    """Return why a rule could not be assessed or does not count; of a change also how large it is."""
+    limit = _parse(check.limit)
+    if check.outcome is CheckOutcome.CANNOT_JUDGE and limit is not None and limit.subject is Subject.CHANGE:
+        return "; ".join(filter(None, (check.observed, check.reason)))
+    return check.reason or check.observed
+
+
+def _group_runs(told: Iterable[tuple[Check, str]]) -> Iterator[str]:
+    """Yield each rule and what is said of it once, with the runs that it is said of."""
+    runs: dict[tuple[str, str], list[str]] = {}
+    for check, said in told:
+        runs.setdefault((check.limit, said), []).append(check.run)
+    for (words, said), named in runs.items():
+        names = [name for name in dict.fromkeys(named) if name]
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        of = f" ({', '.join(names[:_LISTED])}{more})" if names else ""
+        sentence = f": {name_findings(said)}" if said else ""
+        yield display.clean_sentence(f"{words}{of}{sentence}").rstrip(".")
+
+
+def name_failure(checks: Iterable[Check]) -> str:
+    """Return in few words the change or finding that broke a rule; empty of other rules."""
+    broken = [(check, _parse(check.limit)) for check in select_checks(checks, CheckOutcome.BROKEN)]
+    for check, limit in broken:
+        if limit is not None and limit.subject is Subject.CHANGE and check.value is not None:
+            size = f"{MINUS if check.value < 0 else '+'}{format_size(limit, check.value)}"
+            if limit.threshold.unit == SHARE:
+                size = format_percent_change(1 + check.value)
+            return f"{display.raise_first(terms.name_for_one(terms.column_title(limit.name)))} {size}"
+    return next((terms.kind_title(limit.name) for _, limit in broken if limit and limit.name in terms.KINDS), "")
+
+
+def _parse(words: str) -> Limit | None:
+    """Return the limit of a rule without where it applies; None of a missing source."""
+    try:
+        return parse_limit(_SCOPE.split(words, maxsplit=1)[0])
+    except LimitError:
+        return None
+
+
+def select_checks(checks: Iterable[Check], outcome: CheckOutcome) -> list[Check]:
+    """Return the checks that ended in one way."""
+    return [check for check in checks if check.outcome is outcome]
+
+
+def name_findings(text: str) -> str:
+    """Return text with kinds of findings by their titles."""
+    return _KIND.sub(lambda match: terms.kind_title(match.group()), text)
+
+
+_NO_RUN = build_missing_check("", "there is no run to assess", "no_data")
+
+
+def render_json(verdict: Verdict) -> str:
+    """Return the checks as JSON text; null is what is not known."""
+    checks = [
+        {key: value.replace(GAP, " ") if isinstance(value, str) else value for key, value in asdict(check).items()}
+        for check in verdict.checks
+    ]
+    document = {
+        "schema": SCHEMA,
+        "exit_code": verdict.exit_code,
+        "line": f"gpureport check {verdict.line}",
+        "counts": {outcome.value: verdict.count(outcome) for outcome in CheckOutcome},
+        "checks": checks,
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def render_text(checks: Sequence[Check]) -> str:
+    """Return the checks as text: a line per rule broken or not assessed, one for those that hold."""
+    return "\n".join(display.plain(line) for line in _list_lines(checks)) + "\n"
+
+
+def _list_lines(checks: Sequence[Check]) -> Iterator[str]:
+    if not checks:
+        yield f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."
+    for outcome, word in OUTCOMES.items():
+        for clause in describe_checks(checks, outcome):
+            yield f"{word}: {clause}."
+    if passed := describe_passed(checks):
+        yield f"Passed: {passed}."
+    yield from (f"Note: {note}." for note in describe_notes(checks))
+
+
+def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:
+    """Return the checks as Markdown: how the gate ended, paragraphs on it, and a table, the gravest first."""
+    lines = [f"## {_escape(heading)}", ""]
+    for line in state:
+        lines += [_escape(line), ""]
+    if checks:
+        lines += ["| Outcome | Run | Rule | Observed | |", "|---|---|---|---|---|"]
+    for check in list(sort_by_gravity(checks))[:_ROWS]:
+        bold = "**" if check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE} else ""
+        texts = (check.run, check.limit, check.observed, check.reason)
+        cells = [markdown.escape(display.shorten(display.clean(text), _CELL)) for text in texts]
+        lines.append(f"| {bold}{OUTCOME_WORDS[check.outcome]}{bold} | {' | '.join(cells)} |")
+    if len(checks) > _ROWS:
+        lines += ["", f"{len(checks) - _ROWS} more checks are not listed."]
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    return markdown.escape(display.plain(text))
+
+
+def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequence[PolicyEntry] = ()) -> str:
+    """Return the checks as one JUnit suite, without times, so that the same input gives the same bytes.
+
+    A test case each: a failure if its limit is broken, an error if not assessed. A rule without a check is an error.
+    Servers refuse a suite without a case, so one says where no rule is set.
+    """
+    times = Counter(check.limit for check in checks)
+    lacking = [replace(_NO_RUN, limit=each.words, origin=each.origin) for each in rules if each.words not in times]
+    every = [*checks, *lacking]
+    cases = [_build_case(check, repeated=times[check.limit] > 1) for check in every]
+    ended = Counter(_ELEMENTS.get(check.outcome, _SKIPPED) for check in every)
+    if not cases:
+        cases, ended = (
+            [_build_element("gpureport", "rules", '<skipped message="no rule is set"/>')],
+            Counter([_SKIPPED]),
+        )
+    failed, wrong, skipped = (ended[name] for name in (_FAILURE, _ERROR, _SKIPPED))
+    counts = f' tests="{len(cases)}" failures="{failed}" errors="{wrong}" skipped="{skipped}"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuites name="gpureport"{counts}>',
+        f'<testsuite name="{_escape_xml(f"gpureport {command}")}"{counts}>',
+        *cases,
+        "</testsuite>",
+        "</testsuites>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _build_case(check: Check, *, repeated: bool) -> str:
+    """Return a test case with the element of its outcome; what else is known stands in it line by line."""
+    name, run = display.plain(check.limit), display.plain(check.run)
+    classname, where = f"gpureport.{run}" if repeated else "gpureport", f"run: {run}" if run else ""
+    said = "; ".join(filter(None, (display.plain(check.observed), display.plain(check.reason))))
+    element, word = _ELEMENTS.get(check.outcome, _SKIPPED), OUTCOME_WORDS[check.outcome]
+    if not element:
+        text = "\n".join(filter(None, (said, where)))
+        return _build_element(classname, name, f"<system-out>{_escape_xml(text)}</system-out>" if text else "")
+    start = f'<{element} message="{_escape_xml(f"{word}: {name_findings(said)}")}"'
+    if element == _SKIPPED:
+        return _build_element(classname, name, f"{start}/>")
+    stated = f"stated at {display.plain(check.origin)}" if check.origin else ""
+    detail = "\n".join(filter(None, (f"{name} ({word})", said, where, stated)))
+    kind = check.outcome.value.replace(" ", "_")
+    return _build_element(classname, name, f'{start} type="{_escape_xml(kind)}">{_escape_xml(detail)}</{element}>')
+
+
+def _build_element(classname: str, name: str, content: str) -> str:
+    start = f'<testcase classname="{_escape_xml(classname)}" name="{_escape_xml(name)}">'
+    return "\n".join(filter(None, (start, content, "</testcase>")))
+
+
+def _escape_xml(text: str) -> str:
+    """Return text as XML holds it."""
+    return escape(text.replace(GAP, " "))

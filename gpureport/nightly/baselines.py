@@ -1,0 +1,112 @@
+"""Named baselines: runs copied into the store's `baselines/` folder, whole, for git or a bucket.
+
+Each is a small store. A copy stays as it is when its run is relabelled or removed.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from gpureport.errors import DamagedRunError, SettingsError, StoreError
+from gpureport.places import Place, RemotePath
+from gpureport.places.transfer import fetch
+from gpureport.recording import Recording, Run
+from gpureport.store import atomic_writes
+from gpureport.store.run_records import list_run_folders
+from gpureport.store.run_selection import BASELINES
+from gpureport.store.store import Entry, Store
+
+_MARKER = "store.json"
+"""File that makes a folder a store; a baseline appears by it."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A named baseline with its runs; without runs if it is damaged."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+
+def open_baseline(store: Store, name: str) -> Store:
+    """Return a baseline as the store that it is; an error names one that is like it."""
+    folder = _baseline_folder(store, name)
+    if not (folder / _MARKER).is_file():
+        names = [each.name for each in list_baselines(store)]
+        close = get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} SOURCE makes it"
+        raise StoreError(name, "no such baseline", hint, code="no_such_baseline")
+    return Store(folder)
+
+
+def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
+    """Make runs of a store, repetitions of one step, a named baseline; one of that name is replaced whole.
+
+    Raises:
+        SettingsError: when the name is not allowed.
+        StoreError: when a run is damaged, or the folder cannot be written.
+    """
+    place = _baseline_folder(store, name)
+    damaged = next((entry for entry in entries if not store.intact(entry)), None)
+    if damaged is not None:
+        what = "its series are damaged or missing"
+        raise StoreError(damaged.run.name, what, "ingest the run again", code="damaged_run")
+    with atomic_writes.raise_store_errors(store.folder):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        atomic_writes.remove_stale_files(place.parent)
+    with (
+        atomic_writes.write_folder(place.parent, lambda: name, _MARKER) as part,
+        atomic_writes.raise_store_errors(store.folder),
+    ):
+        (part / _MARKER).write_bytes((store.folder / _MARKER).read_bytes())
+        for entry in entries:
+            copy = part / "runs" / entry.run.id
+            folder = fetch(entry.folder) if isinstance(entry.folder, RemotePath) else entry.folder
+            shutil.copytree(folder, copy)
+            for file in copy.iterdir():
+                atomic_writes.flush_to_disk(file)
+    return Baseline(name=name, runs=tuple(entry.run for entry in entries))
+
+
+def list_baselines(store: Store) -> tuple[Baseline, ...]:
+    """Return the baselines of a store by name."""
+    folders = sorted(path.parent for path in (store.folder / BASELINES).glob(f"[!.]*/{_MARKER}"))
+    return tuple(
+        Baseline(name=folder.name, runs=tuple(stored.run for stored in Store(folder).index().runs))
+        for folder in folders
+    )
+
+
+def remove_baseline(store: Store, name: str) -> None:
+    """Remove a baseline: first from the list, then its files."""
+    folder = open_baseline(store, name).folder
+    with atomic_writes.raise_store_errors(store.folder):
+        atomic_writes.remove_folder(folder, _MARKER)
+
+
+def read_baseline(store: Store, name: str) -> list[Recording]:
+    """Return the runs of a baseline; a StoreError says that there is none, or that one of them is damaged."""
+    small = open_baseline(store, name)
+    runs = small.folder / "runs"
+    try:
+        found = [small.get(run_id) for run_id in list_run_folders(runs)]
+    except DamagedRunError:
+        found = []
+    entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
+    if not entries and not runs.is_dir():
+        hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
+        raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
+    if not entries:
+        hint = f"restore it, or gpureport baseline set {name} SOURCE"
+        raise StoreError(f"baseline {name}", "damaged", hint, code="damaged_baseline")
+    return [small.read(entry) for entry in entries]
+
+
+def _baseline_folder(store: Store, name: str) -> Place:
+    if not _NAME.fullmatch(name):
+        hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
+        raise SettingsError(name, "no name of a baseline", hint, code="not_a_baseline_name")
+    return store.folder / BASELINES / name

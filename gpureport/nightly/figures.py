@@ -1,0 +1,129 @@
+"""The figures of a night: what each is called, which way is better, and how large a change matters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fsum, isfinite
+from typing import TYPE_CHECKING
+
+from gpureport.comparison.figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    WORK_RATE,
+    find_sampling_step,
+    read_run,
+)
+from gpureport.comparison.gains import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
+from gpureport.findings import Severity
+from gpureport.report.runs import gpu_time
+from gpureport.report.wording.terms import name_figure
+
+if TYPE_CHECKING:
+    from gpureport.analysis.results import Analysis
+    from gpureport.comparison.run import SampledRun
+
+WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
+"""What a job gets for its GPU time: figures that need its work."""
+
+COUNT = "count"
+"""Unit of figures that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """One figure of a run that is followed over the nights, with its base unit; `count` of what is counted.
+
+    `better` is `higher`, `lower`, or empty if neither is. Below the smallest size, in the unit, and that share of the
+    value before, a change does not matter.
+    """
+
+    name: str
+    unit: str
+    better: str
+    title: str
+    smallest: float = 0.0
+    relative: float = 0.01
+
+    @property
+    def grain(self) -> float:
+        """The least deviation from night to night that is assumed; counts are whole numbers."""
+        return 0.5 if self.unit == COUNT else self.smallest / 3
+
+    @property
+    def is_of_work(self) -> bool:
+        """Whether it needs the work of a run."""
+        return self.name in WORK_FIGURES
+
+
+def _kind(name: str, unit: str, better: str, title: str = "") -> FigureKind:
+    smallest = {"1": 0.005, COUNT: 0.5, "Cel": 1.0}.get(unit, 0.0)
+    return FigureKind(name, unit, better, title or name_figure(name), smallest, 0.0 if smallest else 0.01)
+
+
+FIGURES = (
+    _kind("lost_ratio", "1", "lower", "GPU time lost"),
+    _kind(PER_WORK, "s", "lower"),
+    _kind(WORK_RATE, "1/s", "higher"),
+    _kind("gpu_utilization_ratio", "1", "higher"),
+    _kind("idle_ratio", "1", "lower"),
+    _kind("waiting_ratio", "1", "lower", "Waiting for data"),
+    _kind("throttled_ratio", "1", "lower", "Slowed by heat or hardware"),
+    _kind("startup_ratio", "1", "lower", "Start-up"),
+    _kind("gpu_seconds", "s", ""),
+    _kind("energy_joules", "J", ""),
+    _kind(ENERGY_PER_WORK, "J", "lower"),
+    _kind(COST_PER_WORK, "currency", "lower"),
+    _kind("gpu_power_watts", "W", ""),
+    _kind("gpu_sm_clock_hertz", "Hz", "higher"),
+    _kind("gpu_memory_used_bytes", "By", ""),
+    _kind("gpu_temperature_celsius", "Cel", "lower", "Highest temperature"),
+    _kind("coverage_ratio", "1", "higher", "Time with samples"),
+    _kind("findings_problem", COUNT, "lower", "Problems found"),
+    _kind("findings_warning", COUNT, "lower", "Warnings found"),
+    _kind("findings_info", COUNT, "lower", "Facts found"),
+)
+"""Every figure, in the order shown."""
+
+SAMPLING = "sampling_interval_ratio"
+"""Name of what is recorded beside the figures: the sampling interval as a share of the recording."""
+
+BY_NAME = {kind.name: kind for kind in FIGURES}
+"""Every figure by its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """The value of a figure of one run, in its base unit; None if it was not recorded."""
+
+    name: str
+    value: float | None
+
+
+def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
+    """Return every figure of a run, in the order shown."""
+    known = read_run(run) | dict(_measure_times(run.analysis)) | {SAMPLING: find_sampling_step([run]) or None}
+    hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
+    known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
+    for severity in Severity:
+        # a recurring finding counts once
+        found = {each.fingerprint for each in run.analysis.findings if each.severity is severity}
+        known[f"findings_{severity.value}"] = float(len(found))
+    values = {name: known.get(name) for name in (*BY_NAME, SAMPLING)}
+    finite = {name: None if value is None or not isfinite(value) else float(value) for name, value in values.items()}
+    return tuple(Figure(name=name, value=value) for name, value in finite.items())
+
+
+def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
+    """Yield shares of the GPU time held; None if the time could not be divided."""
+    held = gpu_time.job_gpu_seconds([analysis])
+    taken = gpu_time.seconds_by_class(analysis.gpu_time)
+    # without a clock, throttled time is not known
+    told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
+    yield "lost_ratio", measure_lost_ratio(analysis)
+    # more that may be waiting than is known to be leaves the share open
+    waiting, possible = taken.get("waiting_for_input", 0.0), fsum(list_possible_waits(analysis).values())
+    is_open = possible > max(waiting, NOTABLE_RATIO * held)
+    yield "waiting_ratio", waiting / held if held and not is_open else None
+    yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
+    yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
+    yield "coverage_ratio", analysis.coverage_ratio

@@ -1,0 +1,255 @@
+"""The history: a folder of records that are only added, so that folders merge by copying.
+
+A record is one small Parquet file, a row per figure, so that any tool reads all as one table.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import date
+from io import BytesIO
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from gpureport.errors import StoreError
+from gpureport.findings import Check, CheckOutcome
+from gpureport.nightly.figures import BY_NAME, Figure
+from gpureport.nightly.records import NightlyRecord, NightlyRun
+from gpureport.places import Place, map_places
+from gpureport.redaction import redact_start
+from gpureport.store import atomic_writes
+
+FORMAT = 1
+"""Version of the layout. 1 (2026-11): a row for each figure of a run; a row with a reason for a source without data."""
+
+FOLDER = "history"
+_SUFFIX = ".parquet"
+_DAMAGE = (
+    *(OSError, ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, RecursionError),
+    pa.ArrowException,
+)
+"""What reading a damaged night raises."""
+
+_KEY = b"gpureport.history"
+_CHECKS = b"gpureport.checks"
+"""Key of the checks, which are JSON in the metadata: a table of figures has no place for them."""
+
+_TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
+_COLUMNS = {
+    "night": pa.date32(),
+    "label": _TEXT,
+    "recorded": _TIME,
+    "version": _TEXT,
+    "command": _TEXT,
+    "part": pa.int32(),
+    "status": _TEXT,
+    "reason": _TEXT,
+    "source": _TEXT,
+    "run_id": _TEXT,
+    "run_name": _TEXT,
+    "step": _TEXT,
+    "gpu_model": _TEXT,
+    "gpus": pa.int32(),
+    "driver": _TEXT,
+    "started": _TIME,
+    "params": _TEXT,
+    "metric": _TEXT,
+    "unit": _TEXT,
+    "value": pa.float64(),
+}
+_NEVER_NULL = {"night", "recorded", "version", "command", "part", "status", "source"}
+SCHEMA = pa.schema(
+    [pa.field(name, kind, nullable=name not in _NEVER_NULL) for name, kind in _COLUMNS.items()],
+    metadata={_KEY: str(FORMAT).encode()},
+)
+"""Columns of the file; null is not recorded."""
+
+
+def dump_record(night: NightlyRecord) -> bytes:
+    """Return a record as the bytes of a Parquet file."""
+    table = pa.Table.from_pylist(list(_list_rows(night)), schema=SCHEMA)
+    if night.checks:
+        checks = json.dumps([asdict(check) for check in night.checks], ensure_ascii=False, allow_nan=False)
+        table = table.replace_schema_metadata({**SCHEMA.metadata, _CHECKS: checks.encode()})
+    file = BytesIO()
+    parquet.write_table(table, file, compression="zstd", write_page_checksum=True, write_statistics=False)
+    return file.getvalue()
+
+
+def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
+    for place, run in enumerate(night.runs):
+        is_measured = run.run_id is not None
+        row = {
+            "night": date.fromisoformat(night.date),
+            "label": night.label or None,
+            "recorded": night.recorded,
+            "version": night.version,
+            "command": night.command,
+            "part": place,
+            "status": "measured" if is_measured else "no data",
+            "reason": run.reason or None,
+            "source": run.source,
+            "run_id": run.run_id,
+            "run_name": run.name or None,
+            "step": run.step or None,
+            "gpu_model": run.model or None,
+            "gpus": run.gpus if is_measured else None,
+            "driver": run.driver or None,
+            "started": run.started,
+            "params": json.dumps(dict(run.params), sort_keys=True, ensure_ascii=False) if is_measured else None,
+        }
+        for figure in run.figures:
+            unit = BY_NAME[figure.name].unit if figure.name in BY_NAME else None
+            yield row | {"metric": figure.name, "unit": unit, "value": figure.value}
+        if not run.figures:
+            yield row
+
+
+def load_record(content: bytes) -> NightlyRecord:
+    """Return a record from the bytes of a Parquet file; a ValueError says that it is none, or of a newer version."""
+    file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    metadata = file.schema_arrow.metadata or {}
+    version = int(metadata.get(_KEY, b"0"))
+    if not 0 < version <= FORMAT:
+        msg = f"format {version} is not {FORMAT}" if version else "not a night of a history"
+        raise ValueError(msg)
+    # as integers: a timestamp without a zone would become a naive datetime
+    whole = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
+    rows = file.read().cast(pa.schema(whole)).to_pylist()
+    first = rows[0]
+    return NightlyRecord(
+        date=first["night"].isoformat(),
+        label=first["label"] or "",
+        command=first["command"],
+        version=first["version"],
+        recorded=first["recorded"],
+        runs=tuple(_load_run(list(group)) for _, group in groupby(rows, key=lambda row: row["part"])),
+        checks=tuple(_load_check(each) for each in json.loads(metadata.get(_CHECKS, b"[]"))),
+    )
+
+
+def _load_check(fields: dict[str, Any]) -> Check:
+    bounds = fields["bounds"] and (fields["bounds"][0], fields["bounds"][1])
+    return Check(**fields | {"outcome": CheckOutcome(fields["outcome"]), "bounds": bounds})
+
+
+def _load_run(rows: list[dict[str, Any]]) -> NightlyRun:
+    row = rows[0]
+    return NightlyRun(
+        source=row["source"],
+        run_id=row["run_id"],
+        name=row["run_name"] or "",
+        step=row["step"] or "",
+        model=row["gpu_model"] or "",
+        gpus=row["gpus"] or 0,
+        started=row["started"],
+        params=tuple(sorted(dict(json.loads(row["params"] or "{}")).items())),
+        driver=row["driver"] or "",
+        figures=tuple(Figure(name=each["metric"], value=each["value"]) for each in rows if each["metric"]),
+        reason=row["reason"] or "",
+    )
+
+
+class History:
+    """The nights of a store."""
+
+    def __init__(self, store: Place) -> None:
+        """Take the folder of a store; its history is made with the first night."""
+        self.folder = store / FOLDER
+
+    def append(self, night: NightlyRecord) -> Place:
+        """Add a record as one file, whole or not at all, named by its content; return the file.
+
+        One that is there already stays as it is, unless its runs were recorded otherwise since then: it is the latest
+        of them again.
+        """
+        path = self.folder / f"{night.id}{_SUFFIX}"
+        with atomic_writes.raise_store_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            atomic_writes.remove_stale_files(self.folder)
+            ids, is_there = {run.run_id for run in night.measured_runs}, path.exists()
+            latest = keep_latest_records(self.read_all()) if is_there else []
+            others = [each for each in latest if each.date == night.date and each.file != path.stem]
+            if not is_there or any(run.run_id in ids for each in others for run in each.measured_runs):
+                atomic_writes.write_bytes(path, dump_record(night), self.folder)
+        return path
+
+    def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
+        """Return every record, by date; the files of those that are known are not read again."""
+        records = {night.file: night for night in known}
+        try:
+            # a folder that may not be listed is not an empty one
+            found: list[Place] = list(self.folder.iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            what = f"cannot be listed ({error.strerror})"
+            hint = "make it a folder that can be read, or choose another store with --store"
+            raise StoreError(str(self.folder), what, hint, code="unreadable") from error
+        files = sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
+        unknown = [path for path in files if path.stem not in records]
+        records.update(zip((path.stem for path in unknown), map_places(_read_file, unknown), strict=True))
+        return [records[path.stem] for path in files]
+
+
+def _read_file(path: Place) -> NightlyRecord:
+    """Return the record of a file, without what has become a secret since it was recorded."""
+    try:
+        night = load_record(path.read_bytes())
+        if night.id != path.stem:
+            msg = "its content is not what its name says"
+            raise ValueError(msg)
+        return replace(night.redacted(), file=path.stem)
+    except _DAMAGE as error:
+        what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()))})"
+        hint = "restore the file, or take it away and record the night again"
+        raise StoreError(str(path), what, hint, code="damaged_night") from error
+
+
+def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
+    """Return records with each run once, as last recorded, and without gaps that a later call filled.
+
+    A source without data is a gap. A later call fills it with a run from a source of the same name and step in the
+    same night. A run of the same call does not: it comes from another file of that name.
+    """
+    ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
+    kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}
+    for night in ordered:
+        for run in night.measured_runs:
+            kept[night.date, str(run.run_id)] = night, run
+        named: Counter[tuple[str, str]] = Counter()
+        for run in night.missing_runs:
+            named[run.step, run.source] += 1
+            if not _is_gap_filled(night, run, ordered):
+                kept[night.date, run.step, run.source, named[run.step, run.source]] = night, run
+    runs: dict[int, list[NightlyRun]] = {}
+    for night, run in kept.values():
+        runs.setdefault(id(night), []).append(run)
+    left = [_keep_runs(night, runs[id(night)]) for night in ordered if id(night) in runs]
+    return sorted(left, key=lambda night: (night.date, night.recorded, night.id))
+
+
+def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[NightlyRecord]) -> bool:
+    """Return whether another call, at the same time or later, found the run that is missing."""
+    return any(
+        (run.step, run.source) == (gap.step, gap.source)
+        for other in nights
+        if other is not night and other.date == night.date and other.recorded >= night.recorded
+        for run in other.measured_runs
+    )
+
+
+def _keep_runs(night: NightlyRecord, runs: Sequence[NightlyRun]) -> NightlyRecord:
+    """Return a record with some of its runs, without checks of those recorded again."""
+    kept = tuple(run for run in night.runs if any(run is one for one in runs))
+    gone = {run.name for run in night.measured_runs} - {run.name for run in kept}
+    return replace(night, runs=kept, checks=tuple(check for check in night.checks if check.run not in gone))
+
+
+def first_night_of_run(nights: Iterable[NightlyRecord], run_id: str) -> str | None:
+    """Return the night in which a run was first recorded; None if it was not."""
+    return min((night.date for night in nights for run in night.measured_runs if run.run_id == run_id), default=None)

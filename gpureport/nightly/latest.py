@@ -1,0 +1,220 @@
+"""The latest night: what changed, what is missing and what cannot be compared yet, in its headline and in a rule."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from gpureport.checks.limit import NO_REASON, Why
+from gpureport.checks.verdict import name_failure, select_checks
+from gpureport.findings import Check, CheckOutcome
+from gpureport.nightly.records import NightlyRecord, NightlyRun, name_models
+from gpureport.nightly.shifts import FEWEST
+from gpureport.nightly.trends import ChangeEvent, Trend, build_trends, group_changes
+from gpureport.nightly.wording import (
+    describe_event,
+    describe_standing_event,
+    format_change_interval,
+    format_day,
+    format_group,
+    format_label,
+    format_param_changes,
+    format_value,
+    name_night,
+)
+from gpureport.recording import Run
+from gpureport.report.wording import display
+
+ORIGIN = "--fail-on-change"
+_RULE, _STANDING_RULE = "no change for the worse", "no standing change for the worse"
+_VERDICTS = ("worse", "changed", "better")
+_NAMED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatestNight:
+    """The latest night of a history, with its records, of which parallel jobs write one each, and groups of runs.
+
+    `new_events` are those that it first shows: the latest of each group, the worse ones first, then those that a later
+    one has overtaken. `standing_events` are changes for the worse that an earlier night showed and that still hold.
+    `unrecorded` are figures that its runs no longer record. Groups with too few nights need so many more.
+    """
+
+    date: str
+    records: tuple[NightlyRecord, ...]
+    groups: tuple[tuple[str, str], ...]
+    new_events: tuple[ChangeEvent, ...]
+    standing_events: tuple[ChangeEvent, ...]
+    unrecorded: tuple[Trend, ...]
+    nights_needed: dict[tuple[str, str], int]
+
+    @property
+    def missing_runs(self) -> tuple[NightlyRun, ...]:
+        """Its sources without data."""
+        return tuple(run for night in self.records for run in night.missing_runs)
+
+    def name(self, group: tuple[str, str], text: str = "{}") -> str:
+        """Return the name of a group within a text; empty where the night has no other."""
+        return text.format(format_group(*group)) if len(self.groups) > 1 else ""
+
+
+def summarize_latest_night(
+    nights: Sequence[NightlyRecord],
+    trends: Sequence[Trend],
+    accepted: Sequence[Run] = (),
+    record: NightlyRecord | None = None,
+) -> LatestNight:
+    """Summarize the latest night, or what one call recorded, without later nights and other calls of its night.
+
+    A change that an accepted run, one of a baseline, shows no longer stands.
+    """
+    if record is not None:
+        nights = [night for night in nights if night.date <= record.date]
+        trends = build_trends(nights)
+    date = nights[-1].date if nights else ""
+    own = tuple(night for night in nights if night.date == date) if record is None else (record,)
+    groups = sorted({run.group for night in own for run in night.measured_runs})
+    known = [trend for trend in trends if trend.group in groups]
+    needed = {
+        group: min((trend.nights_needed for trend in known if trend.group == group), default=FEWEST) for group in groups
+    }
+    events = group_changes(known)
+    latest = {event.group: event.date for event in events if event.is_new}
+    new = [event for event in events if event.is_new]
+    new.sort(key=lambda event: (event.date < latest[event.group], _VERDICTS.index(event.verdict)))
+    worse = [event for event in events if event.verdict == "worse" and not (event.is_new or event.is_undone)]
+    return LatestNight(
+        date=date,
+        records=own,
+        groups=tuple(groups),
+        new_events=tuple(new),
+        standing_events=tuple(event for event in worse if not any(_is_accepted(event, run) for run in accepted)),
+        unrecorded=tuple(trend for trend in known if trend.is_no_longer_recorded),
+        nights_needed={group: count for group, count in needed.items() if count},
+    )
+
+
+def _is_accepted(event: ChangeEvent, run: Run) -> bool:
+    """Return whether a run of a baseline is of the same job, and was recorded since a change."""
+    step, model = event.group
+    trend, change = event.changes[0]
+    shown = trend.recorded_points[change.shift.place].runs
+    is_newer = all(each.started is not None and run.started >= each.started for each in shown)
+    return run.step in {step, None} and name_models(run) == model and is_newer
+
+
+def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -> list[tuple[str, str]]:
+    """Return the groups of the latest night; where it lacks a run, also those of the night before."""
+    groups = list(latest.groups)
+    dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
+    if latest.missing_runs and dates:
+        before = {run.group for night in nights if night.date == dates[-1] for run in night.measured_runs}
+        groups += sorted(before.difference(groups))
+    return groups
+
+
+def describe_headline(night: LatestNight) -> str:
+    """Return the headline of the latest night: what is missing, failed or changed."""
+    if not night.date:
+        return "No night is recorded yet."
+    return f"{format_day(night.date)}: {_describe_most_important(night)}"
+
+
+def _describe_most_important(night: LatestNight) -> str:
+    if night.missing_runs:
+        sources = list(dict.fromkeys(format_label(run.name or run.source) for run in night.missing_runs))
+        named = sources if len(sources) <= _NAMED else [*sources[:_NAMED], "others"]
+        return f"no data from {display.join_words(named)}."
+    checks = [check for record in night.records for check in record.checks]
+    failed = len(select_checks(checks, CheckOutcome.BROKEN))
+    if failed:
+        what = name_failure(checks)
+        return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
+    if night.new_events:
+        (event, *_) = night.new_events
+        # where the night shows an older change of the job as well, the sentence says which it is about
+        is_one_of_several = any(each.group == event.group and each.date < event.date for each in night.new_events)
+        since = f", since {format_day(event.date)}." if is_one_of_several else "."
+        return f"{night.name(event.group, '{}: ')}{describe_event(event).removesuffix('.')}{since}"
+    if night.standing_events:
+        (event, *_) = night.standing_events
+        return f"{night.name(event.group, '{}: ')}{describe_standing_event(event)}"
+    if night.nights_needed:
+        return f"{display.plural(max(night.nights_needed.values()), 'more night')} needed before changes show."
+    return "no change in the metrics recorded." if night.unrecorded else "no change."
+
+
+def describe_latest_night(night: LatestNight) -> list[str]:
+    """Return what to know of the latest night beside its headline, the most important first."""
+    lines = []
+    for group in night.groups:
+        # figures that are known no longer
+        titles = [trend.kind.title for trend in night.unrecorded if trend.group == group]
+        if titles:
+            lines.append(f"Known before, but not of this night{night.name(group, ' of {}')}: {'; '.join(titles)}.")
+    for event in night.new_events:
+        lines += _describe_new_event(night, event)
+    for event in night.standing_events:
+        good, bad = name_night(event.last_night_before), name_night(event)
+        accept = "To accept it: gpureport baseline set NAME on newer nights."
+        lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad one: {bad}. {accept}"]
+    if len(night.groups) > 1:
+        for group, needed in night.nights_needed.items():
+            lines.append(
+                f"{display.plural(needed, 'more night')} needed before changes{night.name(group, ' of {}')} show."
+            )
+    return lines
+
+
+def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]:
+    """Yield what an event changed from which level, with its interval, and the changed params."""
+    trend, change = event.changes[0]
+    before, after = (format_value(trend.kind, level) for level in (change.shift.before, change.shift.after))
+    verdict = f", {event.verdict}" if event.verdict != "changed" else ""
+    interval = format_change_interval(trend.kind, change.shift)
+    between = f" (95% interval {interval})" if interval else ""
+    of = night.name(event.group, " of {}")
+    yield f"Since {name_night(event)}: {trend.kind.title}{of} {before} → {after}{between}{verdict}."
+    if event.changed_params:
+        yield f"Changed that night: {format_param_changes(event.changed_params)}."
+
+
+def check_for_worse_change(
+    night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
+) -> Iterator[Check]:
+    """Yield a check for each group of runs: whether this night first shows that it got worse.
+
+    Where it says `standing`, a change that an earlier night showed breaks the rule as well, as long as it holds.
+    """
+    for group in sorted(groups):
+        outcome, observed, reason = _judge_group(night, date, group, standing=standing)
+        yield Check(
+            limit=_STANDING_RULE if standing else _RULE,
+            run=group[0] or format_group(*group),
+            outcome=outcome,
+            observed=observed,
+            reason=reason.text,
+            reason_code=reason.code,
+            origin=ORIGIN,
+        )
+
+
+def _judge_group(
+    night: LatestNight, date: str, group: tuple[str, str], *, standing: bool
+) -> tuple[CheckOutcome, str, Why]:
+    """Return the outcome for one group, what was observed, and why it could not be assessed."""
+    unknown = CheckOutcome.CANNOT_JUDGE
+    if night.date != date:
+        return unknown, "", Why("later_night", f"the history holds a later night, {night.date}")
+    new = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
+    said = [describe_event(event) for event in new if not event.is_undone]
+    if standing:
+        said += [describe_standing_event(event) for event in night.standing_events if event.group == group]
+    if said:
+        return CheckOutcome.BROKEN, " ".join(said), NO_REASON
+    needed = night.nights_needed.get(group, 0)
+    if needed:
+        return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')} needed before changes show")
+    gone = [trend.kind.title for trend in night.unrecorded if trend.group == group]
+    if gone:
+        known = f"recorded before, but not in this night: {'; '.join(gone)}"
+        return unknown, "", Why("not_recorded", known)
+    return CheckOutcome.PASSED, "no change for the worse", NO_REASON

@@ -1,0 +1,381 @@
+"""What the pages of the site show, as text ready to print; templates look the values up by name."""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import groupby
+from typing import Any
+
+from gpureport.checks.verdict import FAILED, NOT_ASSESSED, PASSED, Verdict, build_missing_check, sort_by_gravity
+from gpureport.findings import Check, CheckOutcome
+from gpureport.nightly.figures import BY_NAME, FigureKind
+from gpureport.nightly.latest import (
+    describe_headline,
+    describe_latest_night,
+    list_followed_groups,
+    summarize_latest_night,
+)
+from gpureport.nightly.records import NightlyRecord, NightlyRun
+from gpureport.nightly.trends import (
+    ChangeEvent,
+    FigureChange,
+    Point,
+    Trend,
+    Verdicts,
+    find_own_trend,
+    group_changes,
+    map_verdicts,
+)
+from gpureport.nightly.wording import (
+    describe_absence,
+    describe_event,
+    format_change,
+    format_change_interval,
+    format_group,
+    format_label,
+    format_param_changes,
+    format_value,
+    name_figure_page,
+)
+from gpureport.recording import Run
+from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+
+KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
+"""Figures shown of every night."""
+
+LATEST = 60
+"""Nights on the index."""
+
+_STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
+"""How a verdict looks, by its exit code: red is 1 and nothing else."""
+
+_OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
+_EVENTS = 30
+_MAIN = 4
+"""Groups whose own figure is drawn on the first page."""
+
+SMALL_NIGHTS = 90
+"""The newest nights in the drawing beside others."""
+
+_LARGE, _SMALL = (720, 200), (180, 28)
+"""Width and height of the drawing of one figure, and of the one beside others."""
+
+_MARGIN = 4
+_LEAST_RANGE = 0.1
+"""Least height of a curve as a share of its largest value: without it noise of one per cent looks like a jump."""
+
+_TICKS, _SHORTEST_MONTH = 8, 28
+
+Content = dict[str, Any]
+
+
+def build_index(
+    nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str], accepted: Sequence[Run] = ()
+) -> Content:
+    """Return the first page, of all nights, the oldest first, with links to the reports there are."""
+    tonight = summarize_latest_night(nights, trends, accepted)
+    checks = [check for record in tonight.records for check in _list_checks(record)]
+    events = group_changes(trends)
+    verdicts = map_verdicts(events)
+    runs = [(night, run) for night in reversed(nights) for run in night.runs]
+    kinds = [BY_NAME[name] for name in KEY_FIGURES if any(run.value(name) is not None for _, run in runs)]
+    rows = [_build_night_row(night, run, kinds, reports) for night, run in runs]
+    return {
+        "newest": tonight.date,
+        "headline": describe_headline(tonight),
+        "state": describe_latest_night(tonight),
+        "main": list(_draw_main_curves(trends, list_followed_groups(nights, tonight), verdicts)),
+        "verdict": _mark(checks),
+        "limits": list(_list_limit_rows(tonight.records, reports)),
+        "events": [_build_event_row(event, is_named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])],
+        "unchanged": _explain_no_changes(trends),
+        "more_events": max(len(events) - _EVENTS, 0),
+        "groups": [
+            {"name": format_group(*key), "rows": [_build_figure_row(trend, verdicts) for trend in held]}
+            for key, held in groupby(trends, key=lambda trend: trend.group)
+        ],
+        "nights": {
+            "columns": [kind.title for kind in kinds],
+            "limits": any(night.checks or night.missing_runs for night in nights),
+            "rows": rows[:LATEST],
+            "groups": {row["group"] for row in rows[:LATEST] if not row["reason"]},
+        },
+        "more_nights": max(len(rows) - LATEST, 0),
+    }
+
+
+def _build_night_row(
+    night: NightlyRecord, run: NightlyRun, kinds: Sequence[FigureKind], reports: Collection[str]
+) -> Content:
+    is_measured = run.run_id is not None
+    return {
+        "date": night.date,
+        "label": format_label(night.label),
+        "name": format_label(run.name or run.source),
+        "group": format_group(*run.group) if is_measured else format_label(run.step),
+        "figures": [format_value(kind, run.value(kind.name)) for kind in kinds] if is_measured else [],
+        "findings": _format_findings(run) if is_measured else "",
+        "verdict": _mark(_list_checks_of_run(night, run)),
+        "reason": display.clean_sentence(run.reason),
+        "report": night.page if is_measured and night.page in reports else "",
+    }
+
+
+def _list_checks(record: NightlyRecord) -> list[Check]:
+    """Return the checks of a record, one for each source without data among them."""
+    return [*(build_missing_check(run.name or run.source, run.reason) for run in record.missing_runs), *record.checks]
+
+
+def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
+    """Return the checks of a run; those of a step or of no run are with its first run."""
+    if run.run_id is None:
+        return [build_missing_check(run.name or run.source, run.reason)]
+    measured = record.measured_runs
+    first = {other.step: other for other in reversed(measured)}
+    names = {other.name for other in measured}
+    return [
+        check
+        for check in record.checks
+        if check.run == run.name or (check.run not in names and run is first.get(check.run, measured[0]))
+    ]
+
+
+def _mark(checks: Sequence[Check]) -> Content:
+    """Return how a gate ended: the word, the line behind it, the counts, and how it looks; empty without a rule."""
+    if not checks:
+        return dict.fromkeys(("word", "line", "counts", "style"), "")
+    verdict = Verdict(checks=tuple(checks))
+    word = verdict.word
+    return {
+        "word": word,
+        "line": verdict.line.removeprefix(word),
+        "counts": verdict.counts,
+        "style": _STYLES[verdict.exit_code],
+    }
+
+
+def _format_findings(run: NightlyRun) -> str:
+    """Return how many findings of each severity call for action; empty if not known."""
+    known = {severity: run.value(f"findings_{severity}") for severity in ("problem", "warning")}
+    counts = {severity: round(count) for severity, count in known.items() if count is not None}
+    found = ", ".join(display.plural(count, severity) for severity, count in counts.items() if count)
+    return found or ("none" if counts else "")
+
+
+def _list_limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> Iterator[Content]:
+    """Yield every limit of some nights, the gravest first."""
+    checks = {night.page: _list_checks(night) for night in nights}
+    pages = {id(check): page for page, held in checks.items() for check in held}
+    for check in sort_by_gravity([check for held in checks.values() for check in held]):
+        page = pages[id(check)]
+        yield {
+            "limit": display.clean(check.limit),
+            "outcome": OUTCOME_WORDS[check.outcome],
+            "style": _OUTCOME_STYLES.get(check.outcome, "changed"),
+            "observed": display.clean_sentence(check.observed),
+            "reason": display.clean_sentence(check.reason),
+            "run": format_label(check.run),
+            "report": page if page in reports else "",
+        }
+
+
+def _draw_main_curves(
+    trends: Sequence[Trend], groups: Sequence[tuple[str, str]], verdicts: Verdicts
+) -> Iterator[Content]:
+    """Yield the course of the own figure of the first groups of the latest night."""
+    for group in groups[:_MAIN]:
+        trend = find_own_trend([trend for trend in trends if trend.group == group])
+        if trend is not None:
+            yield _draw(trend, verdicts) | {"page": name_figure_page(trend)}
+
+
+def _draw(trend: Trend, verdicts: Verdicts) -> Content:
+    curve = draw_curve(trend, verdicts)
+    edges = {edge: format_value(trend.kind, curve[edge]) for edge in ("top", "bottom")}
+    return {"title": trend.kind.title, "group": format_group(*trend.group), "curve": curve, **edges}
+
+
+def _build_figure_row(trend: Trend, verdicts: Verdicts) -> Content:
+    newest = trend.recorded_points[-1]
+    held = f"since {trend.changes[-1].date}" if trend.changes else f"{len(trend.recorded_points)} nights, no change"
+    if trend.nights_needed:
+        held = f"{display.plural(trend.nights_needed, 'more night')} needed"
+    return {
+        "title": trend.kind.title,
+        "newest": format_value(trend.kind, newest.value),
+        "late": "" if newest.date == trend.points[-1].date else newest.date,
+        "since": held,
+        "curve": draw_curve(trend, verdicts, is_small=True),
+        "page": name_figure_page(trend),
+    }
+
+
+def _build_event_row(event: ChangeEvent, *, is_named: bool) -> Content:
+    return {
+        "date": event.date,
+        "label": format_label(event.label),
+        "group": format_group(*event.group) if is_named else "",
+        "sentence": describe_event(event),
+        "verdict": event.verdict,
+        "altered": format_param_changes(event.changed_params),
+        "changes": [_build_change_row(trend, change, event.verdict) for trend, change in event.changes],
+    }
+
+
+def _build_change_row(trend: Trend, found: FigureChange, verdict: str) -> Content:
+    kind, step = trend.kind, found.shift
+    return {
+        "number": trend.changes.index(found) + 1,
+        "date": found.date,
+        "label": format_label(found.label),
+        "figure": kind.title,
+        "before": format_value(kind, step.before),
+        "after": format_value(kind, step.after),
+        "change": format_change(kind, step),
+        "interval": format_change_interval(kind, step),
+        "verdict": verdict,
+        "gradual": step.gradual,
+        "altered": format_param_changes(found.changed_params),
+        "page": name_figure_page(trend),
+    }
+
+
+def build_figure_page(
+    trend: Trend, verdicts: Verdicts, reports: Collection[str], nights: Sequence[NightlyRecord]
+) -> Content:
+    """Return the page of one figure, with links to the reports there are."""
+    pages = {(night.date, run.run_id): night.page for night in nights for run in night.measured_runs}
+    found = [(each, verdicts[trend.group, trend.kind.name, each.date]) for each in trend.changes]
+    note = {"higher": "Higher is better.", "lower": "Lower is better."}.get(trend.kind.better, "")
+    if trend.nights_needed:
+        note += f" {display.plural(trend.nights_needed, 'more night')} needed before changes show."
+    return _draw(trend, verdicts) | {
+        "first": trend.points[0].date,
+        "last": trend.points[-1].date,
+        "changes": [_build_change_row(trend, each, verdict) for each, verdict in found],
+        "unchanged": _explain_no_changes([trend]),
+        "rows": [_build_point_row(trend, point, reports, pages) for point in reversed(trend.points)],
+        "note": note.strip(),
+    }
+
+
+def _explain_no_changes(trends: Sequence[Trend]) -> str:
+    """Return what is said without a change: too few nights may hide one."""
+    judged = any(not trend.nights_needed for trend in trends)
+    return "No change in the nights recorded." if judged else "Not enough data: too few nights hold a value."
+
+
+def _build_point_row(
+    trend: Trend, point: Point, reports: Collection[str], pages: dict[tuple[str, str | None], str]
+) -> Content:
+    own = [pages.get((point.date, run.run_id), "") for run in point.runs]
+    text = describe_absence(trend.kind, point) if point.value is None else format_value(trend.kind, point.value)
+    report = next((name for name in own if name in reports), "")
+    return {"date": point.date, "label": format_label(point.label), "value": text, "report": report}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Where a night and a value lie."""
+
+    width: int
+    height: int
+    first: date
+    days: int
+    bottom: float
+    top: float
+
+    def x(self, night: str) -> str:
+        share = (date.fromisoformat(night) - self.first).days / self.days if self.days else 0.5
+        return f"{_MARGIN + share * (self.width - 2 * _MARGIN):.1f}".removesuffix(".0")
+
+    def y(self, value: float) -> str:
+        share = (value - self.bottom) / (self.top - self.bottom)
+        return f"{self.height - _MARGIN - share * (self.height - 2 * _MARGIN):.1f}".removesuffix(".0")
+
+
+def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> Content:
+    """Return the drawing of all nights, or of the newest ones where it is small.
+
+    It has lines, dots, levels, marks of changes, with the verdicts of their events, and dates as coordinates, and the
+    values at the edges.
+    """
+    points = trend.points[-SMALL_NIGHTS:] if is_small else trend.points
+    values = [point.value for point in points if point.value is not None]
+    first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))
+    bottom, top = _find_range(values, 1.0 if trend.kind.unit == "1" else math.inf)
+    width, height = _SMALL if is_small else _LARGE
+    scale = _Scale(width, height, first, (last - first).days, bottom, top)
+    stretches = list(_list_stretches(points, scale))
+    shown = {point.date for point in points}
+    lacking = [point for point in points if point.value is None]
+    return {
+        "width": width,
+        "height": height,
+        # paths along nights that follow each other, broken where a night has no value
+        "lines": ["M" + "L".join(f"{x} {y}" for x, y in held) for held in stretches if len(held) > 1],
+        "dots": [dot for held in stretches for dot in held],
+        # dots that no line reaches
+        "lone": [held[0] for held in stretches if len(held) == 1],
+        "levels": list(_list_levels(trend, points, scale)),
+        "marks": [
+            {
+                "x": scale.x(change.date),
+                "number": number,
+                "verdict": verdicts[trend.group, trend.kind.name, change.date],
+            }
+            for number, change in enumerate(trend.changes, 1)
+            if change.date in shown
+        ],
+        "absent": [scale.x(point.date) for point in lacking],
+        "absences": list(dict.fromkeys(describe_absence(trend.kind, point) for point in lacking)),
+        "ticks": [{"x": scale.x(day.isoformat()), "text": text} for day, text in choose_date_ticks(first, last)],
+        "top": top,
+        "bottom": bottom,
+    }
+
+
+def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
+    """Return at most eight dates between two nights: round days apart, or first days of months."""
+    days = (last - first).days
+    apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
+    if apart:
+        chosen = [first + timedelta(days=number) for number in range(0, days + 1, apart)]
+        return [(day, f"{day.day} {day:%b}") for day in chosen]
+    months = next(each for each in (1, 2, 3, 6, 12, 24, 60, 120, 1200) if days < _TICKS * _SHORTEST_MONTH * each)
+    firsts = [date(year, month, 1) for year in range(first.year, last.year + 1) for month in range(1, 13)]
+    chosen = [day for day in firsts[::months] if first <= day <= last]
+    several = first.year != last.year
+    return [(day, f"{day:%b}{f' {day.year}' if day.month == 1 and several else ''}") for day in chosen]
+
+
+def _find_range(values: Sequence[float], most: float) -> tuple[float, float]:
+    """Return a range, never empty, of all values, neither below nothing nor above `most`."""
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    missing = max(abs(low), abs(high)) * _LEAST_RANGE - (high - low)
+    if missing <= 0 and high > low:
+        return low, high
+    room = missing / 2 or 1.0
+    return (low - room if low < 0 else max(low - room, 0.0)), max(min(high + room, most), high)
+
+
+def _list_stretches(points: Sequence[Point], scale: _Scale) -> Iterator[list[tuple[str, str]]]:
+    """Yield the values of nights that follow each other without one that has none, as x and y."""
+    for is_recorded, held in groupby(points, key=lambda point: point.value is not None):
+        if is_recorded:
+            yield [(scale.x(point.date), scale.y(point.value or 0.0)) for point in held]
+
+
+def _list_levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:
+    """Yield the levels before and after each change, as far as they are shown."""
+    if not trend.changes:
+        return
+    starts = [trend.recorded_points[0].date, *(change.date for change in trend.changes)]
+    ends = [*starts[1:], points[-1].date]
+    values = [trend.changes[0].shift.before, *(change.shift.after for change in trend.changes)]
+    for start, end, value in zip(starts, ends, values, strict=True):
+        if end >= points[0].date:
+            held = min(max(value, scale.bottom), scale.top)
+            yield scale.x(max(start, points[0].date)), scale.y(held), scale.x(end)

@@ -1,0 +1,164 @@
+"""What is recorded of a night: the figures of each run and the checks of its rules, or why there are none."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from math import isfinite
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from gpureport.findings import Check
+from gpureport.nightly.figures import Figure, measure_figures
+from gpureport.redaction import redact_pairs, redact_text
+
+if TYPE_CHECKING:
+    from gpureport.comparison.run import SampledRun
+    from gpureport.recording import Run
+
+Params = tuple[tuple[str, str], ...]
+
+WORK = "--work"
+"""Name of the param that says what a run did, such as `12000 steps`; none of a person is called so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightlyRun:
+    """One run of a night, or a source without data and the reason why.
+
+    `source` is the name of the log's file, or how else the run was named. A source without data has no `run_id`, and is
+    named as it was typed. What was not recorded is empty; `started` is the first sample, in microseconds.
+    """
+
+    source: str
+    run_id: str | None = None
+    name: str = ""
+    step: str = ""
+    model: str = ""
+    gpus: int = 0
+    started: int | None = None
+    params: Params = ()
+    driver: str = ""
+    figures: tuple[Figure, ...] = ()
+    reason: str = ""
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Step and GPUs, by which nights are followed."""
+        return self.step, self.model
+
+    @property
+    def work_unit(self) -> str:
+        """What its work is counted in; empty where that is not recorded."""
+        work = dict(self.params).get(WORK, "")
+        amount, _, unit = work.partition(" ")
+        return unit if amount.isdecimal() else work
+
+    def value(self, name: str) -> float | None:
+        """Return the value of a figure, None where it was not recorded."""
+        return next((figure.value for figure in self.figures if figure.name == name), None)
+
+
+def capture_run(source: str, run: "SampledRun") -> NightlyRun:
+    """Return a run as the history records it, read from a source as named on the command line."""
+    known = run.analysis.run
+    work = known.work
+    # work that is counted from a log ends in fractions, which differ from night to night: of that the unit alone
+    amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
+    stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
+    return NightlyRun(
+        source=_name_source(source),
+        run_id=known.id,
+        name=known.name,
+        step=known.step or "",
+        model=name_models(known),
+        gpus=len(known.gpus),
+        started=known.started,
+        params=tuple(sorted(dict([*stated, *known.params]).items())),
+        driver=", ".join(sorted({gpu.driver for gpu in known.gpus if gpu.driver})),
+        figures=measure_figures(run),
+    )
+
+
+def name_models(run: "Run") -> str:
+    """Return the models of a run's GPUs."""
+    return ", ".join(sorted({gpu.model for gpu in run.gpus if gpu.model}))
+
+
+def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
+    """Return the record of a source without data: the step its run would have had, and why there are none."""
+    return NightlyRun(source=_name_source(source), name=source, step=step, reason=reason)
+
+
+def _name_source(source: str) -> str:
+    """Return the name of a source in the history: its file name, without folders of the machine."""
+    return source if source.startswith(("mlflow:", "neptune:", "trackio:")) else PurePath(source).name or source
+
+
+def capture_check(check: Check) -> Check:
+    """Return a check as the history records it: the file that states it by its name alone."""
+    value = check.value if check.value is not None and isfinite(check.value) else None
+    return replace(check, origin=PurePath(check.origin).name, value=value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightlyRecord:
+    """What one call of `gpureport nightly` recorded: the runs of a night, and the checks of its rules.
+
+    `label` is another name of the night, such as a commit or a build. `recorded`, in microseconds, and the name of its
+    file are no part of its id.
+    """
+
+    date: str
+    label: str
+    command: str
+    version: str
+    runs: tuple[NightlyRun, ...]
+    checks: tuple[Check, ...] = ()
+    recorded: int = 0
+    file: str = ""
+
+    def redacted(self) -> "NightlyRecord":
+        """Return the record without secrets in what people wrote; its checks are made without."""
+        runs = tuple(
+            replace(
+                run,
+                source=redact_text(run.source),
+                name=redact_text(run.name),
+                step=redact_text(run.step),
+                params=redact_pairs(run.params),
+                reason=redact_text(run.reason),
+            )
+            for run in self.runs
+        )
+        return replace(self, label=redact_text(self.label), command=redact_text(self.command), runs=runs)
+
+    @property
+    def id(self) -> str:
+        """Its date and a digest of its content, so that the same night recorded twice is one file."""
+        content = asdict(self)
+        del content["recorded"], content["file"]
+        # the digest of earlier versions called the runs parts
+        content["parts"] = content.pop("runs")
+        if not self.checks:
+            # records of versions without limits keep their id
+            del content["checks"]
+        for check in content.get("checks", ()):
+            # nor did they know codes of reasons
+            del check["reason_code"]
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return f"{self.date}-{sha256(text.encode()).hexdigest()[:16]}"
+
+    @property
+    def page(self) -> str:
+        """The name of its report, which stays when one of its runs is replaced."""
+        return self.file or self.id
+
+    @property
+    def measured_runs(self) -> tuple[NightlyRun, ...]:
+        """Its runs with data."""
+        return tuple(run for run in self.runs if run.run_id is not None)
+
+    @property
+    def missing_runs(self) -> tuple[NightlyRun, ...]:
+        """Its sources without data."""
+        return tuple(run for run in self.runs if run.run_id is None)

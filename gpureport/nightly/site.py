@@ -1,0 +1,135 @@
+"""The site: static pages made from the history alone, the same bytes whenever they are made from it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from markupsafe import Markup
+
+from gpureport import __version__
+from gpureport.errors import RenderError
+from gpureport.nightly import pages
+from gpureport.nightly.records import NightlyRecord
+from gpureport.nightly.trends import Trend, group_changes, map_verdicts
+from gpureport.nightly.wording import name_figure_page
+from gpureport.places import Place
+from gpureport.places.transfer import stage_folder
+from gpureport.recording import Run
+from gpureport.report.formats import html
+from gpureport.store import atomic_writes
+
+INDEX = "index.html"
+BACK = f"../{INDEX}"
+"""The first page, as seen from a report."""
+
+REPORTS, FIGURES = "nights", "figures"
+"""Folders of the reports, and of the pages of figures."""
+
+MARKER = "gpureport-site"
+"""File that makes a folder a site; not hidden, since what carries artifacts between jobs leaves out hidden files."""
+
+_NIGHTS = "nights.html"
+"""A page of all nights, which sites of earlier versions hold."""
+_MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
+_GENERATOR = b'<meta name="generator" content="gpureport '
+_HEAD = 4096
+_WRITTEN = rf".+\.html|{MARKER}"
+"""Names of the files that are written."""
+
+ReportRenderer = Callable[[NightlyRecord], bytes | None]
+"""Returns the report of a night as a page; None where its runs are kept no longer."""
+
+
+def check_site(site: Place) -> None:
+    """Refuse a folder whose pages somebody else made, before any work is done."""
+    # in a marked folder too: somebody may have put a page of theirs there since
+    if isinstance(site, Path) or not (site / MARKER).is_file():
+        _refuse_foreign_page(site / INDEX)
+
+
+def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
+    """Mark a folder as a site, and remove what killed writers left in it.
+
+    Files are written to the folder itself, or to one that is sent to the bucket of the site. A page of one of the names
+    that somebody else made is an error, and nothing is changed then.
+    """
+    is_marked = (site / MARKER).is_file()
+    check_site(site)
+    if not is_marked and not _names_generator(site / INDEX):
+        for name in names:
+            _refuse_foreign_page(site / name)
+    for part in (folder, folder / REPORTS, folder / FIGURES):
+        part.mkdir(parents=True, exist_ok=True)
+    atomic_writes.remove_stale_files(folder, _WRITTEN)
+    if isinstance(site, Path) and _names_generator(site / _NIGHTS):
+        (site / _NIGHTS).unlink()
+    if not is_marked:
+        atomic_writes.write_bytes(folder / MARKER, _MARKER_TEXT.encode(), folder)
+
+
+def _refuse_foreign_page(page: Place) -> None:
+    """Refuse to replace what gpureport did not make."""
+    if page.exists() and not _names_generator(page):
+        hint = "choose another folder with --site, or move it away if nobody needs it"
+        raise RenderError(str(page), "is no page of gpureport, and stays as it is", hint, code="foreign_page")
+
+
+def _names_generator(page: Place) -> bool:
+    """Return whether a page says that gpureport made it."""
+    return page.is_file() and _GENERATOR in page.read_bytes()[:_HEAD]
+
+
+def write_site(
+    site: Place,
+    nights: Sequence[NightlyRecord],
+    trends: Sequence[Trend],
+    report: ReportRenderer,
+    accepted: Sequence[Run] = (),
+) -> None:
+    """Write every page; the report of a night only where it is not there yet.
+
+    Raises:
+        PlaceError: when the bucket of the site cannot be reached, or refuses.
+        RenderError: when a page cannot be written.
+    """
+    figures = sorted(f"{FIGURES}/{name_figure_page(trend)}.html" for trend in trends)
+    try:
+        with stage_folder(site, INDEX) as folder:
+            # which is the site, or whose files are sent there
+            claim_site(site, folder, [INDEX, *(f"{REPORTS}/{night.page}.html" for night in nights), *figures])
+            reports = {path.stem for path in (site / REPORTS).iterdir()} & {
+                night.page for night in nights if night.measured_runs
+            }
+            for night in nights:
+                if night.measured_runs and night.page not in reports and (content := report(night)) is not None:
+                    _write_page(folder, f"{REPORTS}/{night.page}.html", content)
+                    reports.add(night.page)
+            for name, page in _render_pages(nights, trends, reports, accepted):
+                _write_page(folder, name, page.encode())
+    except OSError as error:
+        hint = "choose a folder that can be written with --site"
+        raise RenderError(str(site), f"cannot be written ({error.strerror})", hint, code="unwritable") from error
+
+
+def _write_page(site: Path, name: str, content: bytes) -> None:
+    """Write a page whole or not at all, and not when it is there already."""
+    path = site / name
+    if not path.is_file() or sha256(path.read_bytes()).digest() != sha256(content).digest():
+        atomic_writes.write_bytes(path, content, site)
+
+
+def _render_pages(
+    nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: set[str], accepted: Sequence[Run]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the content of every page but reports."""
+    templates = html.template_environment()
+    style = "\n".join(line.strip() for line in templates.get_template("site.css").render().splitlines() if line.strip())
+    shared = {"style": Markup(style), "policy": html.content_security_policy(style), "version": __version__}  # noqa: S704 - our file
+    verdicts = map_verdicts(group_changes(trends))
+    figure = templates.get_template("site_figure.html")
+    for trend in trends:
+        content = pages.build_figure_page(trend, verdicts, reports, nights)
+        yield f"{FIGURES}/{name_figure_page(trend)}.html", figure.render(**shared, root="../", page=content)
+    # last, since it leads to all others
+    index = pages.build_index(nights, trends, reports, accepted)
+    yield INDEX, templates.get_template("site_index.html").render(**shared, root="", page=index)

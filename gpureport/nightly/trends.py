@@ -1,0 +1,275 @@
+"""The course of each figure over the nights, its changes, and changes that begin together as one event."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from gpureport.comparison.figures import FINEST_RATIO, TIMED_FIGURES
+from gpureport.nightly.figures import FIGURES, SAMPLING, WORK_FIGURES, FigureKind
+from gpureport.nightly.records import NightlyRecord, NightlyRun
+from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, select_new_shifts
+from gpureport.report.wording.terms import name_figure, per_batch
+
+_TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
+"""The figures of a job whose work is not known, the first that changed before the others."""
+
+_LEFT = 0.1
+"""Part of a change that may be left once a later one has undone it (pragmatic)."""
+
+
+class ParamChange(NamedTuple):
+    """A param that changed; a value is None if the param was absent."""
+
+    key: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureChange:
+    """A figure that changed, the night that first shows it, and the params, driver and version that changed with it.
+
+    Its verdict is `worse`, `better`, or `changed` if neither; it is new where only the latest night reveals it.
+    """
+
+    date: str
+    label: str
+    shift: LevelShift
+    verdict: str
+    changed_params: tuple[ParamChange, ...]
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A figure in one night: the mean over its runs; None if not recorded."""
+
+    date: str
+    label: str
+    value: float | None
+    runs: tuple[NightlyRun, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """The course of one figure of the runs of one step on one model of GPU, with a point for each night."""
+
+    group: tuple[str, str]
+    kind: FigureKind
+    points: tuple[Point, ...]
+    changes: tuple[FigureChange, ...]
+
+    @property
+    def recorded_points(self) -> tuple[Point, ...]:
+        """Nights with a value."""
+        return tuple(point for point in self.points if point.value is not None)
+
+    @property
+    def is_no_longer_recorded(self) -> bool:
+        """Whether the latest night has runs without this figure, unlike one of the ten before."""
+        if not self.points[-1].runs or self.points[-1].value is not None:
+            return False
+        before = [point for point in self.points[:-1] if point.runs]
+        return any(point.value is not None for point in before[-FEWEST:])
+
+    @property
+    def nights_needed(self) -> int:
+        """How many more nights with a value are needed before a change can be detected."""
+        return max(FEWEST - len(self.recorded_points), 0)
+
+
+def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
+    """Return the course of every recorded figure, by step and model, in their usual order."""
+    dates = {night.date: night.label for night in nights}
+    grouped: defaultdict[tuple[str, str], defaultdict[str, list[tuple[NightlyRecord, NightlyRun]]]]
+    grouped = defaultdict(lambda: defaultdict(list))
+    for night in nights:
+        for run in night.measured_runs:
+            grouped[run.group][night.date].append((night, run))
+    found = []
+    for group, held in sorted(grouped.items()):
+        for kind in FIGURES:
+            points = tuple(_build_point(date, dates[date], held.get(date, []), kind.name) for date in sorted(dates))
+            if any(point.value is not None for point in points):
+                found.append(_build_trend(group, kind, points))
+    return tuple(found)
+
+
+def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, NightlyRun]], name: str) -> Point:
+    values = [value for _, run in held if (value := run.value(name)) is not None]
+    runs = []
+    for night, run in held:
+        # with driver, GPUs and version as params: another version may give other figures
+        beside = {"driver": run.driver, "GPUs": str(run.gpus), "gpureport": night.version}
+        runs.append(replace(run, params=(*run.params, *((key, value) for key, value in beside.items() if value))))
+    value, own = sum(values) / len(values) if values else None, held[-1][0].label if held else label
+    return Point(date=date, label=own, value=value, runs=tuple(runs))
+
+
+def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, ...]) -> Trend:
+    known = [point for point in points if point.value is not None]
+    values = np.array([point.value for point in known], dtype=np.float64)
+    found, before = (
+        detect_changes(each, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
+        for each in (values, values[:-1])
+    )
+    # a change seen the night before is not new, and nothing is new in a night without a value
+    newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
+    shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
+    unit = next((run.work_unit for point in reversed(known) for run in reversed(point.runs)), "")
+    title = name_figure(kind.name, per_batch(unit)) if unit and kind.is_of_work else kind.title
+    return Trend(
+        group=group,
+        kind=replace(kind, title=title),
+        points=points,
+        changes=tuple(_build_change(known, each, kind, is_new=each.place in newest) for each in shifts),
+    )
+
+
+def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
+    """Yield changes no finer than the nights beside each know how long a job took, as sampled.
+
+    Jobs are off alike, since recordings begin with them, so that no number of nights averages it out. Nights whose
+    sampling was not recorded count as those beside them do.
+    """
+    places = [0, *(shift.place for shift in shifts), len(known)]
+    for at, shift in enumerate(shifts, 1):
+        runs = [run for point in known[places[at - 1] : places[at + 1]] for run in point.runs]
+        sampled = [step for run in runs if (step := run.value(SAMPLING)) is not None]
+        least = max([FINEST_RATIO, *sampled]) * abs(shift.after)
+        low, high = min(shift.low, shift.difference - least), max(shift.high, shift.difference + least)
+        yield replace(shift, low=low, high=high)
+
+
+def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *, is_new: bool) -> FigureChange:
+    after, before = known[step.place], known[step.place - 1]
+    verdict = "better" if (step.difference > 0) == (kind.better == "higher") else "worse"
+    # the values of several runs are joined
+    old, new = _collect_params(before.runs), _collect_params(after.runs)
+    params = [ParamChange(key, old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys())]
+    return FigureChange(
+        date=after.date,
+        label=after.label,
+        shift=step,
+        verdict=verdict if kind.better else "changed",
+        changed_params=tuple(each for each in params if each.before != each.after),
+        is_new=is_new,
+    )
+
+
+def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
+    held: defaultdict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        for key, value in run.params:
+            held[key].add(value)
+    return {key: ", ".join(sorted(values)) for key, values in held.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEvent:
+    """Changes of the runs of one step on one model of GPU that begin within a few nights of each other.
+
+    The job's own figure comes first and decides the verdict: `worse` or `better`, or `changed` where that stayed the
+    same. It is new where the latest night is the first to show what decides, not a figure that joins it, and undone
+    where a later change took the job's own figure back to where it was before.
+    """
+
+    date: str
+    label: str
+    changes: tuple[tuple[Trend, FigureChange], ...]
+    verdict: str
+    is_new: bool
+    is_undone: bool = False
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Step and GPUs of its runs."""
+        return self.changes[0][0].group
+
+    @property
+    def present_shift(self) -> LevelShift:
+        """From the level before it to the level of today, which later changes may have moved."""
+        trend, change = self.changes[0]
+        return replace(change.shift, after=trend.changes[-1].shift.after)
+
+    @property
+    def last_night_before(self) -> Point:
+        """The last night with a value before it."""
+        trend, change = self.changes[0]
+        return trend.recorded_points[change.shift.place - 1]
+
+    @property
+    def changed_params(self) -> tuple[ParamChange, ...]:
+        """Params that changed with it, each once."""
+        return tuple(dict.fromkeys(param for _, change in self.changes for param in change.changed_params))
+
+
+def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
+    """Return the changes of all figures as events, the earliest first.
+
+    A group whose work is known is judged by what the work took: a job that got faster can show a larger idle share.
+    A group without it is judged by the share of GPU time that it lost, then by its utilisation. More than two nights
+    after its first change the next event begins.
+    """
+    events = []
+    for _, group in groupby(trends, key=lambda trend: trend.group):
+        own = list(group)
+        nights = {point.date: place for place, point in enumerate(own[0].points)}
+        held: list[tuple[Trend, FigureChange]] = []
+        for entry in sorted(
+            ((trend, each) for trend in own for each in trend.changes), key=lambda entry: entry[1].date
+        ):
+            if held and nights[entry[1].date] - nights[held[0][1].date] >= SHORTEST:
+                events.append(_build_event(held, _list_own_figures(own)))
+                held = []
+            held.append(entry)
+        if held:
+            events.append(_build_event(held, _list_own_figures(own)))
+    return tuple(sorted(events, key=lambda event: (event.date, event.group)))
+
+
+def _list_own_figures(trends: Iterable[Trend]) -> tuple[str, ...]:
+    """Return the figures by which a job is judged."""
+    return WORK_FIGURES if any(trend.kind.is_of_work for trend in trends) else _TIME_FIGURES
+
+
+def find_own_trend(trends: Sequence[Trend]) -> Trend | None:
+    """Return the course of the own figure of one group, if any was recorded."""
+    recorded = {trend.kind.name: trend for trend in trends}
+    return next((recorded[name] for name in _list_own_figures(trends) if name in recorded), None)
+
+
+def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str]) -> ChangeEvent:
+    ranks = {name: place for place, name in enumerate(own)}
+    ordered = sorted(held, key=lambda entry: ranks.get(entry[0].kind.name, len(own)))
+    trend, change = ordered[0]
+    is_own = trend.kind.name in ranks
+    verdict = change.verdict if is_own else "changed"
+    deciding = [each for other, each in ordered if (other.kind.name in ranks) == is_own]
+    is_known = any(not each.is_new and (not is_own or each.verdict == verdict) for each in deciding)
+    left, whole = trend.changes[-1].shift.after - change.shift.before, change.shift.difference
+    return ChangeEvent(
+        date=held[0][1].date,
+        label=held[0][1].label,
+        changes=tuple(ordered),
+        verdict=verdict,
+        is_new=change.is_new and not is_known,
+        is_undone=is_own and left * whole <= _LEFT * whole * whole,
+    )
+
+
+Verdicts = dict[tuple[tuple[str, str], str, str], str]
+"""The verdict of the event that each change belongs to, by its group, figure and night."""
+
+
+def map_verdicts(events: Iterable[ChangeEvent]) -> Verdicts:
+    """Return the verdict of the event of each change."""
+    return {
+        (trend.group, trend.kind.name, change.date): event.verdict
+        for event in events
+        for trend, change in event.changes
+    }
