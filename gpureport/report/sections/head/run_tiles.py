@@ -12,9 +12,9 @@ from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.findings.words import find_words, tell
-from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, list_losses
+from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.sections.pictures.signals import CLOCK, format_number
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import build_plain_change
 from gpureport.report.wording.scales import split_common_unit
 
@@ -132,8 +132,11 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     else:
         is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
         seen = held * (1 - unseen) if is_partly_seen else held
-        value = display.percent(sum(by_class.values()) / seen)
-        context = display.raise_first(list_losses(by_class, seen, analyses)) if by_class else ""
+        parts = []
+        for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
+            loss = name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
+            parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
+        value, context = display.percent(sum(by_class.values()) / seen), display.raise_first(", ".join(parts))
         unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
     return first, Tile(label=labels[1], value=value, unit=unit, context=context or "Nothing lost")
 
