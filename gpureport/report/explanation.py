@@ -101,26 +101,22 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
     conditions = [f"{kind}: {rule.conditions[kind]}" if len(kinds) > 1 else rule.conditions[kind] for kind in kinds]
     yield from _section(f"{name}: {'; '.join(map(terms.kind_title, kinds))}")
     yield from _section("Means", *(kind.meaning for kind in rule.descriptions if kind.name in kinds))
-    if brief:
-        yield from _section("Found when", *conditions)
-        yield from _section("Needs", facts=_needs(rule))
-        yield from _section("Do", facts=_steps_by_cause(kinds, _FIRST))
-        limits = display.plural(len(rule.limits), "limit")
-        rest = f"the condition in full, {limits}, and every step with what it needs and risks."
-        yield Block(texts=[f"gpureport explain {name} --detail full: {rest}"])
-        return
     others = [kind for kind in rule.kinds if kind not in kinds]
     beside = f"Assessed together with {display.join_words(others)}." if others else ""
     after = f"Assessed after {display.join_words(rule.after)}, whose findings it takes into account."
-    more = map(display.clean_sentence, rule.more)
-    yield from _section("Found when", *conditions, *more, beside, after if rule.after else "")
-    if rule.limits:
+    more = (*map(display.clean_sentence, rule.more), beside, after if rule.after else "")
+    yield from _section("Found when", *conditions, *(() if brief else more))
+    if rule.limits and not brief:
         which = ["any"] if len(rule.settings) == len(rule.limits) else list(rule.settings)
         where = f"Set {display.join_words(which)} in gpureport.toml under [rules.{rule.name}], in base units."
-        yield from _section(
-            "Thresholds", where, facts=((key, _describe_limit(rule.limits[key])) for key in rule.limits)
-        )
+        limits = ((key, _describe_limit(limit)) for key, limit in rule.limits.items())
+        yield from _section("Thresholds", where, facts=limits)
     yield from _section("Needs", facts=_needs(rule))
+    if brief:
+        yield from _section("Do", facts=_steps_by_cause(kinds, _FIRST))
+        rest = f"the condition in full, {display.plural(len(rule.limits), 'limit')}, and every step with what it needs"
+        yield Block(texts=[f"gpureport explain {name} --detail full: {rest} and risks."])
+        return
     yield from _section("Steps, the most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
     for step in dict.fromkeys(each for kind in kinds for steps in KINDS[kind].steps.values() for each in steps):
         yield from _section(STEPS[step].title, facts=_step_facts(STEPS[step]))

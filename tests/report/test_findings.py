@@ -67,7 +67,6 @@ def test_causes_of_idle_time_are_named() -> None:
     parts = tuple(replace(part, cause="checkpoint") if part.cause == "unknown" else part for part in time.parts)
     told = replace(analysis, gpu_time=(replace(time, parts=parts),))
     for form in ("txt", "html"):
-        # a limit may begin with a sign of tags, in text as well as in a page
         words = plain(re.sub(r"</?[a-z][^>]*>", " ", build_page(told, form, full=True)))
         assert re.search(r"checkpoint \d", words), form
 

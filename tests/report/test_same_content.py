@@ -56,16 +56,18 @@ KEYS = {
 _ONCE_FOR_ALL = {
     "answers.lines.reason": "what could not be judged gives each reason once for all runs",
     "answers.lines.recording": "as the reason",
-    "answers.lines.title": "what was found and what could not be judged have their titles",
     "checklists": "the answers for the last run; the page and JSON hold those of every run",
 }
 _IN_TABLES = {
     "findings.summary": "of several runs the row says it of all, with the range",
     "answers.summary": "of several runs each answer says in how many",
-    "answers.lines.cards": "of several runs each row lists its findings",
+    "answers.lines.cards": "as the summary",
+    "comparison.links.verdicts.text": "each stands beside its figure, above what it rests on",
+    "method.definitions": "those of terms that the page uses; a term has a tooltip, and JSON has them all",
     "comparison.links.checks.columns": "each check says both values and whether they are alike",
     "gpu_time.total": "the table of classes has it",
     "gpu_time.parts.causes": "the table of classes has them",
+    "timeline.strips.limits": "lines of charts; panels of findings name those that matter",
     "method.kinds": "those that were found; explain says when every kind is found",
     "method.thresholds": "evidence has the limits of what was found; explain and JSON list all",
 }
@@ -107,18 +109,12 @@ _REFERENCE = dict.fromkeys(
 )
 
 ALLOWED: dict[str, dict[str, str]] = {
-    ".html": KEYS
-    | _ONCE_FOR_ALL
-    | _IN_TABLES
-    | {
-        "timeline.strips.limits": "drawn in the charts of one GPU, whose panels of findings name those that matter",
-    },
+    ".html": KEYS | _ONCE_FOR_ALL | _IN_TABLES,
     ".pdf": KEYS
     | _ONCE_FOR_ALL
     | _IN_TABLES
     | {
         "comparison.charts.rows.each_run": "drawn as dots; the alternative text of the figure says it",
-        "timeline.strips.limits": "lines of the timeline on the page; those of the worst GPU are in its panels",
     }
     | _DRAWN
     | _FOLDS,
@@ -161,11 +157,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     ".txt": KEYS
     | {
-        "spent.legend.key": "the label is the class in words",
-        "spent.bars.segments.key": "the label is the class in words",
-        "use.rows.band.key": "the bars name the classes",
-        "timeline.strips.band.key": "the bars name the classes",
-        "timeline.strips.limits": "the signals of the worst GPU have the limits",
         "spent.ticks": "explains a drawing",
         "use.ticks": "explains a drawing",
         "worst.ticks": "explains a drawing",

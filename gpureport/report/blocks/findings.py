@@ -7,7 +7,7 @@ from gpureport.analysis.advice.choose import USUAL_CHECK
 from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.findings import FindingCard, FindingRow
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.words import group_holders
@@ -67,26 +67,23 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
 
 
 def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
-    rows = []
+    rows: list[list[Cell | str]] = []
     for card in cards:
         said = ["" if card.repeats else card.title, card.run, "" if card.is_open else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
         said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
-        rows.append(
-            Row(head=Cell(text=card.id, small=join(*said)), cells=(Cell(text=card.lost), Cell(text=card.where)))
-        )
-    return Table(columns=("", "Lost", "Where"), numeric=(False, False), rows=tuple(rows)) if rows else None
+        rows.append([Cell(text=card.id, small=join(*said)), card.lost, card.where])
+    return build_table(("", "Lost", "Where"), rows, in_words=("Lost", "Where")) if rows else None
 
 
 def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
     lines = [line for card in cards for line in card.evidence]
     observed = group_holders(((line.quantity, line.limit, line.source), line.observed) for line in lines)
-    rows = tuple(
-        Row(head=Cell(text=name), cells=(Cell(text=", ".join(values)), Cell(text=limit, small=source)))
-        for (name, limit, source), values in observed.items()
-    )
+    rows: list[list[Cell | str]] = [
+        [name, ", ".join(values), Cell(text=limit, small=source)] for (name, limit, source), values in observed.items()
+    ]
     title = "Observed" if len(cards) == 1 else f"Observed in {display.join_words([card.id for card in cards])}"
-    return Table(columns=("Evidence", title, "Limit"), numeric=(False, False), rows=rows) if rows else None
+    return build_table(("Evidence", title, "Limit"), rows, in_words=(title, "Limit")) if rows else None
 
 
 def _list_stretches(card: FindingCard) -> Block:

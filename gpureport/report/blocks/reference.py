@@ -8,7 +8,7 @@ from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.comparison_parts import ComparisonPart, GainCell, GainTable, StepPairView
 from gpureport.report.model.head import Change
 from gpureport.report.model.report_content import Answers, GpuTable, Judgement, Report, RunTable
-from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.words import WORDS, group_holders, list_labels
@@ -21,6 +21,15 @@ Said = tuple[str, Sequence[Fact]]
 
 def list_reference(report: Report) -> Iterator[Block]:
     """Yield the sections in their order, each beginning with a block that has an anchor."""
+    shown = [*_list_sections(report)]
+    yield from shown
+    # terms are explained where some heading uses them
+    named = [text for block in shown for fact in block.facts for text in (fact.name, fact.text)]
+    named += [name for block in shown if block.table for name in block.table.columns]
+    yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
+
+
+def _list_sections(report: Report) -> Iterator[Block]:
     part = report.comparison
     if part and part.gains:
         yield from _gains(part.gains)
@@ -37,7 +46,6 @@ def list_reference(report: Report) -> Iterator[Block]:
     yield from _quality(report)
     notes = [Fact(name="", text=note) for note in report.verdict.notes]
     yield Block(forms=Form.EVERY_PAGE, anchor="notes", title="Also worth knowing", facts=notes)
-    yield from _method(report)
 
 
 def merge_facts(runs: Sequence[Said]) -> list[Fact]:
@@ -56,11 +64,8 @@ def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
     shared = [(label, [fact for fact in facts if fact.name not in own]) for label, facts in runs]
-    rows = tuple(
-        Row(head=Cell(text=label), cells=tuple(Cell(text=named.get(name, "")) for name in own)) for label, named in said
-    )
-    table = Table(columns=("Run", *own), numeric=(False,) * len(own), rows=rows) if own else None
-    return merge_facts(shared), table
+    rows = ([label, *(named.get(name, "") for name in own)] for label, named in said)
+    return merge_facts(shared), build_table(("Run", *own), rows, in_words=own) if own else None
 
 
 def _merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -88,10 +93,9 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
 
 
 def _gains(gains: GainTable) -> Iterator[Block]:
-    rows = tuple(Row(head=row.head, cells=tuple(map(_gain_cell, row.cells))) for row in gains.rows)
-    numeric = (True,) * (len(gains.columns) - 1)
+    rows = ([row.head, *map(_gain_cell, row.cells)] for row in gains.rows)
     facts = [Fact(name="Potential", text=gains.potential)] if gains.potential else []
-    table = Table(columns=gains.columns, numeric=numeric, rows=rows, notes=gains.notes)
+    table = build_table(gains.columns, rows, *gains.notes)
     yield Block(anchor="gains", title="Gains", table=table, facts=facts)
     yield from (Block(title=row.head.text, level=3, facts=row.facts) for row in gains.rows if row.facts)
 
@@ -107,15 +111,20 @@ def _changes(part: ComparisonPart) -> Iterator[Block]:
     yield Block(anchor="links", title=title, facts=(*part.remaining, *part.across))
     said: set[str] = set()
     for link in part.links:
-        yield Block(title=link.label, level=3, warnings=link.doubts)
-        yield Block(title="Changed", level=4, facts=link.changes)
         notes = tuple(note for note in link.effects.notes if note not in said)
         said.update(notes)
-        yield Block(table=replace(link.effects, notes=notes))
+        table = replace(link.effects, notes=notes)
+        yield Block(title=link.label, level=3, warnings=link.doubts, table=table)
+        yield Block(title="Changed", level=4, facts=link.changes)
+        # the table has the verdicts
+        why = [replace(fact, text=fact.text.partition(". ")[2]) for fact in link.verdicts]
+        facts = [fact for fact in why if fact.text]
+        texts = [WORDS["precision.note"]] if link is part.links[0] and facts else []
+        yield Block(title="How sure", level=4, texts=texts, facts=facts)
         yield Block(title="Training at the end", level=4, facts=link.training)
-        yield Block(title="Findings", level=4, facts=link.findings or [Fact(name="", text="Neither step has one.")])
-    sure = merge_facts([(each.label, each.verdicts) for each in part.links])
-    yield Block(title="How sure this is", level=3, texts=[WORDS["precision.note"]], facts=sure)
+        # gains say what became of findings
+        found = link.findings or [Fact(name="", text="Neither step has one.")]
+        yield Block(title="Findings", level=4, facts=() if part.gains else found)
     yield Block(
         title="Whether both were recorded alike",
         level=3,
@@ -172,14 +181,11 @@ def _gpus(report: Report) -> Iterator[Block]:
 
 
 def _not_assessed(judgement: Judgement) -> Iterator[Block]:
-    rows = tuple(
-        Row(
-            head=Cell(text=", ".join(line.kinds), small=line.where),
-            cells=(Cell(text=line.reason), Cell(text=line.recording)),
-        )
-        for line in judgement.lines
-    )
-    table = Table(columns=("Not assessed", "Why", "Needs"), numeric=(False, False), rows=rows)
+    columns = ("Not assessed", "Why", "Needs")
+    rows = [
+        (Cell(text=", ".join(line.kinds), small=line.where), line.reason, line.recording) for line in judgement.lines
+    ]
+    table = build_table(columns, rows, in_words=columns)
     forms, command = Form.EVERY_PAGE, judgement.command
     advice = f"{judgement.advice} Where gpureport cannot be installed, run instead:" if command else judgement.advice
     texts = [judgement.sentence, advice]
@@ -240,14 +246,15 @@ def _quality(report: Report) -> Iterator[Block]:
         yield Block(forms=Form.EVERY_PAGE, title=title, label=label, level=3, facts=told)
 
 
-def _method(report: Report) -> Iterator[Block]:
+def _method(report: Report, words: str) -> Iterator[Block]:
     """Yield the command, versions and inputs, what the words mean, and when what was found is found."""
     method, told = report.method, {row.title for row in report.rows}
     paper, made = Form.PAGE | Form.PAPER, "This report was made with"
+    terms = [fact for fact in method.definitions if fact.name.lower() in words]
     yield Block(forms=paper, anchor="method", title="Method", texts=[made], code=[method.command])
     yield Block(forms=paper, facts=method.versions)
     yield Block(forms=Form.PAGE, title="Inputs", level=3, table=method.inputs)
-    yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=method.definitions)
+    yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=terms)
     kinds = [fact for fact in method.kinds if fact.name in told]
     more = ["gpureport explain CHECK --detail full says it of every check, with its limits."] if kinds else []
     yield Block(forms=Form.PAGE, title="When this is found", level=3, texts=more, facts=kinds)

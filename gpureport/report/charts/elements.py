@@ -27,9 +27,6 @@ TEXT = 11.0
 _BOLD, _REGULAR = 0.68, 0.56
 """Mean width of a letter, as a part of its size."""
 
-_GAP = 4.0
-"""Least points between two labels of an axis."""
-
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
@@ -224,9 +221,10 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     """Return the labels of an axis as a figure of its own."""
-    inside = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
-    shown = _thin_ticks(inside, scale, scale.width or WIDE)
-    narrow = _thin_ticks(shown, scale, scale.width or NARROW)
+    shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
+    letters = sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR
+    narrow = shown if letters < (scale.width or NARROW) else shown[::2]
+    shown = narrow if scale.width else shown
     texts = "".join(
         f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_choose_anchor(tick, scale)}"'
         f"{'' if tick in narrow else WIDE_ONLY}>{escape(tick.text)}</text>"
@@ -235,21 +233,6 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     label = f"Axis: {', '.join(tick.text for tick in shown)}"
     body = f"<g {paint('fill', MUTED)}>{texts}</g>"
     return write_document([body], width=scale.width, height=_AXIS_HEIGHT, label=label)
-
-
-def _thin_ticks(ticks: Sequence[Tick], scale: HorizontalScale, width: float) -> Sequence[Tick]:
-    """Return all ticks, or every second, third … where the labels of all would run into each other."""
-    strides = (ticks[::stride] for stride in range(1, len(ticks)))
-    return next((some for some in strides if not _run_together(some, scale, width)), ticks[:1])
-
-
-def _run_together(ticks: Sequence[Tick], scale: HorizontalScale, width: float) -> bool:
-    ends = []
-    for tick in ticks:
-        length, at = len(tick.text) * TEXT * _REGULAR, scale.share(tick.at) * width
-        left = at - {"start": 0.0, "middle": length / 2, "end": length}[_choose_anchor(tick, scale)]
-        ends.append((left, left + length))
-    return any(left - right < _GAP for (_, right), (left, _) in pairwise(ends))
 
 
 def _choose_anchor(tick: Tick, scale: HorizontalScale) -> str:

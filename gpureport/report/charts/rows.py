@@ -7,25 +7,8 @@ and is unlike that of any other on the page.
 from collections.abc import Iterator
 from html import escape
 
-from gpureport.report.charts.elements import (
-    NARROW,
-    TEXT,
-    WIDE_ONLY,
-    HorizontalScale,
-    define_patterns,
-    draw_axis,
-    draw_band,
-    draw_grid,
-    draw_plot,
-    find_fill,
-    measure_text,
-    paint,
-    paint_shape,
-    stack_classes,
-    text,
-    write_document,
-)
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN, Colour
+from gpureport.report.charts import elements as svg
+from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN
 from gpureport.report.model.pictures import (
     SignalHistory,
     SignalPanel,
@@ -49,13 +32,13 @@ _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
     """Return bars whose length is GPU time, split by class, with the interval of the whole below their end."""
-    scale = HorizontalScale(start=0.0, end=spent.end, width=width)
+    scale = svg.HorizontalScale(start=0.0, end=spent.end, width=width)
     height = _WHISKER + _CAP + 2 if any(bar.interval for bar in spent.bars) else _THICK
     bars = (
-        write_document(
+        svg.write_document(
             [
-                define_patterns([part.key for part in bar.segments], f"{prefix}{place}"),
-                draw_grid(spent.ticks, scale, height),
+                svg.define_patterns([part.key for part in bar.segments], f"{prefix}{place}"),
+                svg.draw_grid(spent.ticks, scale, height),
                 *_draw_segments(bar, scale, f"{prefix}{place}"),
                 _draw_interval(bar, scale),
             ],
@@ -65,7 +48,7 @@ def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -
         )
         for place, bar in enumerate(spent.bars)
     )
-    return (*bars, draw_axis(spent.ticks, scale))
+    return (*bars, svg.draw_axis(spent.ticks, scale))
 
 
 def _describe_bar(bar: SpentBar, unit: str) -> str:
@@ -75,42 +58,40 @@ def _describe_bar(bar: SpentBar, unit: str) -> str:
     return f"{bar.label}:{total}{interval}{';' if total else ''} {parts}"
 
 
-def _draw_segments(bar: SpentBar, scale: HorizontalScale, prefix: str) -> Iterator[str]:
+def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> Iterator[str]:
     start = 0.0
     for place, part in enumerate(bar.segments):
         at, length = scale.position(start), scale.length(part.value)
-        yield paint_shape(part.key, prefix, f'rect x="{at}" width="{length}" height="{_THICK:g}"')
+        yield svg.paint_shape(part.key, prefix, f'rect x="{at}" width="{length}" height="{_THICK:g}"')
         if place:
-            yield f'<line x1="{at}" x2="{at}" y1="0" y2="{_THICK:g}" {paint("stroke", PAPER)}/>'
+            yield f'<line x1="{at}" x2="{at}" y1="0" y2="{_THICK:g}" {svg.paint("stroke", PAPER)}/>'
         yield from _write_texts(part, start, scale)
         start += part.value
 
 
-def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Iterator[str]:
+def _write_texts(part: TimeSegment, start: float, scale: svg.HorizontalScale) -> Iterator[str]:
     """Yield the text of a segment, with its name if that fits; on a page also a short form."""
     texts = (f"{part.label} {part.text}", part.text) if part.text else ()
     wide, narrow = (
-        next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, NARROW)
+        next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, svg.NARROW)
     )
     same = scale.width is not None or wide == narrow
     if wide:
-        yield _write_text(part, start, scale, wide, "" if same else WIDE_ONLY)
+        yield _write_text(part, start, scale, wide, "" if same else svg.WIDE_ONLY)
     if narrow and not same:
         yield _write_text(part, start, scale, narrow, ' class="narrow-only" display="none"')
 
 
-def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, words: str, attributes: str) -> str:
-    fill = find_fill(part.key)
-    half = measure_text(words) / 2 + 2
+def _write_text(part: TimeSegment, start: float, scale: svg.HorizontalScale, words: str, attributes: str) -> str:
+    fill = svg.find_fill(part.key)
+    half = svg.measure_text(words) / 2 + 2
     ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'
-    written = (
-        f'{ground if fill.hatch else ""}<text y="{_THICK / 2 + TEXT * 0.36:g}" text-anchor="middle" font-weight="600" '
-        f'fill="{fill.text}">{escape(words)}</text>'
-    )
+    look = f'y="{_THICK / 2 + svg.TEXT * 0.36:g}" text-anchor="middle" font-weight="600" fill="{fill.text}"'
+    written = f"{ground if fill.hatch else ''}<text {look}>{escape(words)}</text>"
     return scale.place(start + part.value / 2, written, attributes)
 
 
-def _draw_interval(bar: SpentBar, scale: HorizontalScale) -> str:
+def _draw_interval(bar: SpentBar, scale: svg.HorizontalScale) -> str:
     if bar.interval is None:
         return ""
     first, last = (scale.position(min(max(end, scale.start), scale.end)) for end in bar.interval)
@@ -120,28 +101,30 @@ def _draw_interval(bar: SpentBar, scale: HorizontalScale) -> str:
         for end in bar.interval
         if scale.start <= end <= scale.end
     ]
-    return f'<g {paint("stroke", INK)} stroke-width="1.4">{"".join(lines)}</g>'
+    return f'<g {svg.paint("stroke", INK)} stroke-width="1.4">{"".join(lines)}</g>'
 
 
 def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> tuple[str, ...]:
     """Return curves of GPU utilisation, with a band of classes below each."""
-    scale = HorizontalScale(start=0.0, end=use.seconds, width=width)
+    scale = svg.HorizontalScale(start=0.0, end=use.seconds, width=width)
     rows = (_draw_use_row(row, use, scale, f"{prefix}{place}") for place, row in enumerate(use.rows))
-    return (*rows, draw_axis(use.ticks, scale))
+    return (*rows, svg.draw_axis(use.ticks, scale))
 
 
-def _draw_use_row(row: UseRow, use: UseOverTime, scale: HorizontalScale, prefix: str) -> str:
+def _draw_use_row(row: UseRow, use: UseOverTime, scale: svg.HorizontalScale, prefix: str) -> str:
     """Return the curve with a dashed line at 100%, as long as the run, and the classes of each bucket below it."""
     length = len(row.mean) * row.bucket_seconds
-    span, stacked = max(scale.share(length), 1e-6), stack_classes(row.band, row.band_seconds)
-    full = f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {paint("stroke", GRID)} stroke-dasharray="2 3"/>'
-    return write_document(
+    span, stacked = max(scale.share(length), 1e-6), svg.stack_classes(row.band, row.band_seconds)
+    full = (
+        f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {svg.paint("stroke", GRID)} stroke-dasharray="2 3"/>'
+    )
+    return svg.write_document(
         [
-            draw_grid(use.ticks, scale, _BAND_TOP + _BAND),
+            svg.draw_grid(use.ticks, scale, _BAND_TOP + _BAND),
             full,
-            draw_plot(row.mean, scale, 1, _CURVE - 1, paint("fill", BUSY), span=span, filled=True),
-            define_patterns(stacked, prefix),
-            *draw_band(stacked, scale, prefix, _BAND_TOP, _BAND, span=span),
+            svg.draw_plot(row.mean, scale, 1, _CURVE - 1, svg.paint("fill", BUSY), span=span, filled=True),
+            svg.define_patterns(stacked, prefix),
+            *svg.draw_band(stacked, scale, prefix, _BAND_TOP, _BAND, span=span),
         ],
         width=scale.width,
         height=_BAND_TOP + _BAND,
@@ -151,30 +134,33 @@ def _draw_use_row(row: UseRow, use: UseOverTime, scale: HorizontalScale, prefix:
 
 def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tuple[str, ...]:
     """Return a panel a quantity: the GPU, the others in grey, the limit and the stretches of a finding."""
-    scale = HorizontalScale(start=history.start, end=history.end, width=width)
+    scale = svg.HorizontalScale(start=history.start, end=history.end, width=width)
     panels = (_draw_panel(history, panel, scale) for panel in history.panels)
-    return (*panels, draw_axis(history.ticks, scale))
+    return (*panels, svg.draw_axis(history.ticks, scale))
 
 
-def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: HorizontalScale) -> str:
+def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.HorizontalScale) -> str:
     tall = _PANEL if scale.width is None else _PAPER_PANEL
     spans = [(max(start, history.start), min(end, history.end)) for start, end in history.spans]
     shaded = [(start, end) for start, end in spans if end > start]
     grounds = (
         f'<rect x="{scale.position(start)}" width="{scale.length(end - start)}" height="{tall + _FOOT:g}" '
-        f"{paint('fill', SPAN)}/>"
+        f"{svg.paint('fill', SPAN)}/>"
         for start, end in shaded
     )
-    labels = [*_label_ends(panel, scale, tall), *_label_limit(panel, scale, tall, shaded)]
+    limit, limit_name = _draw_limit(panel, scale, tall, shaded)
+    ends = ((panel.high, 10.0), (panel.low, tall - 3))
+    labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", MUTED, size=_SMALL)) for end, y in ends]
+    labels.append(limit_name)
     if panel is history.panels[0] and len(shaded) == 1:
         labels.append(_label_span(history.span_text, scale, shaded[0]))
     # the lower end lies on the curve, on a ground of its own
-    ground = f'{paint("stroke", PAPER)} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
-    return write_document(
+    ground = f'{svg.paint("stroke", PAPER)} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+    return svg.write_document(
         [
             *grounds,
-            draw_grid(history.ticks, scale, tall + _FOOT),
-            *_draw_limit(panel, scale, tall),
+            svg.draw_grid(history.ticks, scale, tall + _FOOT),
+            limit,
             *_draw_lines(panel, scale, tall),
             f"<g {ground}>{''.join(labels)}</g>",
         ],
@@ -184,56 +170,39 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: HorizontalSca
     )
 
 
-def _draw_lines(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
+def _draw_lines(panel: SignalPanel, scale: svg.HorizontalScale, tall: float) -> Iterator[str]:
     """Yield the other GPUs in grey, then that of the panel: a line, or the area below it."""
     main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
         shares = (line.mean - panel.low) / (panel.high - panel.low or 1.0)
         filled = line.is_main and panel.is_filled
-        thin = f'{paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
-        thick = paint("fill", main) if filled else f'{paint("stroke", main)} stroke-width="2"'
+        thin = f'{svg.paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
+        thick = svg.paint("fill", main) if filled else f'{svg.paint("stroke", main)} stroke-width="2"'
         look = (thick if line.is_main else thin) + ("" if filled else ' stroke-linejoin="round"')
-        yield draw_plot(shares, scale, _HEAD, tall - _HEAD, look, filled=filled)
+        yield svg.draw_plot(shares, scale, _HEAD, tall - _HEAD, look, filled=filled)
     across = scale.position(scale.end)
-    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {paint("stroke", GRID)}/>'
+    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {svg.paint("stroke", GRID)}/>'
 
 
-def _draw_limit(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
-    if (y := _place_limit(panel, tall)) is not None:
-        stroke = f'{paint("stroke", _choose_limit_colour(panel))} stroke-dasharray="5 3"'
-        yield f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
-
-
-def _label_limit(
-    panel: SignalPanel, scale: HorizontalScale, tall: float, shaded: list[tuple[float, float]]
-) -> Iterator[str]:
-    """Yield the name of the limit above its line: at the left, unless the name of what is shaded may stand there."""
-    if (y := _place_limit(panel, tall)) is None:
-        return
+def _draw_limit(
+    panel: SignalPanel, scale: svg.HorizontalScale, tall: float, shaded: list[tuple[float, float]]
+) -> tuple[str, str]:
+    """Return the limit as a dashed line, and its name above: at the left, unless what is shaded is named there."""
+    if panel.limit is None or not panel.low <= panel.limit <= panel.high:
+        return "", ""
+    y = _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
+    colour = ALERT if panel.is_alert and panel.is_limit_reached else MUTED
+    look = f'{svg.paint("stroke", colour)} stroke-dasharray="5 3"'
     is_right = bool(shaded) and scale.share(shaded[0][0]) < _LEFT
     x, where, anchor = (-4.0, scale.end, "end") if is_right else (_AFTER_END, scale.start, "")
-    yield scale.place(where, text(x, y - 4, panel.limit_text, _choose_limit_colour(panel), anchor=anchor))
+    name = scale.place(where, svg.text(x, y - 4, panel.limit_text, colour, anchor=anchor))
+    return f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {look}/>', name
 
 
-def _place_limit(panel: SignalPanel, tall: float) -> float | None:
-    if panel.limit is None or not panel.low <= panel.limit <= panel.high:
-        return None
-    return _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
-
-
-def _choose_limit_colour(panel: SignalPanel) -> Colour:
-    return ALERT if panel.is_alert and panel.is_limit_reached else MUTED
-
-
-def _label_ends(panel: SignalPanel, scale: HorizontalScale, tall: float) -> Iterator[str]:
-    for value, y in ((panel.high, 10.0), (panel.low, tall - 3)):
-        yield scale.place(scale.start, text(2, y, f"{value:,.6g}", MUTED, size=_SMALL))
-
-
-def _label_span(words: str, scale: HorizontalScale, span: tuple[float, float]) -> str:
+def _label_span(words: str, scale: svg.HorizontalScale, span: tuple[float, float]) -> str:
     start, length = span[0], span[1] - span[0]
     if not scale.holds_text(words, length):
         return ""
-    fits = scale.width is not None or scale.holds_text(words, length, NARROW)
+    fits = scale.width is not None or scale.holds_text(words, length, svg.NARROW)
     x = _AFTER_END if scale.share(start) < _AT_START else 6.0  # never on the upper end of the axis
-    return scale.place(start, text(x, 11, words, ALERT, bold=True), "" if fits else WIDE_ONLY)
+    return scale.place(start, svg.text(x, 11, words, ALERT, bold=True), "" if fits else svg.WIDE_ONLY)

@@ -5,23 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil, floor, inf
 
 from gpureport.number_format import MINUS
-from gpureport.report.charts.elements import (
-    HorizontalScale,
-    define_patterns,
-    draw_band,
-    draw_grid,
-    draw_plot,
-    find_round_step,
-    line,
-    paint,
-    paint_shape,
-    place_time_ticks,
-    rect,
-    shorten_number,
-    stack_classes,
-    text,
-    write_document,
-)
+from gpureport.report.charts import elements as svg
 from gpureport.report.charts.palette import BAR, BUSY, EVENT, GRID, INK, MUTED, PAPER, SEVERITY, TRACK
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip
@@ -60,30 +44,30 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     events = [event for event in run.events if event.at is not None]
     left, top = min(max(_LETTER * max(map(len, labels)) + 16, 70.0), 190.0), _EVENTS if events else 6.0
     inner, bottom = width - left - _RIGHT, row * len(run.strips)
-    scale = HorizontalScale(start=0.0, end=max(run.axis_seconds, 1e-3), width=inner)
-    ticks = place_time_ticks(0.0, run.axis_seconds)
+    scale = svg.HorizontalScale(start=0.0, end=max(run.axis_seconds, 1e-3), width=inner)
+    ticks = svg.place_time_ticks(0.0, run.axis_seconds)
     shared = Counter(card for strip in run.strips for card in {mark.card for mark in strip.marks})
     classes = [part.key for strip in run.strips for part in strip.band]
-    body = [define_patterns(["no_samples", *classes], prefix), draw_grid(ticks, scale, bottom)]
+    body = [svg.define_patterns(["no_samples", *classes], prefix), svg.draw_grid(ticks, scale, bottom)]
     for tick in ticks:
         x = scale.share(tick.at) * inner
-        body.append(text(x, bottom + 14, display.elapsed(tick.at), MUTED, size=_SMALL, anchor="middle"))
+        body.append(svg.text(x, bottom + 14, display.elapsed(tick.at), MUTED, size=_SMALL, anchor="middle"))
     words = "since the first sample, h:min:s"
-    body.append(text(inner / 2, bottom + 29, words, MUTED, size=_SMALL, anchor="middle"))
+    body.append(svg.text(inner / 2, bottom + 29, words, MUTED, size=_SMALL, anchor="middle"))
     for place, (label, strip) in enumerate(zip(labels, run.strips, strict=True)):
         y, size = place * row, _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
         marks = _group_marks(strip, shared)
         named = " ".join(list(marks)[:_NAMED]) + (" …" if len(marks) > _NAMED else "")
-        body.append(text(-5, y + row / 2 + size * 0.36, label, size=size, anchor="end"))
-        body.append(text(inner + 7, y + row / 2 + 3, named, MUTED, size=min(size, _SMALL) - 1) if named else "")
+        body.append(svg.text(-5, y + row / 2 + size * 0.36, label, size=size, anchor="end"))
+        body.append(svg.text(inner + 7, y + row / 2 + 3, named, MUTED, size=min(size, _SMALL) - 1) if named else "")
         body.append(f'<g transform="translate(0 {y:g})">')
         body += [*_draw_strip(run, strip, scale, row, prefix), *_draw_marks(marks, scale, row, prefix, place), "</g>"]
     body += _draw_events(events, scale, bottom)
     said = "; ".join(f"{event.id} {event.name} at {event.when}" for event in events)
     words = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs"
     words += f"; events of the log: {said}" if said else ""
-    moved = f'<g transform="translate({shorten_number(left)} {top:g})">{"".join(body)}</g>'
-    return write_document([moved], width=width, height=top + bottom + 36, label=words)
+    moved = f'<g transform="translate({svg.shorten_number(left)} {top:g})">{"".join(body)}</g>'
+    return svg.write_document([moved], width=width, height=top + bottom + 36, label=words)
 
 
 def _group_marks(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[FindingMark]]:
@@ -93,20 +77,22 @@ def _group_marks(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[F
     return by_card
 
 
-def _draw_strip(run: Timeline, strip: TimelineStrip, scale: HorizontalScale, row: float, prefix: str) -> Iterator[str]:
+def _draw_strip(
+    run: Timeline, strip: TimelineStrip, scale: svg.HorizontalScale, row: float, prefix: str
+) -> Iterator[str]:
     top, height, span = 0.1 * row, 0.52 * row, scale.share(run.seconds)
     at = f'y="{top:g}" height="{height:g}"'
-    yield f'<rect x="0" width="{scale.length(run.seconds)}" {at} {paint("fill", TRACK)}/>'
-    yield draw_plot(strip.mean, scale, top, height, paint("fill", BUSY), span=span, filled=True)
+    yield f'<rect x="0" width="{scale.length(run.seconds)}" {at} {svg.paint("fill", TRACK)}/>'
+    yield svg.draw_plot(strip.mean, scale, top, height, svg.paint("fill", BUSY), span=span, filled=True)
     for start, end in strip.gaps:
         gap = f'rect x="{scale.position(start)}" width="{scale.length(end - start)}" {at}'
-        yield paint_shape("no_samples", prefix, gap)
-    stacked = stack_classes(strip.band, strip.band_seconds)
-    yield from draw_band(stacked, scale, prefix, 0.64 * row, 0.16 * row, span=span)
+        yield svg.paint_shape("no_samples", prefix, gap)
+    stacked = svg.stack_classes(strip.band, strip.band_seconds)
+    yield from svg.draw_band(stacked, scale, prefix, 0.64 * row, 0.16 * row, span=span)
 
 
 def _draw_marks(
-    marks: dict[str, list[FindingMark]], scale: HorizontalScale, row: float, prefix: str, place: int
+    marks: dict[str, list[FindingMark]], scale: svg.HorizontalScale, row: float, prefix: str, place: int
 ) -> Iterator[str]:
     """Yield the stretches of each finding, at least two points long; what holds for nearly all of a run is thin."""
     for card, each in marks.items():
@@ -115,10 +101,10 @@ def _draw_marks(
         path = "".join(
             f"M{left:.1f} {top * row:g}h{max(right - left, 2):.1f}v{thick * row:g}H{left:.1f}z" for left, right in ends
         )
-        yield f'<path id="{prefix}-mark-{card}-{place}" d="{path}" {paint("fill", SEVERITY[each[0].severity])}/>'
+        yield f'<path id="{prefix}-mark-{card}-{place}" d="{path}" {svg.paint("fill", SEVERITY[each[0].severity])}/>'
 
 
-def _draw_events(events: Sequence[LogEventLine], scale: HorizontalScale, bottom: float) -> Iterator[str]:
+def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bottom: float) -> Iterator[str]:
     """Yield a line and a wedge at each event, and its number; events whose numbers would overlap share one."""
     second = scale.share(1.0) * (scale.width or WIDTH)
     groups = log_events.group_close_events(
@@ -128,10 +114,10 @@ def _draw_events(events: Sequence[LogEventLine], scale: HorizontalScale, bottom:
         places = [(event.at or 0.0) * second for event in group]
         for x in places:
             # on a ground of its own, so that it shows on a busy strip as well
-            yield line(x, 0, x, bottom, f'{paint("stroke", PAPER)} stroke-width="2.5"')
-            yield line(x, 0, x, bottom, f'{paint("stroke", EVENT)} stroke-dasharray="3 2"')
-            yield f'<path d="M{shorten_number(x - 3, 1)} -5h6l-3 5z" {paint("fill", EVENT)}/>'
-        yield text(places[0] - 3, -7, log_events.format_numbers(group), EVENT, size=9)
+            yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", PAPER)} stroke-width="2.5"')
+            yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", EVENT)} stroke-dasharray="3 2"')
+            yield f'<path d="M{svg.shorten_number(x - 3, 1)} -5h6l-3 5z" {svg.paint("fill", EVENT)}/>'
+        yield svg.text(places[0] - 3, -7, log_events.format_numbers(group), EVENT, size=9)
 
 
 def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
@@ -139,22 +125,25 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
     low, high = _find_ends(chart)
     scale, bottom = (width - 2 * _SIDE) / (high - low), 4 + _ROW * len(chart.rows)
     body = []
-    step = find_round_step(high - low)
+    step = svg.find_round_step(high - low)
     for at in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1):
         tick = at * step
         x = _SIDE + (tick - low) * scale
         words = f"{tick * 100:.6g}%" if chart.share else f"{tick:,.6g}".replace("-", MINUS)
-        body.append(line(x, 4, x, bottom, f'{paint("stroke", GRID)} stroke-width=".6"'))
-        body.append(text(x, bottom + 15, words, MUTED, anchor="middle"))
+        body.append(svg.line(x, 4, x, bottom, f'{svg.paint("stroke", GRID)} stroke-width=".6"'))
+        body.append(svg.text(x, bottom + 15, words, MUTED, anchor="middle"))
     first = chart.rows[0].value
     if chart.form == "dots" and first is not None:
-        x, look = _SIDE + (first - low) * scale, f'{paint("stroke", MUTED)} stroke-width=".9" stroke-dasharray="3 3"'
+        x, look = (
+            _SIDE + (first - low) * scale,
+            f'{svg.paint("stroke", MUTED)} stroke-width=".9" stroke-dasharray="3 3"',
+        )
         # beside the dots and not through the names
-        body += [line(x, 21 + at * _ROW, x, 47 + at * _ROW, look) for at in range(1, len(chart.rows))]
+        body += [svg.line(x, 21 + at * _ROW, x, 47 + at * _ROW, look) for at in range(1, len(chart.rows))]
     for place, row in enumerate(chart.rows):
         body += _draw_row(row, chart, 4 + place * _ROW, width, (low, scale))
     words = f"{chart.title}: {'; '.join(f'{row.label} {row.sentence}' for row in chart.rows)}"
-    return write_document(body, width=width, height=bottom + 24, label=words)
+    return svg.write_document(body, width=width, height=bottom + 24, label=words)
 
 
 def _find_ends(chart: IntervalChart) -> tuple[float, float]:
@@ -174,9 +163,9 @@ def _draw_row(
     row: IntervalRow, chart: IntervalChart, top: float, width: float, axis: tuple[float, float]
 ) -> Iterator[str]:
     (low, scale), middle, known = axis, top + _MEAN, row.interval is not None
-    yield text(_SIDE, top + 13, display.shorten_middle(row.label, 28), size=12)
-    yield text(width - _SIDE, top + 13, row.text, MUTED, anchor="end")
-    yield rect(_SIDE, middle - 0.5, width - 2 * _SIDE, 1, paint("fill", TRACK))
+    yield svg.text(_SIDE, top + 13, display.shorten_middle(row.label, 28), size=12)
+    yield svg.text(width - _SIDE, top + 13, row.text, MUTED, anchor="end")
+    yield svg.rect(_SIDE, middle - 0.5, width - 2 * _SIDE, 1, svg.paint("fill", TRACK))
     last: dict[float, float] = {}
     for run in sorted(row.runs, key=lambda each: each.value) if len(row.runs) > 1 or chart.form == "bars" else ():
         x = _SIDE + (run.value - low) * scale
@@ -189,11 +178,14 @@ def _draw_row(
         return
     at = _SIDE + (row.value - low) * scale
     if chart.form == "bars":
-        yield rect(_SIDE, middle - 7, at - _SIDE, 14, paint("fill", BAR))
+        yield svg.rect(_SIDE, middle - 7, at - _SIDE, 14, svg.paint("fill", BAR))
     if row.interval:
-        ends, look = [_SIDE + (end - low) * scale for end in row.interval], f'{paint("stroke", INK)} stroke-width="1.8"'
-        yield line(ends[0], middle, ends[1], middle, look)
-        yield from (line(end, middle - 5, end, middle + 5, look) for end in ends)
+        ends, look = (
+            [_SIDE + (end - low) * scale for end in row.interval],
+            f'{svg.paint("stroke", INK)} stroke-width="1.8"',
+        )
+        yield svg.line(ends[0], middle, ends[1], middle, look)
+        yield from (svg.line(end, middle - 5, end, middle + 5, look) for end in ends)
     if chart.form == "dots":
         yield _draw_dot(at, middle, _RADIUS, known=known)
 
@@ -202,9 +194,9 @@ def _draw_dot(x: float, y: float, radius: float, *, known: bool) -> str:
     thick = 1.6 if radius == _RADIUS else 1.2
     inside = BUSY if known else PAPER
     look = f'fill="{inside.fixed}" stroke="{BUSY.fixed}" class="f-{inside.css} s-{BUSY.css}" stroke-width="{thick}"'
-    return f'<circle cx="{shorten_number(x, 1)}" cy="{shorten_number(y, 1)}" r="{radius}" {look}/>'
+    return f'<circle cx="{svg.shorten_number(x, 1)}" cy="{svg.shorten_number(y, 1)}" r="{radius}" {look}/>'
 
 
 def _draw_cross(x: float, y: float) -> str:
-    corner = f"{shorten_number(x - _RUN_RADIUS, 1)} {shorten_number(y - _RUN_RADIUS, 1)}"
-    return f'<path d="M{corner}l5.6 5.6m0-5.6l-5.6 5.6" {paint("stroke", MUTED)} stroke-width="1.4"/>'
+    corner = f"{svg.shorten_number(x - _RUN_RADIUS, 1)} {svg.shorten_number(y - _RUN_RADIUS, 1)}"
+    return f'<path d="M{corner}l5.6 5.6m0-5.6l-5.6 5.6" {svg.paint("stroke", MUTED)} stroke-width="1.4"/>'

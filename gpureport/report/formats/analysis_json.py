@@ -22,11 +22,7 @@ from gpureport.data_quality import LogGap
 from gpureport.findings import AdvisedStep, Evidence, Finding, Interval
 from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code
 from gpureport.recording import Run, Stage
-from gpureport.report.wording.reasons import (
-    describe_memory_reason,
-    describe_no_work,
-    describe_reason,
-)
+from gpureport.report.wording.reasons import describe_memory_reason, describe_no_work, describe_reason
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -31,11 +31,7 @@ from gpureport.comparison.verdict import Delta
 from gpureport.report.formats import analysis_json
 from gpureport.report.formats.analysis_json import Content, Made, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
-from gpureport.report.wording.reasons import (
-    describe_check,
-    describe_reason,
-    describe_unknown_change,
-)
+from gpureport.report.wording.reasons import describe_check, describe_reason, describe_unknown_change
 
 SCHEMA = "gpureport.comparison/1"
 _RUN = (
@@ -62,7 +58,11 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             "changes": [change for link in found for change in link.changes],
             "comparability": [_check(check) for link in found for check in link.comparability],
             "deltas": comparison.deltas,
-            "training": [_final_values(change) for link in found for change in link.quality],
+            "training": [
+                take(each, "base step name before after", before=each.before.final, after=each.after.final)
+                for link in found
+                for each in link.quality
+            ],
             "quality": quality,
             "time_to_target": _time_to_target(comparison),
             "findings": {kind: [_finding(each) for each in changes if each.change is kind] for kind in ChangeKind},
@@ -122,10 +122,6 @@ def _check(check: Comparability) -> Content:
     return list_fields(check, "agree") | {"note": describe_check(check), "reason_code": code}
 
 
-def _final_values(change: QualityChange) -> Content:
-    return take(change, "base step name before after", before=change.before.final, after=change.after.final)
-
-
 def _time_to_target(comparison: Comparison) -> Content | None:
     """Return when each step and each of its runs first reached the target; None where none was given."""
     target = comparison.goals.target
@@ -177,10 +173,7 @@ def _study(study: Study) -> Content:
     return {
         "by": [list_fields(factor) | {"values": values} for factor, values in zip(study.by, study.values, strict=True)],
         "groups": study.groups,
-        "best": {
-            "cost": study.best_by_cost,
-            "speed": study.best_by_speed,
-        },
+        "best": {"cost": study.best_by_cost, "speed": study.best_by_speed},
         "also_varied": study.mixed_in,
         "repetitions": study.varied.repetitions,
         "names": study.varied.names,

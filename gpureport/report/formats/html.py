@@ -95,6 +95,7 @@ def render(
     # braces of scripts are their own, so they are no templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in SCRIPTS) if loader and samples else ""
     folds = {fold.name: fold.text for fold in report.folds}
+    anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
     # the GPU that the page shows, else that of the first mark, else the first of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
@@ -108,7 +109,7 @@ def render(
         earlier=earlier,
         folds=folds,
         worst={"run": run, "strip": strip},
-        marked={card.id: _name_mark(card.id, marks) for card in report.findings},
+        marked=dict.fromkeys((card.id for card in report.findings), "") | anchors,
         lost_time=LOST_TIME,
         study=select_blocks(list_study(report), Form.PAGE),
         reference=_list_folds(report, folds),
@@ -132,11 +133,6 @@ def _list_folds(report: Report, folds: Mapping[str, str]) -> list[tuple[str, str
         ("unchecked", "What could not be checked", folds.get("Not assessed", ""), unchecked),
         ("how", "Method", folds["Method"], ("method",)),
     ]
-
-
-def _name_mark(card: str, marks: Mapping[str, tuple[int, int]]) -> str:
-    run, strip = marks.get(card, (None, None))
-    return f"run{run}-mark-{card}-{strip}" if card in marks else ""
 
 
 def _group_sections(report: Report) -> dict[str, list[Block]]:

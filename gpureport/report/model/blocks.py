@@ -10,6 +10,9 @@ from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.shapes import Fact, Table
 
+SECTION = 2
+"""Level of the title of a section."""
+
 
 class Form(Flag):
     """Where a block stands: on a screen, in Markdown, in the full text, on short paper, on a page and full paper."""
@@ -66,7 +69,7 @@ class Block:
     part: str = ""
     title: str = ""
     label: str = ""
-    level: int = 2
+    level: int = SECTION
     style: str = ""
     head: FirstScreen | None = None
     warnings: Sequence[str] = ()
@@ -85,9 +88,9 @@ class Block:
 
     @property
     def has_body(self) -> bool:
-        """Whether anything stands in it but a heading."""
+        """Whether anything stands in it but a heading; that of a section may say all of it."""
         said = (*self.warnings, *self.texts, *self.code, *self.series, *self.tiles, *self.actions, *self.charts)
-        return any((self.label, self.head, self.bars, self.table, *self.facts, *said))
+        return any((self.level == SECTION and self.label, self.head, self.bars, self.table, *self.facts, *said))
 
 
 def select_blocks(blocks: Iterable[Block], form: Form) -> list[Block]:

@@ -17,14 +17,9 @@ class RunDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
-    """One figure of a step.
+    """One figure of a step, a mean over its runs in the unit shown, None when not recorded, with its 95% interval.
 
-    Attributes:
-        value: a mean over its runs in the unit shown; None when not recorded.
-        interval: ends of its 95% interval, cut where the figure cannot be; None where none can be told.
-        text: value and interval in words.
-        runs: the figure of each run that has one.
-        each_run: all of them in words; empty where `text` says the same of a single run.
+    `each_run` has all runs in words; it is empty where `text` says the same of a single run.
     """
 
     label: str

@@ -30,12 +30,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One key figure.
-
-    Attributes:
-        unit: unit of both; empty where `value` has its own.
-        change: from the first step to the last; None for a single run.
-    """
+    """One key figure; its unit is empty where `value` has its own, its change is from the first step to the last."""
 
     label: str
     value: str
@@ -43,6 +38,12 @@ class Tile:
     before: str = ""
     unit: str = ""
     change: Change | None = None
+
+    @property
+    def figures(self) -> str:
+        """What it shows, before and now."""
+        before = f"{self.before} → " if self.before else ""
+        return f"{before}{self.value}{self.unit and f' {self.unit}'}"
 
 
 class VerdictCode(StrEnum):
@@ -100,10 +101,7 @@ class Verdict:
 class Action:
     """A thing to do next; at most three are shown, the most promising first.
 
-    Attributes:
-        gain: what it saves, or `Gain not known`.
-        finding: id of the row of findings that it rests on; empty where it rests on none.
-        is_trial: whether it is to be tried against short pauses, which no finding explains.
+    `finding` is the id of the row that it rests on, if any; a trial is against short pauses, which no finding explains.
     """
 
     title: str

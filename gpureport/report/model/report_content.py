@@ -55,12 +55,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that one thing to record would make possible.
-
-    Attributes:
-        kinds: their titles, each with the runs or devices where these differ between them.
-        where: runs and devices where that is not everywhere, the same for all of them.
-    """
+    """Checks that one thing to record would make possible; `where` are runs and devices, if that is not everywhere."""
 
     kinds: tuple[str, ...]
     where: str
@@ -75,8 +70,7 @@ class Judgement:
     Attributes:
         missing: how many of them some step could not assess in any of its runs.
         partly: how many of the others some run could not assess.
-        command: what records it where gpureport cannot be installed; empty without advice.
-        other_commands: what is to run beside it.
+        command: what records it where gpureport cannot be installed, beside `other_commands`.
     """
 
     sentence: str
@@ -92,14 +86,13 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLine:
-    """One kind of one run: what became of it on each group of devices, all told in `reason` where not all was judged.
+    """One kind of one run: what became of it on a group of devices.
 
     Attributes:
         group: the devices; empty when the run has one group.
         outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
         cards: ids of the cards that show what was found.
         reason: why it could not be judged, wholly or in part; empty when it could.
-        reason_code: the reason in one word each; empty when it could.
     """
 
     kind: str
@@ -124,10 +117,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLine:
-    """A question of the practice answered: its words, `done`, `worth trying` or `cannot be judged`, and why.
-
-    `state_text` is the answer as people read it: `done`, `worth trying` or `not assessed`.
-    """
+    """A question of the practice answered: `done`, `worth trying` or `cannot be judged`, and why."""
 
     item: str
     title: str

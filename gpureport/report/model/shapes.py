@@ -1,5 +1,6 @@
 """The generic shapes of a section: statements and tables, which every format shows without new code."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpureport.report.model.head import Change
@@ -61,3 +62,16 @@ class ReportSection:
     label: str = ""
     table: Table | None = None
     facts: tuple[Fact, ...] = ()
+
+
+def build_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Cell | str]], *notes: str, in_words: Sequence[str] = ()
+) -> Table:
+    """Return a table from its rows, each with its head first; columns `in_words` hold no figures; empty notes go."""
+    cells = ([Cell(text=each) if isinstance(each, str) else each for each in row] for row in rows)
+    return Table(
+        columns=tuple(columns),
+        numeric=tuple(column not in in_words for column in columns[1:]),
+        rows=tuple(Row(head=head, cells=tuple(others)) for head, *others in cells),
+        notes=tuple(filter(None, notes)),
+    )

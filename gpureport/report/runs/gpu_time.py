@@ -13,7 +13,7 @@ from gpureport.comparison.gains import (
     measure_excessive_short_pauses,
 )
 from gpureport.report.model.pictures import ClassShare, TimeBar
-from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.model.shapes import Cell, Table, build_table
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
@@ -121,11 +121,8 @@ def build_time_table(bars: Sequence[TimeBar]) -> Table:
     """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
     labels = class_labels(bars)
     extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
-    return Table(
-        columns=("", _TOTAL, *labels.values(), *extra),
-        numeric=(True,) * (len(labels) + 1 + len(extra)),
-        rows=tuple(_row(bar, list(labels), shows_no_job=bool(extra)) for bar in bars),
-    )
+    rows = (_row(bar, list(labels), shows_no_job=bool(extra)) for bar in bars)
+    return build_table(("", _TOTAL, *labels.values(), *extra), rows)
 
 
 def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
@@ -135,7 +132,7 @@ def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
     return {key: labels[key] for key in ordered if key in labels}
 
 
-def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
+def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> list[Cell | str]:
     parts, cells = {part.key: part for part in bar.parts}, [Cell(text=bar.total)]
     for key in keys:
         part = parts.get(key)
@@ -143,7 +140,7 @@ def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
         value = part.ratio if part else 0.0
         cells.append(Cell(text=part.text if part else display.percent(value), small=small, value=value))
     no_job = [Cell(text=bar.no_job or "none", value=bar.no_job_seconds)] if shows_no_job else []
-    return Row(head=Cell(text=bar.label), cells=(*cells, *no_job))
+    return [bar.label, *cells, *no_job]
 
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar | None:

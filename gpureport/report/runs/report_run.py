@@ -11,7 +11,7 @@ from gpureport.analysis.job.phases import NO_JOB
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.run import UTILISATION, SampledRun, build_sampled_run
+from gpureport.comparison.run import UTILISATION
 from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
@@ -88,10 +88,6 @@ class ReportRun:
             return f"GPU{'s' if len(numbers) > 1 else ''} {display.join_words(numbers)}"
         return display.join_words(names)
 
-    def describe_sampling(self) -> str:
-        """Return how often a run with two samples or more was sampled: `every 1 s`."""
-        return f"every {display.duration(self.run.interval or 0.0)}"
-
 
 def device_name(device: Device) -> str:
     """Return the name of a device for people."""
@@ -113,11 +109,6 @@ def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Reco
         step = None if analysis.run.step is None else labels[analysis.run.step]
         named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
     return named
-
-
-def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
-    """Return runs as a comparison takes them; `key` is the training metric that counts work, whatever its name."""
-    return [build_sampled_run(recording, analysis, key) for recording, analysis in runs]
 
 
 def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:

@@ -9,7 +9,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, log10
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ class _PackedRun:
     index: dict[str, Any]
     raw: dict[str, bytes]
     values: int
-    errors: dict[PlottedMetric, float]
+    rounded: list[PlottedMetric]
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
@@ -152,7 +152,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
         index=index,
         raw=raw,
         values=sum(int((~np.isnan(part)).sum()) for some in parts for part in some),
-        errors={metric: scale.error for metric, scale in zip(metrics, scales, strict=True) if scale.error},
+        rounded=[metric for metric, scale in zip(metrics, scales, strict=True) if scale.error],
     )
 
 
@@ -219,24 +219,12 @@ def _describe_strip(strip: TimelineStrip, run: Timeline, metrics: Sequence[Plott
 
 
 def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
+    source = "Text and tables are from the samples themselves."
     if lengths := sorted({run.index["bucket"] for run in packed} - {0}):
-        heavy = f"All samples together would take more than {_BUDGET / 1e6:g}{display.GAP}MB, so the charts hold"
+        why = "as asked" if is_asked else f"since all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])
-        return (
-            f"{'The charts hold, as asked,' if is_asked else heavy} smallest, mean and largest value of every {each}. "
-            "Text and tables are from the samples themselves."
-        )
-    rounded = []
-    for metric in dict.fromkeys(metric for run in packed for metric in run.errors):
-        error = max(run.errors.get(metric, 0.0) for run in packed) * metric.unit.factor
-        rounded.append(f"{metric.title} (by up to {_format_bound(error)}{display.GAP}{metric.unit.symbol})")
-    exact = f"rounded for the charts: {display.join_words(rounded)}" if rounded else "none of them rounded"
+        return f"The charts hold smallest, mean and largest value of every {each}, {why}. {source}"
+    rounded = dict.fromkeys(metric.title for run in packed for metric in run.rounded)
+    exact = f"rounded for the charts: {display.join_words(list(rounded))}" if rounded else "none of them rounded"
     values = display.integer(sum(run.values for run in packed))
-    return f"The charts hold every sample: {values} values, {exact}. Text and tables are from the samples themselves."
-
-
-def _format_bound(error: float) -> str:
-    """Return a bound with one digit, rounded up."""
-    digit = 10.0 ** floor(log10(error))
-    # short of the rounding of the computation
-    return f"{ceil(error / digit - 1e-9) * digit:.{max(-floor(log10(digit)), 0)}f}"
+    return f"The charts hold every sample: {values} values, {exact}. {source}"

@@ -9,10 +9,12 @@ from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
 from gpureport.comparison.chain import Comparison, compare, pair_steps
 from gpureport.comparison.factors import Factor, describe_factors
+from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
+from gpureport.redaction import redact_text
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import Report
@@ -50,11 +52,26 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
 ) -> Report:
-    """Return the content of a report; `report.build` says what each argument means."""
+    """Return the content of a report on one run, or on several in the order of their steps.
+
+    Args:
+        runs: recordings with their analyses, at least one.
+        title: headline of the report; the names of the runs when None.
+        command: the command that made it, without names of output files.
+        gpu_hour_price: price of one GPU-hour, in any currency.
+        version: version of gpureport.
+        rules: the rules the analyses were made with, for their limits; those that ship when None.
+        kinds: kinds that were asked for; all that the rules know when None.
+        by: settings whose values make the groups; none where the steps are a chain.
+        throughput: training metric that counts work, whatever its name.
+        checks: limits a person set, and what became of them.
+        goals: what a person says of training metrics; nothing when None.
+    """
+    title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = report_run.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(report_run.sample_runs(runs, throughput), goals or NO_GOALS)
+    comparison = compare([build_sampled_run(*each, throughput) for each in runs], goals or NO_GOALS)
     inputs = report_run.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
     judgement = assessed.build_judgement(inputs, asked)
@@ -77,7 +94,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=is_hinted)
     worst = find_worst(inputs)
     shown = worst.findings if worst else ()
-    history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
+    history = signal_history.build_history(inputs[0], shown) if len(inputs) == 1 else None
     histories = {place: over_time.trace_classes(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
     if several:

@@ -7,7 +7,7 @@ from gpureport.analysis.rulebook import Rule
 from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality, Rejected
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.report_content import SCHEMA, Method, RunQuality
-from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.runs import log_events
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
@@ -29,56 +29,47 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
         "NVIDIA driver": ", ".join(sorted(drivers)) or display.NOT_RECORDED,
     }
     kinds = [(terms.kind_title(kind), text) for rule in rules for kind, text in rule.conditions.items()]
-    thresholds = tuple(_list_limits(rules))
-    inputs = tuple(_list_inputs(runs))
+    limits, inputs = ("Kind", "Limit", "Value", "Origin", "Source"), ("Run", "Kind", "Input")
     return Method(
-        thresholds=Table(columns=("Kind", "Limit", "Value", "Origin", "Source"), numeric=(False,) * 4, rows=thresholds),
+        thresholds=build_table(limits, _list_limits(rules), in_words=limits),
         definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
         command=display.clean(command),
         versions=tuple(Fact(name=name, text=text) for name, text in versions.items()),
-        inputs=Table(columns=("Run", "Kind", "Input"), numeric=(False, False), rows=inputs),
+        inputs=build_table(inputs, _list_inputs(runs), in_words=inputs),
         kinds=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in kinds),
     )
 
 
-def _list_limits(rules: Sequence[Rule]) -> Iterator[Row]:
+def _list_limits(rules: Sequence[Rule]) -> Iterator[Sequence[Cell | str]]:
     for rule in rules:
         kinds = ", ".join(terms.kind_title(kind) for kind in rule.kinds)
         for name, limit in rule.limits.items():
             value = display.quantity(limit.value, limit.unit)
-            texts = (name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source))
-            yield Row(head=Cell(text=kinds), cells=tuple(Cell(text=text) for text in texts))
+            yield kinds, name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
 
 
-def _list_inputs(runs: Sequence[ReportRun]) -> Iterator[Row]:
+def _list_inputs(runs: Sequence[ReportRun]) -> Iterator[Sequence[Cell | str]]:
     for run in runs:
         for source in run.run.sources:
             locator = display.shorten_middle(display.clean(source.locator), _LOCATOR)
             read = Cell(text=locator, small=f"sha256 {display.clean(source.sha256)}")
-            yield Row(head=Cell(text=run.label), cells=(Cell(text=display.clean(source.kind)), read))
+            yield run.label, display.clean(source.kind), read
 
 
 def build_policy_table(checks: Sequence[Check]) -> Table | None:
     """Return the limits that a person set, in the order stated, and what became of each; None where none is."""
     if not checks:
         return None
-    rows = []
+    rows: list[list[Cell | str]] = []
     for check in checks:
         is_grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
         observed, reason = map(display.clean_sentence, (check.observed, check.reason))
-        cells = (
-            Cell(text=OUTCOME_WORDS[check.outcome], flagged=is_grave),
-            Cell(text=observed, small=reason, value=check.value),
-            Cell(text=display.clean(check.run)),
-        )
-        origin = PurePath(display.clean(check.origin)).name
-        rows.append(Row(head=Cell(text=display.clean(check.limit), small=origin), cells=cells))
-    return Table(
-        columns=("Rule", "Outcome", "Observed", "Run"),
-        numeric=(False, False, False),
-        rows=tuple(rows),
-        notes=(_NOTE,) if any(check.outcome is CheckOutcome.CANNOT_JUDGE for check in checks) else (),
-    )
+        rule = Cell(text=display.clean(check.limit), small=PurePath(display.clean(check.origin)).name)
+        outcome = Cell(text=OUTCOME_WORDS[check.outcome], flagged=is_grave)
+        rows.append([rule, outcome, Cell(text=observed, small=reason, value=check.value), display.clean(check.run)])
+    columns = ("Rule", "Outcome", "Observed", "Run")
+    note = _NOTE if any(check.outcome is CheckOutcome.CANNOT_JUDGE for check in checks) else ""
+    return build_table(columns, rows, note, in_words=columns)
 
 
 # --- data quality
@@ -118,20 +109,15 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
         yield name, display.shorten(said, _LONGEST)
     yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs) if len(run.analysis.jobs) > 1 else ""
     single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
-    yield "Sampling", single if info.interval is None else f"A sample {run.describe_sampling()}."
+    yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", _describe_lines(data, noun)
-    yield "Rejected", _join_first([_describe_rejected(each, noun) for each in data.rejected], "reason")
-    yield "Absent values", _join_first(list(_describe_absent(run, data.absent_cells)), "kind")
+    yield "Rejected", display.join_first([_describe_rejected(each, noun) for each in data.rejected], _LISTED, "reason")
+    yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
     yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
     restored = data.imputed_points
     yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
-    yield "Clock", _join_first([_describe_clock_step(run, step) for step in data.clock_steps], "step")
-
-
-def _join_first(texts: Sequence[str], noun: str) -> str:
-    left = len(texts) - _LISTED
-    return "; ".join([*texts[:_LISTED], *([display.plural(left, f"more {noun}")] if left > 0 else [])])
+    yield "Clock", display.join_first([_describe_clock_step(run, step) for step in data.clock_steps], _LISTED, "step")
 
 
 def _describe_rejected(entry: Rejected, noun: str) -> str:
@@ -192,19 +178,10 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
 
 
 def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
-    """Return when the longest gap is and of which devices; gaps of several devices that overlap are one."""
-    stretches: list[list[LogGap]] = []
-    end = 0
+    """Return when the longest gap is, and how many there are; gaps of several devices that overlap are one."""
+    longest, count, end = max(gaps, key=lambda gap: gap.end - gap.start), 0, 0
     for gap in sorted(gaps, key=lambda gap: gap.start):
-        if not stretches or gap.start >= end:
-            stretches.append([])
-        stretches[-1].append(gap)
+        count += not count or gap.start >= end
         end = max(end, gap.end)
-    longest = max(gaps, key=lambda gap: gap.end - gap.start)
-    devices = [gap.device for gap in next(stretch for stretch in stretches if longest in stretch)]
-    known = {gpu.id for gpu in run.run.gpus}
-    gpus = [device for device in devices if device in known]
-    hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in known]
-    whose = display.join_words([*([run.devices(gpus)] if gpus else []), *hosts])
     length, at = display.duration((longest.end - longest.start) / 1e6), display.elapsed(run.since_start(longest.start))
-    return f"{length}, {whose} at {at}; {display.plural(len(stretches), 'gap')} in all"
+    return f"{length}, {run.device(longest.device)} at {at}; {display.plural(count, 'gap')} in all"

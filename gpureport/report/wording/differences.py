@@ -195,11 +195,11 @@ def format_points(ends: Sequence[float]) -> str:
 
 def list_setup_changes(changes: Sequence[SetupChange], most: int = _LISTED) -> str:
     """Return changes in a line, of which at most some are named: `workers 2 → 14; pin False → True; and 3 more`."""
-    named = [
-        f"{display.shorten_middle(_name_in_line(change), _VALUE)} {describe_values(change.values_before, _VALUE)} → "
-        f"{describe_values(change.values_after, _VALUE)}"
-        for change in changes[:most]
-    ]
+    named = []
+    for change in changes[:most]:
+        before, after = (describe_values(each, _VALUE) for each in (change.values_before, change.values_after))
+        name = display.shorten_middle(name_setting(change, in_line=True), _VALUE)
+        named.append(f"{name} {before} → {after}")
     more = len(changes) - most
     return "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
 
@@ -215,12 +215,9 @@ def describe_values(values: Sequence[SettingValue], length: int | None = None) -
     )
 
 
-def name_setting(change: SetupChange) -> str:
-    """Return what changed by the name that people know it by."""
+def name_setting(change: SetupChange, *, in_line: bool = False) -> str:
+    """Return what changed by the name that people know it by, alone or in a line."""
     if change.kind == "hardware":
-        return WORDS.get(f"check.{change.key}", change.key)
+        name = WORDS.get(f"check.{change.key}", change.key)
+        return display.lower_first(name) if in_line else name
     return display.clean(_TRACKER_TAGS.get(change.key, change.key)).removeprefix(_NEPTUNE_PARAMS)
-
-
-def _name_in_line(change: SetupChange) -> str:
-    return display.lower_first(name_setting(change)) if change.kind == "hardware" else name_setting(change)

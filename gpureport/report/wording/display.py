@@ -124,6 +124,12 @@ def join(*texts: str, by: str = "; ") -> str:
     return by.join(filter(None, texts))
 
 
+def join_first(texts: list[str], most: int, noun: str = "") -> str:
+    """Return the first texts, and how many more there are."""
+    left = len(texts) - most
+    return "; ".join([*texts[:most], *([plural(left, f"more {noun}") if noun else f"{left} more"] if left > 0 else [])])
+
+
 integer, number, signed = number_format.format_integer, number_format.format_number, number_format.format_signed
 
 

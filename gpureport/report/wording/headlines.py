@@ -2,15 +2,10 @@
 
 from collections.abc import Sequence
 
-LONGEST = 16
-"""Most words of a headline."""
-
-
-def count_words(text: str) -> int:
-    """Return how many words a sentence has; a number and its unit are two."""
-    return len(text.split())
+_LONGEST = 16
+"""Most words of a headline; a number and its unit are two."""
 
 
 def choose_headline(candidates: Sequence[str]) -> str:
     """Return the first of several headlines, the fullest first, that is short enough; else the last."""
-    return next((text for text in candidates if count_words(text) <= LONGEST), candidates[-1])
+    return next((text for text in candidates if len(text.split()) <= _LONGEST), candidates[-1])

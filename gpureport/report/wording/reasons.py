@@ -1,6 +1,6 @@
 """Reasons of verdicts and doubts about a comparison, in words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gpureport.analysis import phrases
 from gpureport.comparison.across import BATCH_DOUBTS, BatchDoubt, PeakDoubt
@@ -10,7 +10,7 @@ from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import ShortRun
 from gpureport.comparison.quality_at_work import NoWork
 from gpureport.report.wording import display
-from gpureport.report.wording.words import WORDS, group_holders, say
+from gpureport.report.wording.words import WORDS, say
 
 SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those it is compared with"
 """How a rule decides on a change where either side is one run, which shows no scatter of its own."""
@@ -86,18 +86,6 @@ def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:
 def describe_no_work(reason: NoWork | None) -> str:
     """Return why a training metric is not judged at equal work, as a sentence; empty where nothing is in the way."""
     return "" if reason is None else WORDS[f"no_work.{reason}"]
-
-
-def list_reasons(reasons: Iterable[tuple[Reason | None, str]]) -> str:
-    """Return each reason once, with the names of all that it holds back; empty without any."""
-    held = group_holders((reason, name) for reason, name in reasons if reason)
-    return " ".join(_with_names(reason, display.join_words(names)) for reason, names in held.items())
-
-
-def _with_names(reason: Reason, names: str) -> str:
-    if reason.kind is ReasonKind.NOT_REPEATED:
-        return f"Not confirmed by repetition: {names}."
-    return f"{display.raise_first(names)}: {display.lower_first(display.clean_sentence(describe_reason(reason)))}"
 
 
 def describe_unknown_change(change: FindingChange) -> str:

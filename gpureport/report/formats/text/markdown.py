@@ -91,11 +91,7 @@ def _head(head: FirstScreen) -> Iterator[str]:
 
 
 def _tiles(tiles: Sequence[Tile]) -> Iterator[str]:
-    figures = (join(join(tile.before, tile.value, by=" → "), tile.unit, by=" ") for tile in tiles)
-    rows = [
-        (tile.label, figure, describe_change(tile.change), tile.context)
-        for tile, figure in zip(tiles, figures, strict=True)
-    ]
+    rows = [(tile.label, tile.figures, describe_change(tile.change), tile.context) for tile in tiles]
     yield from _rows(("Figure", "Value", "Change", ""), rows)
 
 

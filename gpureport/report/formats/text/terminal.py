@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpureport.report.blocks.opening import describe_change, list_blocks, shared_total
-from gpureport.report.model.blocks import Block, Form, Series, select_blocks
+from gpureport.report.model.blocks import SECTION, Block, Form, Series, select_blocks
 from gpureport.report.model.head import Action, Change, FirstScreen, Tile, Verdict
 from gpureport.report.model.pictures import TimeSegment, TimeSpent
 from gpureport.report.model.report_content import Report
@@ -40,7 +40,7 @@ BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
 
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
-_GUTTER, _SECTION = 2, 2
+_GUTTER = 2
 _NAME, _WORDS = 24, 22
 """Columns that a name takes at most, and what is said of it at least."""
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
@@ -118,7 +118,7 @@ def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Lin
     body = list(_body(block, page, most))
     if block.title:
         yield Line()
-        title = block.title.upper() if block.level == _SECTION else block.title
+        title = block.title.upper() if block.level == SECTION else block.title
         label = block.label
         if most is not None:
             rows = len(block.table.rows) if block.table else 0
@@ -293,16 +293,14 @@ def _draw_heights(series: Series, length: int, page: Page) -> str:
 
 def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line]:
     """Yield a figure a line; on a screen in columns, with its verdict or as much of its context as fits."""
-    figures = [join(join(tile.before, tile.value, by=" → "), tile.unit, by=display.GAP) for tile in tiles[:most]]
-    named = list(zip(tiles, figures, strict=False))
     if most is None:
-        texts = (join(figure, describe_change(tile.change), tile.context) for tile, figure in named)
+        texts = (join(tile.figures, describe_change(tile.change), tile.context) for tile in tiles)
         yield from _facts([Fact(name=tile.label, text=text) for tile, text in zip(tiles, texts, strict=True)], page)
         return
-    rows = [(tile.label, figure, _shorten_change(tile.change)[0]) for tile, figure in named]
+    rows = [(tile.label, tile.figures, _shorten_change(tile.change)[0]) for tile in tiles[:most]]
     widths = _measure(rows)
     room = page.width - _GUTTER - sum(width + _GUTTER for width in widths if width)
-    for row, (tile, _) in zip(rows, named, strict=True):
+    for row, tile in zip(rows, tiles, strict=False):
         _, verdict, style = _shorten_change(tile.change)
         words = verdict or tile.context
         while display.terminal_width(words) > max(room, 0):

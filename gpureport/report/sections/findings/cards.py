@@ -14,7 +14,7 @@ from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCar
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings.found import Found, gather, rank
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
-from gpureport.report.sections.pictures.signal_history import build_finding_history
+from gpureport.report.sections.pictures.signal_history import build_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
@@ -199,7 +199,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
     for found in every:
         marks = tuple(_mark(found, at, run) for at, run in enumerate(runs)) if found.several else ()
         is_gone = is_chain and {mark.outcome for mark in marks if mark.step == runs[-1].step} == {"not found"}
-        history = build_finding_history(found.run, found.worst.findings)
+        history = build_history(found.run, found.worst.findings, is_cropped=True)
         if history is not None and found.several:
             history = replace(history, title=f"{history.title}, worst run: {found.run.label}")
         groups = {(group.position, group.fingerprints) for group in found.groups}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.results import ClockEventTotal, DeviceStatistics, Effect, StageStatistics
 from gpureport.report.model.report_content import GpuTable, RunTable
-from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.model.shapes import Cell, Row, Table, build_table
 from gpureport.report.runs.drawn_gpus import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
@@ -25,20 +25,11 @@ _BY_STAGE = "Means are over time and GPUs; each stage by the samples its own pro
 _USE = "gpu_utilization_ratio"
 
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
-_CLOCK_COLUMNS = {
-    "Kind": "",
-    "Busy samples": "which reasons showed at a sample",
-    "Counted": "the driver's own counters of each reason",
-    "Median clock": "clocks",
-    "Unthrottled clock": "clocks without a reason",
-    "Busy time lost": "what the reasons cost",
-}
-"""What the note says is not recorded where a column has no value."""
-_CLOCK_MEANINGS = {
-    "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
-    "Counted": "by the driver, exact at any sampling",
-}
-_CLOCK_NOTE = "Reasons can hold a clock together, so the shares must not be added up."
+_CLOCK_COLUMNS = ("Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
+_CLOCK_NOTE = (
+    "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
+    "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
+)
 _AT_REST = {"gpu_idle"}
 """Reasons that only occur at rest."""
 _MOST_REASONS = 24
@@ -110,16 +101,12 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
     where = " in any run" if len(with_gpus) > 1 else ""
     where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
-    # the first table tells what is not recorded, and the first one of few GPUs that none can stand apart
+    # the first table tells what is not recorded
     note = f"Not recorded{where}: {unknown}." if unknown else ""
-    first = next((place for place, run in enumerate(with_gpus) if len(run.run.gpus) < _PEERS), None)
-    return tuple(
-        _build_gpu_table(run, known, note if place == 0 else "", is_said=len(run.run.gpus) < _PEERS and place != first)
-        for place, run in enumerate(with_gpus)
-    )
+    return tuple(_build_gpu_table(run, known, "" if place else note) for place, run in enumerate(with_gpus))
 
 
-def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_said: bool) -> GpuTable:
+def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> GpuTable:
     gpus, by_device = run.run.gpus, {statistics.device: statistics for statistics in run.analysis.statistics}
     columns = [*known, *([_COUNTED] if any(each.energy_counter for each in by_device.values()) else [])]
     values = [[column.value(by_device[gpu.id]) if gpu.id in by_device else None for gpu in gpus] for column in columns]
@@ -144,7 +131,7 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str, *, is_
     elif len(rows) < _PEERS:
         same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
     outliers = (*told[:_MOST_SENTENCES], *more)
-    return GpuTable(label=run.label, table=table, outliers=outliers, same="" if is_said else same)
+    return GpuTable(label=run.label, table=table, outliers=outliers, same=same)
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
@@ -192,17 +179,13 @@ def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     """Return one table a run that has several stages."""
     columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
     held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
-    numeric, notes = (True,) * (len(columns) - 1), (_BY_STAGE,)
     return tuple(
-        RunTable(
-            label=label,
-            table=Table(columns=columns, numeric=numeric, rows=tuple(map(_build_stage_row, stages)), notes=notes),
-        )
+        RunTable(label=label, table=build_table(columns, map(_build_stage_row, stages), _BY_STAGE))
         for label, stages in held
     )
 
 
-def _build_stage_row(stage: StageStatistics) -> Row:
+def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:
     def take_mean(metric: str) -> float | None:
         """Return the mean of a metric over the time of all devices that recorded it."""
         found = [summary for one in stage.statistics if (summary := one.metric(metric))]
@@ -221,8 +204,8 @@ def _build_stage_row(stage: StageStatistics) -> Row:
         (max(peaks, default=None), display.memory),
         (take_mean("cpu_utilization_ratio"), display.percent),
     )
-    cells = tuple(Cell(text=display.or_not_recorded(value, show)) for value, show in figures)
-    return Row(head=Cell(text=display.shorten_middle(display.clean(stage.stage), LABEL_LENGTH)), cells=cells)
+    name = display.shorten_middle(display.clean(stage.stage), LABEL_LENGTH)
+    return [name, *(display.or_not_recorded(value, show) for value, show in figures)]
 
 
 def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
@@ -242,20 +225,10 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     ordered, left = ranked[:_MOST_REASONS], len(shown) - _MOST_REASONS
     cells = [_build_clock_cells(entry) for entry in ordered]
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
-    columns = list(compress(_CLOCK_COLUMNS, known))
-    lacking = [missing for name, missing in _CLOCK_COLUMNS.items() if name not in columns]
-    notes = [*(f"{name}: {words}." for name, words in _CLOCK_MEANINGS.items() if name in columns), _CLOCK_NOTE]
-    notes += [f"Not recorded: {display.join_words(lacking)}."] if lacking else []
-    notes += [f"{display.plural(left, 'more row')} in the JSON."] if left > 0 else []
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
-    return Table(
-        columns=("Reason", *columns),
-        numeric=(False, *[True] * (len(columns) - 1)),
-        rows=tuple(
-            Row(head=Cell(text=name), cells=tuple(compress(row, known))) for name, row in zip(names, cells, strict=True)
-        ),
-        notes=tuple(notes),
-    )
+    rows: list[list[Cell | str]] = [[name, *compress(row, known)] for name, row in zip(names, cells, strict=True)]
+    more = f"{display.plural(left, 'more row')} in the JSON." if left > 0 else ""
+    return build_table(("Reason", *compress(_CLOCK_COLUMNS, known)), rows, _CLOCK_NOTE, more, in_words=("Kind",))
 
 
 def _build_clock_cells(entry: ClockEventTotal) -> tuple[Cell, ...]:

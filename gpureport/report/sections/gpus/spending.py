@@ -114,7 +114,7 @@ def _describe_cost(run: ReportRun, stated: Cost) -> Iterator[tuple[str, str]]:
     held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
     yield "Cost", f"{display.money(stated.total, stated.currency)} for {held}"
     idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
-    yield "Cost of idle time", idle
+    yield "Idle cost", idle
 
 
 def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:

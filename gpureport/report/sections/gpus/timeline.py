@@ -59,7 +59,7 @@ def _caption(run: ReportRun) -> str:
     start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
-    return f"one sample {run.describe_sampling()}; {start}"
+    return f"one sample every {display.duration(run.run.interval)}; {start}"
 
 
 def _why_no_strips(run: ReportRun) -> str:

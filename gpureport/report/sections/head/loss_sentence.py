@@ -202,10 +202,7 @@ def describe_saving(comparison: Comparison) -> str:
         return ""
     if any(find_work_contradiction(run) for step in comparison.steps for run in step.runs):
         return ""
-    currency, scale = (
-        spending.currency([*first.analyses, *last.analyses]),
-        Figures(comparison).cost,
-    )
+    currency, scale = (spending.currency([*first.analyses, *last.analyses]), Figures(comparison).cost)
 
     def show(size: float) -> str:
         return display.money(abs(size) * scale.factor, currency)

@@ -9,15 +9,8 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import gains
-from gpureport.comparison.chain import (
-    Comparison,
-    find_drift,
-    find_other_use,
-    find_steps_not_in_turn,
-    find_work_contradiction,
-)
+from gpureport.comparison.chain import Comparison, find_drift, find_work_contradiction
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
@@ -48,7 +41,6 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     recorded = [run.analysis.run for run in runs]
     told = (
         _describe_drift(comparison),
-        _describe_other_use(comparison),
         _describe_unfinished(recorded),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
@@ -80,40 +72,23 @@ def _describe_drift(comparison: Comparison) -> str:
     return ""
 
 
-def _describe_other_use(comparison: Comparison) -> str:
-    """Return which GPUs something else used beside a job of one step and not of all; empty where there are none."""
-    found = find_other_use(comparison.steps)
-    if found is None or len(comparison.steps) == 1:
-        return ""
-    info = found.run.analysis.run
-    return (
-        f"Something else kept {phrases.gpu_names(found.devices, [gpu.id for gpu in info.gpus])} "
-        f"{display.percent(found.busy)} busy beside the job of {display.clean(info.step or info.name)}, "
-        "which can make a part of this change: measure it again alone."
-    )
-
-
 def _describe_unfinished(runs: Sequence[Run]) -> str:
     """Return which recordings have no end, so that they may be a part of their job.
 
     Beside other runs they need work of their own, or nothing tells how fast they were.
     """
     cut = [run for run in runs if run.quality.unfinished]
-    lacking = [run for run in cut if run.work is None] if len(runs) > 1 else []
     if not cut:
         return ""
-    state, whose, todo = "are unfinished: they are still recording, or their recorders were", "their", ""
-    if len(cut) == 1:
-        state, whose = "is unfinished: it is still recording, or its recorder was", "its"
     named = list_labels([clean_name(run.name) for run in cut])
     if len(named) > _MOST_NAMES:
         named = f"{clean_name(cut[0].name)} and {display.plural(len(cut) - 1, 'more run')}"
-    if lacking:
-        of = f"the work of {list_labels([display.clean(run.name) for run in lacking])}"
-        of = f"{whose} work" if len(lacking) == len(cut) else of
-        them = "it" if len(lacking) == 1 else "them"
-        todo = f"; {of} is not known: give one --work for each source, or leave {them} out"
-    return f"{named} {state} killed{todo}."
+    state = "is unfinished: it is still recording, or its recorder was killed"
+    if len(cut) > 1:
+        state = "are unfinished: they are still recording, or their recorders were killed"
+    lacking = [display.clean(run.name) for run in cut if run.work is None] if len(runs) > 1 else []
+    todo = "is not known: give one --work for each source, or leave it out" if lacking else ""
+    return f"{named} {state}{f'; the work of {list_labels(lacking)} {todo}' if lacking else ''}."
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
@@ -167,19 +142,6 @@ def describe_drivers(analysis: Analysis) -> str:
     return f"{said}: read one log per machine." if named else ""
 
 
-def describe_recording_order(steps: Sequence[Step]) -> str:
-    """Return which steps were not recorded in turn; empty where all were, or nothing tells."""
-    found = find_steps_not_in_turn(steps)
-    named = _join_first(
-        [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found], _PAIRS
-    )
-    return f"Not recorded in turn (A B A B), so a machine that drifts can look like a change: {named}." if named else ""
-
-
-def _join_first(texts: Sequence[str], most: int) -> str:
-    return "; ".join([*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])])
-
-
 def list_rejections(runs: Sequence[Run]) -> Iterator[str]:
     """Yield per run with more rejected than kept lines how many, why, and which option reads them."""
     for run in runs:
@@ -214,4 +176,4 @@ def job_list(run: Run, jobs: Sequence[Job]) -> str:
     times = [(job, format_time(run, job.interval.start), format_time(run, job.interval.end)) for job in jobs]
     lengths = [display.duration(job.interval.seconds) for job in jobs]
     named = [f"job {job.number}, {start} to {end}" for job, start, end in times]
-    return _join_first([f"{job} ({length})" for job, length in zip(named, lengths, strict=True)], _JOBS)
+    return display.join_first([f"{job} ({length})" for job, length in zip(named, lengths, strict=True)], _JOBS)

@@ -29,10 +29,7 @@ _MEMORY, _PEAK, _GIB = "gpu_memory_used_bytes", "Peak memory", f"{display.GAP}Gi
 
 
 def build_tiles(
-    comparison: Comparison,
-    findings: Findings,
-    worst: Found | None = None,
-    history: SignalHistory | None = None,
+    comparison: Comparison, findings: Findings, worst: Found | None = None, history: SignalHistory | None = None
 ) -> tuple[Tile, ...]:
     """Return four figures, of a recording without a GPU three: first of `worst`, which the headline tells of.
 

@@ -8,7 +8,7 @@ from gpureport.analysis.results import NOTABLE, Analysis
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.figures import PER_WORK, SHORTEST_REPETITION_SECONDS, WORK_RATE, recorded_seconds
+from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.findings import Check, CheckOutcome, Confidence
@@ -46,7 +46,6 @@ _HIDDEN = 1.1
 """Ratio of both gains from which training alone is worth a sentence."""
 _SHORT, _START_UP = 600.0, 0.2
 """Seconds of a run, and share of it without training, from which start-up hides a gain."""
-_NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
 
 
 Headline = tuple[str, VerdictCode, Found | None]
@@ -77,7 +76,7 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
     doubts = recording_doubts.describe_doubts(comparison)
     details = (*doubts[:_DOUBTS], *details)
-    further = filter(None, _write_notes(comparison, findings, study, (*details, *doubts), repetitions, code=code))
+    further = filter(None, _write_notes(comparison, findings, (*details, *doubts), repetitions))
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
     if broken:
         failed = f"{display.plural(len(broken), 'rule')} failed"
@@ -203,11 +202,7 @@ def _describe_comparison(
         if (seconds := recorded_seconds(step.analyses)) < SHORTEST_REPETITION_SECONDS
     }
     if comparison.steps[0].label in short or comparison.steps[-1].label in short:
-        # how long a step is stands with it where that would round to long enough
-        lengths = {label: display.duration_below(each, SHORTEST_REPETITION_SECONDS) for label, each in short.items()}
-        near = {label for label, each in short.items() if round(each) >= SHORTEST_REPETITION_SECONDS}
-        names = [f"{display.clean(each)} ({lengths[each]})" if each in near else display.clean(each) for each in short]
-        why = f"Under 20{display.GAP}s was recorded of {words.list_labels(names)}."
+        why = f"Under 20{display.GAP}s was recorded of {words.list_labels(list(map(display.clean, short)))}."
         fallen = headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
@@ -273,34 +268,16 @@ def _describe_training(comparison: Comparison) -> str:
     return f"Training alone is {gain}{'; start-up hides it in runs this short' if is_hidden else ''}."
 
 
-def _write_notes(  # noqa: PLR0913 - what notes depend on, each by name
-    comparison: Comparison,
-    findings: Findings,
-    study: Study | None,
-    lead: Sequence[str],
-    repetitions: str,
-    *,
-    code: VerdictCode,
-) -> Iterator[str]:
+def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
     """Yield what else is worth knowing, nothing that the lead says already; empty texts among it."""
-    last, several = comparison.steps[-1], len(comparison.steps) > 1
-    final, runs = last.analyses, [analysis.run for step in comparison.steps for analysis in step.analyses]
+    final, runs = comparison.steps[-1].analyses, [each.run for step in comparison.steps for each in step.analyses]
     yield tables.describe_left_out_runs(comparison)
     yield tables.describe_allowance(comparison)
-    if several:
-        yield recording_doubts.describe_recording_order(comparison.steps)
     yield from recording_doubts.list_jobs(final)
-    if not findings.too_short:
-        place = f"{display.clean(last.label)}, the last group" if study else "the last step"
-        lost, unseen, where = describe_loss(final), gpu_time.unobserved_ratio(final), f"in {place}" if several else ""
-        yield f"{display.raise_first(where)}: {display.lower_first(lost)}" if where and lost else ""
-        # a loss within all the time says it already
-        is_said = lost and unseen <= gains.MOST_UNSEEN_RATIO
-        if gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
-            yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
+    unseen = gpu_time.unobserved_ratio(final)
+    # a loss within all the time says it already
+    is_said = describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
+    if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
+        yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     yield from (line for line in recording_doubts.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""
-    if not findings.too_short and comparison.primary != PER_WORK and not all(run.work for run in runs):
-        yield _NO_WORK_GIVEN
-    if findings.missing and code not in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
-        yield f"{findings.missing} of {findings.judged + findings.missing} checks not assessed."

@@ -14,20 +14,7 @@ from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import SignalHistory, SignalLine, SignalPanel
 from gpureport.report.runs.over_time import accumulate
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures.signals import (
-    CLOCK,
-    CPU,
-    MEMORY,
-    TEMPERATURE,
-    UTILISATION,
-    Signal,
-    choose_signals,
-    describe_time,
-    find_alarming_signal,
-    find_limit,
-    format_number,
-    format_value,
-)
+from gpureport.report.sections.pictures import signals
 from gpureport.report.wording import display, terms
 
 _BUCKETS = 240
@@ -69,15 +56,10 @@ class _View:
         return (self.edges[1:] + self.edges[:-1]) / 2
 
 
-def build_finding_history(run: ReportRun, findings: Sequence[Finding]) -> SignalHistory | None:
-    """Return the crop of a run in which findings of one kind are seen; None where nothing can be drawn."""
-    return build_worst_history(run, findings, is_cropped=True)
-
-
-def build_worst_history(
+def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU that the worst findings of a run are about; None of a single moment.
+    """Return the signals of the GPU that findings of a run are about; None where nothing can be drawn.
 
     Without findings it is the hottest GPU. Cropped to the part of the run with the findings, every panel is shown.
     """
@@ -159,9 +141,9 @@ def _build_panels(view: _View, findings: Sequence[Finding], *, is_cropped: bool)
     kind = findings[0].kind if findings else ""
     is_bad = bool(findings) and findings[0].severity is not Severity.INFO
     built = []
-    for place, signal in enumerate(choose_signals(kind)):
-        panel = _build_panel(view, signal, kind, is_alert=is_bad and signal is find_alarming_signal(kind))
-        is_told = not is_cropped and signal is UTILISATION and not (findings and place == 0)
+    for place, signal in enumerate(signals.choose_signals(kind)):
+        panel = _build_panel(view, signal, kind, is_alert=is_bad and signal is signals.find_alarming_signal(kind))
+        is_told = not is_cropped and signal is signals.UTILISATION and not (findings and place == 0)
         if panel and not (is_told and _is_always_busy(view, panel)):
             built.append(panel)
     return tuple(built if findings else built[:_HEALTHY_PANELS])
@@ -177,7 +159,7 @@ def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
     return bool(len(known)) and float(known.mean()) > _BUSY
 
 
-def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> SignalPanel | None:
+def _build_panel(view: _View, signal: signals.Signal, kind: str, *, is_alert: bool) -> SignalPanel | None:
     """Return the panel of a quantity; None where it was not recorded within the axis."""
     run, devices = view.run, [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
     found = [(device, _read(run, device, signal)) for device in devices if device]
@@ -196,22 +178,22 @@ def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> S
     if not len(known):
         return None
     device, samples = read[0]
-    limit = None if signal.is_of_host else find_limit(signal, build_device_series(run.recording, device))
+    limit = None if signal.is_of_host else signals.find_limit(signal, build_device_series(run.recording, device))
     begin, end, values = samples
     inner = (end > view.edges[0]) & (begin < view.edges[-1])
     peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
     # a column of a picture is a mean: memory must fit at its peak as well
-    most = max(limit[0] if limit else 0.0, peak if signal is MEMORY else 0.0)
+    most = max(limit[0] if limit else 0.0, peak if signal is signals.MEMORY else 0.0)
     low, high = _choose_ends(signal, known, most)
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, samples, signal)
     outer = mean[~_find_inside(view.spans, view.middles) & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
     told = _describe(signal, kind, mean, peak, (usual, meanwhile))
-    cores = _count_cores(view) if signal is CPU else 0
+    cores = _count_cores(view) if signal is signals.CPU else 0
     label = f"All {cores} CPU cores" if cores else signal.label
     return SignalPanel(
         quantity=signal.label,
-        label=f"{label}, {format_number(signal, low)} to {format_value(signal, high)}",
+        label=f"{label}, {signals.format_number(signal, low)} to {signals.format_value(signal, high)}",
         lines=lines,
         low=low,
         high=high,
@@ -227,7 +209,7 @@ def _build_panel(view: _View, signal: Signal, kind: str, *, is_alert: bool) -> S
     )
 
 
-def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
+def _read(run: ReportRun, device: Device, signal: signals.Signal) -> _Samples | None:
     series = build_device_series(run.recording, device)
     metric = next((name for name in signal.metrics if series.is_recorded(name)), None)
     if metric is None:
@@ -237,14 +219,14 @@ def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
-def _choose_ends(signal: Signal, known: FloatArray, most: float) -> tuple[float, float]:
+def _choose_ends(signal: signals.Signal, known: FloatArray, most: float) -> tuple[float, float]:
     """Return round ends of the axis: from zero, but for temperatures; `most` is shown as well."""
     most = max(float(known.max()), most)
     if signal.full is not None:
         return 0.0, max(signal.full, most)
-    if signal is TEMPERATURE:
+    if signal is signals.TEMPERATURE:
         return (_COLDEST if known.min() >= _COLDEST else floor(known.min() / 10) * 10.0), ceil((most + 1) / 10) * 10.0
-    if format_value(signal, most) == format_value(signal, 0.0):
+    if signals.format_value(signal, most) == signals.format_value(signal, 0.0):
         return 0.0, 1.0
     step = 10 ** floor(np.log10(most)) / 10
     return 0.0, ceil(most / step * (1 - 1e-9)) * step
@@ -263,7 +245,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
     return inside
 
 
-def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float | None:
+def _measure_meanwhile(view: _View, samples: _Samples, signal: signals.Signal) -> float | None:
     """Return the mean of the samples within the shaded stretches, each with its time; None where most is not recorded.
 
     Buckets of the line would not do: those at both ends mix in what came before and after.
@@ -277,7 +259,7 @@ def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float 
 
 
 def _describe(
-    signal: Signal, kind: str, mean: FloatArray, peak: float, change: tuple[float | None, float | None]
+    signal: signals.Signal, kind: str, mean: FloatArray, peak: float, change: tuple[float | None, float | None]
 ) -> str:
     """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs.
 
@@ -286,15 +268,16 @@ def _describe(
     (usual, meanwhile), known = change, mean[~np.isnan(mean)]
     if not len(known):
         return ""
-    if signal in {TEMPERATURE, MEMORY}:
-        text = format_value(signal, peak)
-        return f"{text} throughout" if text == format_value(signal, 0.0) else f"up to {text}"
-    if signal is CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
-        return f"{format_number(signal, usual)} → {format_value(signal, meanwhile)} {describe_time(kind)}"
-    average = format_value(signal, float(known.mean()))
-    if meanwhile is None or (then := format_value(signal, meanwhile)) == average:
+    if signal in {signals.TEMPERATURE, signals.MEMORY}:
+        text = signals.format_value(signal, peak)
+        return f"{text} throughout" if text == signals.format_value(signal, 0.0) else f"up to {text}"
+    if signal is signals.CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
+        before, now = signals.format_number(signal, usual), signals.format_value(signal, meanwhile)
+        return f"{before} → {now} {signals.describe_time(kind)}"
+    average = signals.format_value(signal, float(known.mean()))
+    if meanwhile is None or (then := signals.format_value(signal, meanwhile)) == average:
         return f"{average} on average"
-    return f"{then} {describe_time(kind)}"
+    return f"{then} {signals.describe_time(kind)}"
 
 
 def _describe_others(view: _View, panels: Sequence[SignalPanel]) -> str:

@@ -1,13 +1,12 @@
 """Figures of steps as they are printed: a title, a unit and a value, the same in all parts of a report."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.evidence import Reason
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -20,7 +19,7 @@ from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION
 from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.verdict import Delta
 from gpureport.comparison.work import STEP_COUNTER
-from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.model.shapes import Cell
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.time_spent import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms
@@ -48,28 +47,10 @@ _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, SECONDS_TO_TARGET, MEMORY)
 """Columns of a table of steps in the order shown, per unit of work where that is known."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Which of them go first where there is no room for all."""
-_IN_WORDS = frozenset(("Verdict", "Verdict since first"))
-"""Columns that hold no figures."""
-
-
-def build_table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Cell | str]],
-    *notes: str,
-    in_words: Collection[str] = _IN_WORDS,
-) -> Table:
-    """Return a table from its rows, each with its head first; notes that say nothing are left out."""
-    cells = ([Cell(text=each) if isinstance(each, str) else each for each in row] for row in rows)
-    return Table(
-        columns=tuple(columns),
-        numeric=tuple(column not in in_words for column in columns[1:]),
-        rows=tuple(Row(head=head, cells=tuple(others)) for head, *others in cells),
-        notes=tuple(filter(None, notes)),
-    )
 
 
 class Line(NamedTuple):
-    """A figure of two steps in words; `why` is what its verdict rests on, `reason` what more of them may share."""
+    """A figure of two steps in words; `why` is what its verdict rests on."""
 
     metric: str
     title: str
@@ -78,8 +59,6 @@ class Line(NamedTuple):
     change: Cell
     verdict: Cell
     why: str = ""
-    reason: Reason | None = None
-    noun: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,7 @@ from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_training_source
 from gpureport.report.sections.steps.pairs import list_fates
 from gpureport.report.wording import differences, display, terms
-from gpureport.report.wording.reasons import (
-    count_family,
-    describe_interval,
-    describe_left_out,
-    describe_reason,
-)
+from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
 from gpureport.report.wording.words import WORDS, say
 
 _NAMED = 4
@@ -195,12 +190,8 @@ def _list_facts(gain: StepGain) -> Iterator[Fact]:
 
 def _describe_advice(change: AdvisedChange) -> dict[str, str]:
     title, step = STEPS[change.name].title, display.clean(change.advised_in)
-    finding = _name_finding(change.kind, change.cause)
+    finding = terms.kind_title(display.clean(change.kind), change.cause)
     return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
-
-
-def _name_finding(kind: str, cause: str | None) -> str:
-    return terms.kind_title(display.clean(kind), cause)
 
 
 def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
@@ -213,12 +204,8 @@ def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
 
 
 def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:
-    parts = []
-    for change in changes:
-        values = f"{quality.name_metric(change.name)} {' → '.join(quality.format_pair(change))}"
-        known = change.before.runs and change.after.runs
-        parts.append(f"{values}{quality.name_work(change)}{f', {change.verdict.short}' if known else ''}")
-    if parts:
+    lines = quality.list_lines(changes)
+    if parts := [f"{each.title} {each.before} → {each.after}, {each.verdict.text}" for each in lines]:
         yield Fact(name="Quality", text="; ".join(parts))
 
 

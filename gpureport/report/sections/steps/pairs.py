@@ -1,6 +1,7 @@
 """One step against the one before it: what changed, what may be said of each figure, and what may be doubted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
 from gpureport.comparison.changes import ChangeKind, FindingChange, summarize_by_kind
@@ -13,9 +14,9 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.model.comparison_parts import EarlierComparison, StepPairView
-from gpureport.report.model.shapes import Cell, Fact, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import Figures, Line, build_table, describe_prices
+from gpureport.report.sections.steps.figures import Figures, Line, describe_prices
 from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.differences import FigureFormat
 from gpureport.report.wording.reasons import (
@@ -24,7 +25,6 @@ from gpureport.report.wording.reasons import (
     describe_left_out,
     describe_reason,
     describe_unknown_change,
-    list_reasons,
 )
 from gpureport.report.wording.words import WORDS, name_some, say
 
@@ -108,7 +108,7 @@ def compare_with_earlier(
     why = [say("pair.rule", scatter=SINGLE_RUN_SCATTER)] if is_baseline and decides else []
     return EarlierComparison(
         title=title,
-        table=_build_table([*_list_lines(shown)], {}, _list_notes(shown, sides)),
+        table=_build_table([*_list_lines(shown)], {}, _list_notes(shown, sides), is_alone=True),
         notes=(*map(_describe_doubt, link.doubts), *why),
     )
 
@@ -142,28 +142,31 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
             change=Cell(text=size, small=each.format_interval(delta), value=delta.difference),
             verdict=Cell(text=differences.describe_verdict(delta)),
             why=" ".join(filter(None, (why, left_out, *precision))),
-            reason=delta.reason and delta.reason.of_any_run,
-            noun=each.noun,
         )
 
 
 def _build_table(
-    lines: Sequence[Line], since: Mapping[str, Line], notes: Iterable[str], *, has_quality: bool = False
+    lines: Sequence[Line],
+    since: Mapping[str, Line],
+    notes: Iterable[str],
+    *,
+    has_quality: bool = False,
+    is_alone: bool = False,
 ) -> Table:
-    """Return one row a figure: before, after, what changed, what may be said of it, also since the first."""
+    """Return one row a figure: before, after, what changed, what may be said of it, also since the first.
+
+    What verdicts rest on stands below them where nothing else says it.
+    """
     rows: list[list[Cell | str]] = []
-    reasons: list[tuple[Reason | None, str]] = []
     for line in lines:
-        far = since.get(line.metric)
-        row: list[Cell | str] = [line.title, line.before, line.after, line.change, line.verdict]
-        row += ([far.change, far.verdict] if far else ["", ""]) if since else []
+        row: list[Cell | str] = [line.title, line.before, line.after]
+        for each in (line, since.get(line.metric)) if since else (line,):
+            row += [each.change, replace(each.verdict, small=each.why if is_alone else "")] if each else ["", ""]
         rows.append(row)
-        reasons.append((line.reason, line.noun))
-        if far and far.reason != line.reason:
-            reasons.append((far.reason, f"{line.noun} since the first step"))
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
-    said = *notes, list_reasons(reasons), WORDS["quality.note"] if has_quality else ""
-    return build_table(columns if since else columns[:5], rows, *said)
+    said = *notes, WORDS["quality.note"] if has_quality else ""
+    shown = columns if since else columns[:5]
+    return build_table(shown, rows, *said, in_words=("Verdict", "Verdict since first"))
 
 
 def _build_whole_recording_table(shown: _Shown) -> Table | None:

@@ -21,8 +21,8 @@ from gpureport.comparison.study import BestGroup, Study, select_focus
 from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import Tile, VerdictCode
-from gpureport.report.model.shapes import Fact, ReportSection, Table
-from gpureport.report.sections.steps.figures import Figures, build_table
+from gpureport.report.model.shapes import Fact, ReportSection, Table, build_table
+from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.sections.steps.headline import build_step_tiles
 from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
 from gpureport.report.sections.steps.tables import name_value
@@ -186,7 +186,7 @@ def _build_effects_table(effects: FigureEffects) -> Table:
         unknown=effects.additive is None and len(effects.settings) > 1 and effects.degrees > 0,
     )
     columns = ("Setting", "Runs", "Change", "95% interval", "Verdict")
-    return build_table(columns, rows, *notes.split("\n"))
+    return build_table(columns, rows, *notes.split("\n"), in_words=("Verdict",))
 
 
 def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str, ...]]:

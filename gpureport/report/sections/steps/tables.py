@@ -20,9 +20,9 @@ from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
-from gpureport.report.model.shapes import Cell, Table
+from gpureport.report.model.shapes import Cell, Table, build_table
 from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import Figures, build_table, describe_prices
+from gpureport.report.sections.steps.figures import Figures, describe_prices
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change
 from gpureport.report.wording.reasons import describe_left_out
