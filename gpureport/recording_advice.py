@@ -41,11 +41,7 @@ GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"
 """What logs copies over PCIe, for which --query-gpu has no field."""
 GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
-<<<<<<< HEAD
 """What logs how much of a GPU works, on Hopper and newer; `explanation.toml` names it."""
-=======
-"""What logs how much of a GPU works, on Hopper and newer: multiprocessors, tensor cores, memory."""
->>>>>>> refs/heads/running
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
 """What logs the same on older GPUs, with utilisation, power, temperatures and memory."""
 HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # what logs the machine, in local time, as nvidia-smi does
