@@ -59,7 +59,7 @@ class Command(click.Command):
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:
             return rest
-        from gpureport.cli.written import refuse_taken  # noqa: PLC0415 - help needs no paths
+        from gpureport.cli.written import refuse_taken
 
         refuse_taken(ctx)
         job = ctx.params.get("command") or ()
@@ -104,7 +104,7 @@ class Commands(click.Group):
         names, name = self.list_commands(ctx), args[0]
         if name in names or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from difflib import get_close_matches  # noqa: PLC0415 - most commands are spelt right
+        from difflib import get_close_matches
 
         close = get_close_matches(name, names, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(names)}"

@@ -17,15 +17,19 @@ PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
-TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # those that go by how long recordings last
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}
+"""Those that go by how long recordings last."""
 
 POINTS, SHARE = 0.02, 0.03
 """Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
-SHORTEST_SECONDS = 60.0  # time below which shares of a run say nothing, and single runs show only large changes
+SHORTEST_SECONDS = 60.0
+"""Time below which shares of a run say nothing, and single runs show only large changes."""
 SHORTEST_REPETITION_SECONDS = 20.0
 """Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
-FINEST_RATIO = 0.003  # step of figures per unit of work at best: work and time are read off points in time
-_FEWEST_SAMPLES = 6  # samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)
+FINEST_RATIO = 0.003
+"""Step of figures per unit of work at best: work and time are read off points in time."""
+_FEWEST_SAMPLES = 6
+"""Samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)."""
 _LIKE = 1 / 3
 """Share of the longest run of a step from which a shorter one counts (simulated with 100,000 comparisons of three runs
 and three, of which one is shorter: counting it shows more differences than leaving it out from a third on)."""

@@ -140,7 +140,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 def _prepare_worker(environment: dict[str, str]) -> None:
     """Leave interruptions and other cores alone, and end with the process that owns the pool."""
-    import pyarrow as pa  # noqa: PLC0415 - a worker of its own
+    import pyarrow as pa
 
     if owner := parent_process():
         Thread(target=_end_with, args=(owner,), daemon=True).start()
@@ -165,7 +165,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
 
     Without the address of a scheduler one is started on this machine, with a process for each of `count` cores.
     """
-    from distributed import Client, LocalCluster  # noqa: PLC0415 - only with --engine dask
+    from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
         # it reports a worker that dies at length, and its work is done by another

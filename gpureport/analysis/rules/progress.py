@@ -24,7 +24,8 @@ from gpureport.training_names import Role, choose_throughput, recognise_metric
 from gpureport.work_counting import count_gains
 
 _STEP = "step"
-_SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
+_SPACING = 10.0
+"""S between two points of a step counter: a rate over less is mostly the rounding of both."""
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),

@@ -75,7 +75,7 @@ def _refuse_folder(folder: Path) -> None:
 def _open(store: str, named: str | None, selection: Selection) -> Recordings:
     group = selection.group
     if store.startswith("//"):
-        from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
+        from gpureport.importers.neptune.live import find_live_runs
 
         runs = find_live_runs(store, named, selection.filter)
     else:
