@@ -20,8 +20,10 @@ from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 EMPTY_MEMORY = 2.0**27
-"""By; a driver holds less; the context of a process on a data centre's GPU more."""
-"""Memory in use up to which no process holds a GPU."""
+"""Memory in use up to which no process holds a GPU.
+
+By; a driver holds less; the context of a process on a data centre's GPU more.
+"""
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
@@ -30,11 +32,15 @@ PROCESS_MEMORY = Threshold(
 )
 """Memory in use above which a process holds a GPU, unless it was in use before the job."""
 FREE_BETWEEN_JOBS = 60.0
-"""s; an epoch, an evaluation or a restart in a process of its own begins sooner."""
-"""How long a GPU must be empty between two jobs."""
+"""How long a GPU must be empty between two jobs.
+
+s; an epoch, an evaluation or a restart in a process of its own begins sooner.
+"""
 RESTART_SECONDS = 1800.0
-"""s; a scheduler or a person brings a failed job back within half an hour."""
-"""Pause up to which a like job is the same one, started again."""
+"""Pause up to which a like job is the same one, started again.
+
+s; a scheduler or a person brings a failed job back within half an hour.
+"""
 
 _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with

@@ -25,7 +25,7 @@ from gpureport.work_counting import count_gains
 
 _STEP = "step"
 _SPACING = 10.0
-"""S between two points of a step counter: a rate over less is mostly the rounding of both."""
+"""Seconds between two points of a step counter: a rate over less is mostly the rounding of both."""
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
