@@ -127,7 +127,6 @@ def _record(store: Table, info: RunInfo, selection: Selection, options: ReadOpti
 ACCOUNTING = Tracker(
     kind="accounting",
     title="accounting table",
-    recognised_by="What `sacct -P` prints with `JobID` first and `TRESUsageInAve`, or CodeCarbon's emissions.csv.",
     holds=_holds,
     open=lambda path, *_: Table(path),
     record=_record,

@@ -352,11 +352,6 @@ def _explain(account: Account) -> CodedProblem:
 HOST = tools.ToolLog(
     kind="host",
     title="host log",
-    recognised_by=(
-        "The first lines of sar, sadf, mpstat, pidstat, vmstat, top or AMDuProf, or a CSV with a time "
-        "and the load of a CPU."
-    ),
-    sample="cpu_bound/host.csv",
     forms=(
         ("a CSV", _begins_table, read_csv),
         ("sadf -d", _has(_SADF.match), read_sadf),

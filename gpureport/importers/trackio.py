@@ -187,7 +187,6 @@ def _record(store: TrackioStore, info: RunInfo, selection: Selection, options: R
 TRACKIO = Tracker(
     kind="trackio",
     title="Trackio",
-    recognised_by="A database of Trackio by its tables, or a locator `trackio:PATH`.",
     holds=lambda path: holds_tables(path, _TABLES),
     open=lambda path, *_: TrackioStore(Path(path), path),
     record=_record,

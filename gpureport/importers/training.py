@@ -79,11 +79,6 @@ class TrainingLog:
 
     kind: ClassVar[str] = "training"
     title: ClassVar[str] = "training log"
-    recognised_by: ClassVar[str] = (
-        "A CSV or JSON lines with a step or a time and at least one metric, such as a loss; lines of a loop that print "
-        "steps; an event file of TensorBoard."
-    )
-    sample: ClassVar[str] = "no_progress/training.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return whether a named file begins as a training log: any object may be one."""

@@ -401,7 +401,6 @@ def _describe_run(
 MLFLOW = Tracker(
     kind="mlflow",
     title="MLflow",
-    recognised_by="A database or file store of MLflow by its content, or a locator `mlflow:STORE`.",
     holds=_holds,
     open=lambda store, *_: open_store(store),
     record=record_run,

@@ -267,7 +267,6 @@ def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quali
 NEPTUNE = Tracker(
     kind="neptune",
     title="Neptune",
-    recognised_by="An export, or a folder of one of Neptune's clients, by its content, or a locator `neptune:PATH`.",
     holds=_holds,
     open=_open,
     record=_record,

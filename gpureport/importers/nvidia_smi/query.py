@@ -77,11 +77,6 @@ class NvidiaSmi:
 
     kind: ClassVar[str] = "nvidia_smi"
     title: ClassVar[str] = "nvidia-smi"
-    recognised_by: ClassVar[str] = (
-        "A header of `--query-gpu` fields, or a line that another form of nvidia-smi begins with: dmon, "
-        "pmon, `-q`, a table."
-    )
-    sample: ClassVar[str] = "healthy/nvidia-smi.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return whether a first line begins a form, or without a header, rows are nvidia-smi's."""

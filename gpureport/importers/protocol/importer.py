@@ -127,13 +127,11 @@ class Outcome:
 class DescribedSource(Protocol):
     """What an importer says of itself, for the reference page and messages.
 
-    `kind` is that of `Source.kind`, `sample` a log of it below `sample_logs`, empty without one.
+    `kind` is that of `Source.kind`.
     """
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    recognised_by: ClassVar[str]
-    sample: ClassVar[str]
 
 
 class Importer(DescribedSource, Protocol):

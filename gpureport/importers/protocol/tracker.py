@@ -142,13 +142,11 @@ class Tracker:
 
     kind: str
     title: str
-    recognised_by: str
     holds: Callable[[Path], bool]
     open: Callable[[str, str | None, Selection], Any]
     record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
     keeps_files: Callable[[Path], bool] = lambda _: False
     refuse_folder: Callable[[Path], None] = lambda _: None
-    sample: str = ""
 
     def claims(self, source: str) -> bool:
         """Return whether a source is a locator of this tracker, or a file or folder with its store."""

@@ -92,8 +92,6 @@ class ToolLog:
 
     kind: str
     title: str
-    recognised_by: str
-    sample: str
     forms: tuple[Form, ...]
     longest: Mapping[str, int] = field(default_factory=dict)
     explain: Callable[[Account], CodedProblem] | None = None

@@ -335,11 +335,6 @@ def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> 
 DCGM = tools.ToolLog(
     kind="dcgm",
     title="DCGM",
-    recognised_by=(
-        "A heading of `dcgmi dmon`, what `dcgmi stats` prints of a job, a CSV of DCGM fields, pages of dcgm-exporter, "
-        "or an answer of Prometheus with its metrics."
-    ),
-    sample="dcgm/dcgmi-dmon.txt",
     forms=(
         ("Prometheus query_range", lambda text: bool(_ANSWER.match(text)) and "DCGM_FI_" in text, read_answers),
         ("dcgmi dmon", _is_dmon, read_dmon),

@@ -126,8 +126,6 @@ class Mapped:
 
     kind: ClassVar[str] = "mapped"
     title: ClassVar[str] = "table with a map"
-    recognised_by: ClassVar[str] = "Only by `--map`, which says what its columns are."
-    sample: ClassVar[str] = "mapped/wrapper.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return False: only a person can say that a table has a map."""

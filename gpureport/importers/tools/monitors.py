@@ -111,8 +111,6 @@ def _opens(*keys: str) -> Callable[[str], bool]:
 GPUSTAT = tools.ToolLog(
     kind="gpustat",
     title="gpustat",
-    recognised_by="A JSON document with `query_time` and `gpus`.",
-    sample="gpustat/gpustat.json",
     forms=(("gpustat --json", _opens("query_time", "gpus"), partial(read_snapshots, gpus="gpus", time="query_time")),),
 )
 # tegrastats
@@ -225,8 +223,6 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
 NVITOP = tools.ToolLog(
     kind="nvitop",
     title="nvitop",
-    recognised_by="A CSV whose headings are `tag/device/metric (unit)/statistic`.",
-    sample="recorded/phases/nvitop.csv.gz",
     forms=(("nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop),),
 )
 
@@ -300,8 +296,6 @@ def _is_wandb_json(text: str) -> bool:
 WANDB = tools.ToolLog(
     kind="wandb",
     title="Weights & Biases",
-    recognised_by="A CSV or JSON lines with system metrics such as `system.gpu.0.powerWatts` and a time.",
-    sample="wandb/wandb.csv",
     forms=(
         ("W&B system metrics", _is_wandb_json, partial(read_wandb, json=True)),
         ("W&B system metrics", partial(tools.has_header, _find_names), partial(read_wandb, json=False)),
@@ -357,11 +351,6 @@ def read_columns(
 MONITORS = tools.ToolLog(
     kind="monitors",
     title="nvtop, all-smi, tegrastats, GPU-Z, Lightning",
-    recognised_by=(
-        "JSON of `nvtop -s` or `all-smi record`, a line of tegrastats, a sensor log of GPU-Z, or a CSV with columns "
-        "such as `device_id: 0/utilization.gpu (%)`."
-    ),
-    sample="",
     forms=(
         ("nvtop -s", _opens("device_name", "gpu_util"), partial(read_snapshots, gpus="", time="")),
         (
