@@ -125,7 +125,7 @@ class Outcome:
 
 
 class DescribedSource(Protocol):
-    """What an importer says of itself, for the reference page and messages.
+    """What an importer says of itself, for messages.
 
     `kind` is that of `Source.kind`.
     """
