@@ -103,7 +103,7 @@ def main() -> None:
                     costs = _in_turn({"now": words, "old": words}, trees, given.rounds)
                     _say(title, costs["now"], costs["old"])
             return
-        from workload import NAMES  # noqa: PLC0415 - of the peer alone
+        from workload import NAMES
 
         for size in given.size or [size_of("10MB"), size_of("200MB")]:
             log = str(write_log(folder / "log.csv", Job(seconds=1e8), size))

@@ -52,7 +52,8 @@ class LogGap:
     end: int
 
 
-CLOCK_SET_BACK = "clock set back"  # cause of a step of one log that goes on, whose later stamps are moved
+CLOCK_SET_BACK = "clock set back"
+"""Cause of a step of one log that goes on, whose later stamps are moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

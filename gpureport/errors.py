@@ -9,7 +9,8 @@ from gpureport.fetched_copies import name_by_url
 from gpureport.redaction import redact_start, redact_text
 
 _LONGEST = 300  # characters of an exception's own text that are shown
-_MOST = 4000  # characters of each part of an error, which repeats what a person gave, however long
+_MOST = 4000
+"""Characters of each part of an error, which repeats what a person gave, however long."""
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
@@ -104,7 +105,7 @@ class InternalError(GpureportError):
     @property
     def trace(self) -> str:
         """The traceback of the exception."""
-        import traceback  # noqa: PLC0415 - only with --debug
+        import traceback
 
         return redact_text("".join(traceback.format_exception(self._error)))
 
@@ -118,7 +119,7 @@ def find_refusal(error: BaseException) -> OSError | None:
 
 
 def _in_one_line(error: Exception) -> str:
-    import traceback  # noqa: PLC0415 - only when something fails
+    import traceback
 
     frames = [
         each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(_PACKAGE)

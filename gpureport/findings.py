@@ -132,7 +132,8 @@ class Finding:
         object.__setattr__(self, "fingerprint", sha256(scope.encode()).hexdigest()[:12])
 
 
-Amount = tuple[float, str]  # an amount that a sentence names: in a base unit, or a count, and in words
+Amount = tuple[float, str]
+"""An amount that a sentence names: in a base unit, or a count, and in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

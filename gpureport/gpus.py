@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 _TABLE = Path(__file__).with_name("gpus.toml")
-_GA100 = (8, 0)  # the one Ampere chip whose readings do not average; those older than it do not either
+_GA100 = (8, 0)
+"""The one Ampere chip whose readings do not average; those older than it do not either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def _row(entry: dict[str, Any], sources: dict[str, str]) -> Gpu:
 @cache
 def load_gpus() -> tuple[Gpu, ...]:
     """Return every model, in the order in which they are tried."""
-    import tomllib  # noqa: PLC0415 - many logs name no model
+    import tomllib
 
     content = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return tuple(_row(entry, content["sources"]) for entry in content["gpu"])

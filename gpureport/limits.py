@@ -9,7 +9,8 @@ MOST_SETTINGS_BYTES = _MIB
 """Bytes of a file that a person writes by hand: settings, policies, maps, labels, steps; and of one label of a run."""
 MOST_RECORD_BYTES = _GIB
 """Bytes of one file of a tracker: the points of a metric, or the operations of a process."""
-MOST_SERIES_BYTES = 4 * _GIB  # bytes of a stored run's series, held in memory: about a thousand million rows
+MOST_SERIES_BYTES = 4 * _GIB
+"""Bytes of a stored run's series, held in memory: about a thousand million rows."""
 MOST_VALUE_BYTES = 16 * _MIB  # bytes of one value of a database
 MOST_PIPE_BYTES = 2 * _GIB  # bytes that are taken from a pipe, which is copied to disk first
 PIPE_PATIENCE = 10.0  # seconds until somebody must have written to a named pipe

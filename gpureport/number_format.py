@@ -11,7 +11,8 @@ from collections.abc import Sequence
 MINUS = "\N{MINUS SIGN}"
 NOT_RECORDED = "not recorded"
 
-Units = Sequence[tuple[str, float]]  # name and size in base units of each unit of a quantity, the largest first
+Units = Sequence[tuple[str, float]]
+"""Name and size in base units of each unit of a quantity, the largest first."""
 
 GPU_TIME: Units = (("GPU-h", 3600.0), ("GPU-min", 60.0), ("GPU-s", 1.0), ("GPU-ms", 0.001))
 ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))

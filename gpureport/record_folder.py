@@ -52,7 +52,7 @@ def format_run_file(run: RecordedRun) -> str:
 
 def read_run_file(folder: Path) -> RecordedRun | None:
     """Return what the run file of a folder says; None if missing or damaged."""
-    import msgspec  # noqa: PLC0415 - most logs lie beside none
+    import msgspec
 
     try:
         content = parse_json(read_regular_file(folder / RUN_FILE).decode("utf-8"))

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HOST = "host"  # device id of the machine the GPUs sit in
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs of a tracker
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}
+"""Kinds of sources that are runs of a tracker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

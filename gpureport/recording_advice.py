@@ -32,7 +32,8 @@ COUNTER_FIELDS = (
 """Time the driver counted a clock held down; R580 and newer have them."""
 
 RECORD = "gpureport record -- COMMAND"  # what records a job, its GPUs and its machine
-RECORDS_ONE = f"{RECORD} records one"  # the same for a person who gave something that is no log
+RECORDS_ONE = f"{RECORD} records one"
+"""The same for a person who gave something that is no log."""
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
 """The same at the end of a list of what was not recorded."""
 
@@ -44,7 +45,8 @@ GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
 """What logs how much of a GPU works, on Hopper and newer; `explanation.toml` names it."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
 """What logs the same on older GPUs, with utilisation, power, temperatures and memory."""
-HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # what logs the machine, in local time, as nvidia-smi does
+HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"
+"""What logs the machine, in local time, as nvidia-smi does."""
 PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # what logs one process
 
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}

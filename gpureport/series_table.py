@@ -152,7 +152,7 @@ def empty_training() -> "pa.Table":
 
 def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
     """Return times of a recording, as stamps or microseconds, in its zone; without one where none is known."""
-    import pandas as pd  # noqa: PLC0415 - most runs are never put in a frame
+    import pandas as pd
 
     stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
     return stamps if zone is None else stamps.dt.tz_localize("UTC").dt.tz_convert(zone)

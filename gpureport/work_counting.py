@@ -6,7 +6,8 @@ import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
 
-FEWEST_POINTS = 3  # points below which no rate is told (pragmatic): two hold one distance, perhaps a pause
+FEWEST_POINTS = 3
+"""Points below which no rate is told (pragmatic): two hold one distance, perhaps a pause."""
 _LONGEST = 1e10
 """Seconds for which a point can speak: a rate of next to nothing would have it speak for longer than clocks count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5

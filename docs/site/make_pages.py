@@ -56,7 +56,7 @@ def main() -> int:
         page = "docs/tutorial/python.ipynb"
         return _write({page: notebook.show_notebook(ROOT / page)}, given.check)
     if given.screenshots:
-        from generators import pictures  # noqa: PLC0415 - loads a browser
+        from generators import pictures
 
         pictures.make_all()
         return 0

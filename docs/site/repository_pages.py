@@ -57,6 +57,6 @@ def on_post_page(output: str, **_given: object) -> str:
 def on_post_build(config: "MkDocsConfig") -> None:
     """Write llms.txt: one line per page, for readers that are programs."""
     sys.path.insert(0, str(Path(__file__).parent))
-    from generators import llms_index  # noqa: PLC0415 - found beside this file
+    from generators import llms_index
 
     Path(config.site_dir, "llms.txt").write_text(llms_index.llms_index(), encoding="utf-8", newline="\n")

@@ -7,7 +7,8 @@ from gpureport.analysis import phrases
 from gpureport.findings import Amount, NotJudged
 from gpureport.recording_advice import choose_recording
 
-GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")  # what the least log of GPUs holds
+GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
+"""What the least log of GPUs holds."""
 
 NOT_RECORDED = "not_recorded"
 TOO_SHORT = "too_short"

@@ -14,7 +14,8 @@ number = number_format.format_number
 
 _PAIR, _NAMED = 2, 8
 
-PEERS_MEAN = "median of the means of its peers"  # statistic of what the other GPUs did, beside the mean of one
+PEERS_MEAN = "median of the means of its peers"
+"""Statistic of what the other GPUs did, beside the mean of one."""
 NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kept it"
 """What is ruled out where memory shows a job's need; taking a little at once and keeping it is usual."""
 

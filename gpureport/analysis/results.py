@@ -145,7 +145,8 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
     return seconds
 
 
-NOTABLE = 0.1  # share of the observed time of jobs from which short pauses are named: they may be hidden waits
+NOTABLE = 0.1
+"""Share of the observed time of jobs from which short pauses are named: they may be hidden waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:

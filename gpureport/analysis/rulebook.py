@@ -15,16 +15,7 @@ from gpureport.analysis.results import Job, ObservedJob
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.findings import (
-    Confidence,
-    Evidence,
-    Finding,
-    Interval,
-    NotJudged,
-    Provenance,
-    Severity,
-    Threshold,
-)
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 

@@ -25,7 +25,7 @@ _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "f
 
 def make_axes(panels: int = 0) -> Any:
     """Return the axes of a new figure, or several one below the other."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - see the head of the module
+    import matplotlib.pyplot as plt
 
     size = (_WIDTH, 1 + _HEIGHT * panels if panels else 4)
     return plt.subplots(panels or 1, sharex=True, squeeze=not panels, layout="constrained", figsize=size)[1]

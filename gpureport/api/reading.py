@@ -65,12 +65,12 @@ def read(  # noqa: PLR0913 - each option is given by name
     """
     source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
-        from gpureport.importers.protocol.tracker import Selection  # noqa: PLC0415 - most sources are logs
+        from gpureport.importers.protocol.tracker import Selection
 
         _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
     mapping = None
     if column_map:
-        from gpureport.importers.tools.mapped import read_column_map  # noqa: PLC0415 - most logs need none
+        from gpureport.importers.tools.mapped import read_column_map
 
         mapping = read_column_map(Path(column_map))
     fields = columns.split(",") if isinstance(columns, str) else columns
@@ -88,7 +88,7 @@ def read(  # noqa: PLR0913 - each option is given by name
     store = None if as_one_run or kind else find_tracker(str(source))
     if store is not None:
         return list(_read_tracked(store, str(source), options, named, tracker or {}))
-    from gpureport.importers.runs import find_run_logs, find_training_logs  # noqa: PLC0415 - trackers need none
+    from gpureport.importers.runs import find_run_logs, find_training_logs
 
     runs = [find_run_logs([source], hosts, kind, options)] if as_one_run else find_runs(source, hosts, kind, options)
     beside = [identify_training_logs(trained)] * len(runs)
@@ -104,8 +104,8 @@ def _read_tracked(
     store: Any, source: str, options: ReadOptions, labels: Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
-    from gpureport.importers.protocol.tracker import Selection, split_readable  # noqa: PLC0415 - most sources are logs
-    from gpureport.importers.tracked import TrackedReading  # noqa: PLC0415 - as above
+    from gpureport.importers.protocol.tracker import Selection, split_readable
+    from gpureport.importers.tracked import TrackedReading
 
     runs = selection.get("runs", ())
     selected = Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
@@ -124,7 +124,7 @@ def _read_labels(labels: Mapping[str, Any]) -> Labels:
         amount, unit = given["work"].split(":", 1) if isinstance(given["work"], str) else given["work"]
         given["work"] = Work(amount=float(amount), unit=str(unit))
     if "table" in given:
-        from gpureport.importers.labels import LabelTable  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.labels import LabelTable
 
         given["table"] = LabelTable(Path(given["table"]))
     return Labels(**given)

@@ -209,7 +209,7 @@ def _show(report: "Report") -> str:
 
     Text takes the colour of the page around it, light or dark.
     """
-    from gpureport.report.formats.html import template_environment  # noqa: PLC0415 - loads jinja2
+    from gpureport.report.formats.html import template_environment
 
     bars = [bar for bar in report.gpu_time if bar.whole]
     cards = [card for card in report.findings if not card.repeats]
@@ -230,7 +230,7 @@ def _show(report: "Report") -> str:
 
 def _join_runs(analyses: Sequence[Analysis], frame: str) -> "pd.DataFrame":
     """Return a frame of several runs as one, indexed by step and run, too."""
-    import pandas as pd  # noqa: PLC0415 - where a frame is made
+    import pandas as pd
 
     keys = [(each.run.step or each.run.name, each.run.name) for each in analyses]
     frames: list[pd.DataFrame] = [getattr(each, frame)() for each in analyses]
@@ -258,7 +258,7 @@ def _read_fields(item: object, names: Iterable[str], **known: object) -> dict[st
 
 def _make_frame(rows: Iterable[dict[str, Any]], names: Iterable[str]) -> "pd.DataFrame":
     """Return rows as a frame, which has the columns named without rows, too."""
-    import pandas as pd  # noqa: PLC0415 - as above
+    import pandas as pd
 
     rows = list(rows)
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*names, *(name for row in rows for name in row)])))

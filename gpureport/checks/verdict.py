@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from html import escape
+from xml.etree import ElementTree as ET
 
 from gpureport.checks.changes import format_size
 from gpureport.checks.grammar import LimitError, parse_limit
@@ -41,8 +41,7 @@ OUTCOMES = {
 }
 """What each line of text begins with, the gravest first."""
 
-_FAILURE, _ERROR, _SKIPPED = "failure", "error", "skipped"
-_ELEMENTS = {CheckOutcome.PASSED: "", CheckOutcome.BROKEN: _FAILURE, CheckOutcome.CANNOT_JUDGE: _ERROR}
+_TAGS = {CheckOutcome.PASSED: "system-out", CheckOutcome.BROKEN: "failure", CheckOutcome.CANNOT_JUDGE: "error"}
 
 FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
 """Exit codes of a gate."""
@@ -88,14 +87,14 @@ class Verdict:
 
         Those that do not apply are counted only where there is no other.
         """
-        counted = {each: self.count(each) for each in CheckOutcome}
-        if any(number for each, number in counted.items() if each is not CheckOutcome.NOT_APPLIED):
-            del counted[CheckOutcome.NOT_APPLIED]
+        counted = {each: number for each in CheckOutcome if (number := self.count(each))}
+        if len(counted) > 1:
+            counted.pop(CheckOutcome.NOT_APPLIED, None)
         words = {
-            each: OUTCOME_WORDS[each].replace("does", "do") if counted[each] > 1 else OUTCOME_WORDS[each]
-            for each in counted
+            each: OUTCOME_WORDS[each].replace("does", "do" if number > 1 else "does")
+            for each, number in counted.items()
         }
-        return ", ".join(f"{number} {words[each]}" for each, number in counted.items() if number)
+        return ", ".join(f"{number} {words[each]}" for each, number in counted.items())
 
     @property
     def line(self) -> str:
@@ -272,50 +271,34 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
     """
     times = Counter(check.limit for check in checks)
     lacking = [replace(_NO_RUN, limit=each.words, origin=each.origin) for each in rules if each.words not in times]
-    every = [*checks, *lacking]
-    cases = [_build_case(check, repeated=times[check.limit] > 1) for check in every]
-    ended = Counter(_ELEMENTS.get(check.outcome, _SKIPPED) for check in every)
-    if not cases:
-        cases, ended = (
-            [_build_element("gpureport", "rules", '<skipped message="no rule is set"/>')],
-            Counter([_SKIPPED]),
-        )
-    failed, wrong, skipped = (ended[name] for name in (_FAILURE, _ERROR, _SKIPPED))
-    counts = f' tests="{len(cases)}" failures="{failed}" errors="{wrong}" skipped="{skipped}"'
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites name="gpureport"{counts}>',
-        f'<testsuite name="{_escape_xml(f"gpureport {command}")}"{counts}>',
-        *cases,
-        "</testsuite>",
-        "</testsuites>",
-    ]
-    return "\n".join(lines) + "\n"
+    suites = ET.Element("testsuites", name="gpureport")
+    suite = ET.SubElement(suites, "testsuite", name=f"gpureport {command}")
+    for check in (*checks, *lacking):
+        _add_case(suite, check, repeated=times[check.limit] > 1)
+    if not len(suite):
+        case = ET.SubElement(suite, "testcase", classname="gpureport", name="rules")
+        ET.SubElement(case, "skipped", message="no rule is set")
+    for each in (suites, suite):
+        each.set("tests", str(len(suite)))
+        for count, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            each.set(count, str(len(suite.findall(f"testcase/{tag}"))))
+    ET.indent(suites, "")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 
 
-def _build_case(check: Check, *, repeated: bool) -> str:
-    """Return a test case with the element of its outcome; what else is known stands in it line by line."""
-    name, run = display.plain(check.limit), display.plain(check.run)
-    classname, where = f"gpureport.{run}" if repeated else "gpureport", f"run: {run}" if run else ""
+def _add_case(suite: ET.Element, check: Check, *, repeated: bool) -> None:
+    """Add a test case with the element of its outcome; what else is known stands in it line by line."""
+    name, run, word = display.plain(check.limit), display.plain(check.run), OUTCOME_WORDS[check.outcome]
+    case = ET.SubElement(suite, "testcase", classname=f"gpureport.{run}" if repeated else "gpureport", name=name)
     said = "; ".join(filter(None, (display.plain(check.observed), display.plain(check.reason))))
-    element, word = _ELEMENTS.get(check.outcome, _SKIPPED), OUTCOME_WORDS[check.outcome]
-    if not element:
-        text = "\n".join(filter(None, (said, where)))
-        return _build_element(classname, name, f"<system-out>{_escape_xml(text)}</system-out>" if text else "")
-    start = f'<{element} message="{_escape_xml(f"{word}: {name_findings(said)}")}"'
-    if element == _SKIPPED:
-        return _build_element(classname, name, f"{start}/>")
-    stated = f"stated at {display.plain(check.origin)}" if check.origin else ""
-    detail = "\n".join(filter(None, (f"{name} ({word})", said, where, stated)))
-    kind = check.outcome.value.replace(" ", "_")
-    return _build_element(classname, name, f'{start} type="{_escape_xml(kind)}">{_escape_xml(detail)}</{element}>')
-
-
-def _build_element(classname: str, name: str, content: str) -> str:
-    start = f'<testcase classname="{_escape_xml(classname)}" name="{_escape_xml(name)}">'
-    return "\n".join(filter(None, (start, content, "</testcase>")))
-
-
-def _escape_xml(text: str) -> str:
-    """Return text as XML holds it."""
-    return escape(text.replace(GAP, " "))
+    detail = [said, f"run: {run}" if run else ""]
+    tag = _TAGS.get(check.outcome, "skipped")
+    message = f"{word}: {name_findings(said)}"
+    if tag == "skipped":
+        ET.SubElement(case, tag, message=message)
+        return
+    if tag != "system-out":
+        detail = [f"{name} ({word})", *detail, f"stated at {display.plain(check.origin)}" if check.origin else ""]
+    if any(detail):
+        kind = {} if tag == "system-out" else {"message": message, "type": check.outcome.value.replace(" ", "_")}
+        ET.SubElement(case, tag, kind).text = "\n".join(filter(None, detail))

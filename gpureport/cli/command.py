@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from gpureport.cli import options as table
 from gpureport.cli.messages import UsageError, current_session
-from gpureport.cli.options import Options
+from gpureport.cli.options import Options, build_options, list_fields
 from gpureport.cli.table import COMMANDS
 from gpureport.regular_files import path_exists
 
@@ -28,7 +27,7 @@ class Command(click.Command):
         entry = COMMANDS[name]
         super().__init__(
             name.rpartition(" ")[2],
-            params=[*entry.arguments, *table.build_options(name)],
+            params=[*entry.arguments, *build_options(name)],
             help=entry.text,
             callback=lambda **values: run_body(name, values),
         )
@@ -42,7 +41,7 @@ class Command(click.Command):
         shown = {param.name: record for param in self.params if (record := param.get_help_record(ctx))}
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         hidden = 0
-        for name, section, is_usual in table.list_fields(self._full_name):
+        for name, section, is_usual in list_fields(self._full_name):
             hidden += not is_usual
             if is_usual or every:
                 sections.setdefault(section, []).append(shown[name])
@@ -60,7 +59,7 @@ class Command(click.Command):
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:
             return rest
-        from gpureport.cli.written import refuse_taken  # noqa: PLC0415 - help needs no paths
+        from gpureport.cli.written import refuse_taken
 
         refuse_taken(ctx)
         job = ctx.params.get("command") or ()
@@ -91,7 +90,7 @@ class Commands(click.Group):
         group = Commands(
             cmd_name,
             callback=lambda **values: click.get_current_context().invoked_subcommand or run_body(name, values),
-            params=table.build_options(name),
+            params=build_options(name),
             help=COMMANDS[name].text,
             invoke_without_command=True,
         )
@@ -105,7 +104,7 @@ class Commands(click.Group):
         names, name = self.list_commands(ctx), args[0]
         if name in names or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from difflib import get_close_matches  # noqa: PLC0415 - most commands are spelt right
+        from difflib import get_close_matches
 
         close = get_close_matches(name, names, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(names)}"

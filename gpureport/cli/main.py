@@ -65,7 +65,7 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
     """
     # main removes the options from the arguments wherever they stand; here they are only documented
     if ctx.invoked_subcommand is None:
-        from gpureport.cli.overview import describe_folder  # noqa: PLC0415 - only without a command
+        from gpureport.cli.overview import describe_folder
 
         for line in describe_folder(Path()):
             click.echo(make_printable(line))
@@ -111,7 +111,7 @@ def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn
         error = InternalError(where, error)
     code, status, message = _describe(error, called)
     if debug and not isinstance(error, click.ClickException) and not shortage:
-        import traceback  # noqa: PLC0415 - only with --debug
+        import traceback
 
         trace = error.trace if isinstance(error, InternalError) else redact_text(traceback.format_exc())
         click.echo(trace, err=True, nl=False)
@@ -162,9 +162,9 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
     pairs = [(*each.partition("=")[::2], after) for each, after in zip(arguments, [*arguments[1:], ""], strict=False)]
     named = [value or after for option, value, after in pairs if option == "--config" and (value or after)]
     if named or Path("gpureport.toml").is_file():
-        from gpureport.settings import read_unchecked  # noqa: PLC0415 - only with settings
-        from gpureport.settings.secret_settings import read_own_secrets  # noqa: PLC0415 - as above
-        from gpureport.settings.toml_files import keep_piped  # noqa: PLC0415 - as above
+        from gpureport.settings import read_unchecked
+        from gpureport.settings.secret_settings import read_own_secrets
+        from gpureport.settings.toml_files import keep_piped
 
         keep_piped()
         use_own_secrets(read_own_secrets(read_unchecked(Path(named[-1]) if named else None)))

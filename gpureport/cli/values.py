@@ -70,7 +70,7 @@ def amount(text: str) -> tuple[float, str]:
 
 def direction(text: str) -> tuple[str, bool]:
     """Read `NAME=higher` or `NAME=lower`."""
-    from gpureport.comparison.training import parse_direction  # noqa: PLC0415 - only with the option
+    from gpureport.comparison.training import parse_direction
 
     found: tuple[str, bool] | None = parse_direction(text)
     if found is None:
@@ -81,7 +81,7 @@ def direction(text: str) -> tuple[str, bool]:
 
 def target(text: str) -> "QualityTarget":
     """Read `NAME=VALUE` of a training metric."""
-    from gpureport.comparison.training import parse_target  # noqa: PLC0415 - only with the option
+    from gpureport.comparison.training import parse_target
 
     found = parse_target(text)
     if found is None:
@@ -91,7 +91,7 @@ def target(text: str) -> "QualityTarget":
 
 def grouping(text: str) -> "tuple[Factor, ...]":
     """Read what makes a step: `step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`, or two of the last three."""
-    from gpureport.comparison.factors import parse_factors  # noqa: PLC0415 - only with the option
+    from gpureport.comparison.factors import parse_factors
 
     try:
         return parse_factors(text)
@@ -170,9 +170,9 @@ def gpu_hour_price(text: str) -> GpuHourPrice:
 
 def gpu_model(text: str) -> str:
     """Look a GPU model up; a name that was mistyped would say nothing in silence."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only with the option
+    from difflib import get_close_matches
 
-    from gpureport.gpus import find_gpu, load_gpus  # noqa: PLC0415 - as above
+    from gpureport.gpus import find_gpu, load_gpus
 
     name = text.strip()
     if find_gpu(name) is None:
@@ -206,7 +206,7 @@ def local_folder(text: str) -> Path:
 
 def fetched(text: str) -> Path:
     """Read a file; one of a bucket is fetched, and its copy returned."""
-    from gpureport.places.transfer import fetch  # noqa: PLC0415 - only with the option
+    from gpureport.places.transfer import fetch
 
     found = parse_place(text)
     return found if isinstance(found, Path) else fetch(found)

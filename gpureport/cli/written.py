@@ -41,7 +41,7 @@ def refuse_taken(ctx: click.Context) -> None:
                 parts = (each / part for part in STORE_PARTS)
                 read += (ReadPath(place=part, name="the store of --store", is_closed=True) for part in parts)
             elif name == "site":
-                from gpureport.nightly import site  # noqa: PLC0415 - of one command
+                from gpureport.nightly import site
 
                 # those who write other files there keep away from the names of the pages
                 written += (WrittenPath(place=each / file) for file in (site.INDEX, site.MARKER))
@@ -70,7 +70,7 @@ def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
 def _is_tracker(place: Place) -> bool:
     if not isinstance(place, Path) or not place.is_dir():
         return False
-    from gpureport.importers.sources import find_tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import find_tracker
 
     return find_tracker(str(place)) is not None
 
@@ -82,7 +82,7 @@ def _holds_data(path: Path) -> bool:
     """
     if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         return False
-    from gpureport.importers.sources import is_readable  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers.sources import is_readable
 
     try:
         with path.open("rb") as file:

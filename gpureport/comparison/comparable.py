@@ -15,7 +15,8 @@ from gpureport.recording import HOST, Device, Run
 Value = str | float | None  # text, a number in a base unit, or None when not recorded
 
 COVERAGE = 0.9  # share of the time that must be sampled for a total to mean anything
-SAME_MEMORY = 1.05  # ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %
+SAME_MEMORY = 1.05
+"""Ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %."""
 _SAMPLING = 1.25  # ratio of intervals from which one log sees gaps that the other misses
 _LENGTH = 2.0  # ratio of lengths from which start-up and end weigh more in the shorter run
 _WARMER, _WARM_SECONDS = 15.0, 600.0  # degrees at the start that matter in a run shorter than that

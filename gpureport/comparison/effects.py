@@ -76,7 +76,7 @@ class LinearModel:
         where no setting was repeated, or the model has an effect for every setting. A design of independent factors
         passes with the probability `level`.
         """
-        from scipy import special  # noqa: PLC0415 - most commands need none
+        from scipy import special
 
         cells = np.unique(np.array(self.levels), axis=1, return_inverse=True)[1].ravel()
         counts = np.bincount(cells)

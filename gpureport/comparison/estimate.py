@@ -18,7 +18,8 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20  # gaps from which a mean over time holds enough of them
-_LONG = 16_384  # half the samples from which neighbours are taken together: a transform of all costs more than the rest
+_LONG = 16_384
+"""Half the samples from which neighbours are taken together: a transform of all costs more than the rest."""
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
 
@@ -26,7 +27,7 @@ Ends = tuple[float, float]
 @cache
 def student(share: float, degrees: float) -> float:
     """Return the quantile of Student's t."""
-    from scipy import special  # noqa: PLC0415 - most commands need none
+    from scipy import special
 
     return float(special.stdtrit(degrees, share))
 
@@ -101,7 +102,7 @@ def count_gap_samples(idle: BoolArray) -> FloatArray:
 
 def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
     """Return the interval of the share of time lost to a few gaps (M. Fay and E. Feuer, 1997)."""
-    from scipy import special  # noqa: PLC0415 - as above
+    from scipy import special
 
     tail, total, squares = (1 - level) / 2, fsum(gaps), fsum(gap**2 for gap in gaps)
     more, wider = total + max(gaps), squares + max(gaps) ** 2
@@ -202,7 +203,8 @@ Simulated with 1000 pairs of equal loads for each process of tests/statistics/pr
 450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
 points alone up to 64, 63, 47, 30 and 32% do.
 """
-SECONDS_PER_SAMPLE = 5.0  # seconds that a sample counts for at most: 120 make ten minutes, however far apart
+SECONDS_PER_SAMPLE = 5.0
+"""Seconds that a sample counts for at most: 120 make ten minutes, however far apart."""
 
 
 def allow_points(seconds: float) -> float:

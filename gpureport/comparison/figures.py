@@ -17,15 +17,19 @@ PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
-TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # those that go by how long recordings last
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}
+"""Those that go by how long recordings last."""
 
 POINTS, SHARE = 0.02, 0.03
 """Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
-SHORTEST_SECONDS = 60.0  # time below which shares of a run say nothing, and single runs show only large changes
+SHORTEST_SECONDS = 60.0
+"""Time below which shares of a run say nothing, and single runs show only large changes."""
 SHORTEST_REPETITION_SECONDS = 20.0
 """Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
-FINEST_RATIO = 0.003  # step of figures per unit of work at best: work and time are read off points in time
-_FEWEST_SAMPLES = 6  # samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)
+FINEST_RATIO = 0.003
+"""Step of figures per unit of work at best: work and time are read off points in time."""
+_FEWEST_SAMPLES = 6
+"""Samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)."""
 _LIKE = 1 / 3
 """Share of the longest run of a step from which a shorter one counts (simulated with 100,000 comparisons of three runs
 and three, of which one is shorter: counting it shows more differences than leaving it out from a third on)."""
@@ -91,24 +95,6 @@ def _list_gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
     ]
 
 
-def mean_over_time(analyses: Sequence[Analysis], metric: str) -> float | None:
-    """Return the mean of a metric over all GPUs, weighted with time."""
-    found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(metric)) is not None and each.seconds > 0]
-    seconds = fsum(each.seconds for each in found)
-    return fsum(each.mean * each.seconds for each in found) / seconds if seconds else None
-
-
-def below_ratios(analyses: Sequence[Analysis]) -> dict[float, float]:
-    """Return the share of the time below each reported level of utilisation."""
-    found = [each for gpu in _list_gpus(analyses) if (each := gpu.metric(UTILISATION)) is not None]
-    observed = fsum(each.seconds for each in found)
-    seconds: dict[float, list[float]] = {}
-    for each in found:
-        for limit, ratio in each.below:
-            seconds.setdefault(limit, []).append(ratio * each.seconds)
-    return {limit: fsum(parts) / observed for limit, parts in sorted(seconds.items())} if observed else {}
-
-
 def observed_seconds(analyses: Sequence[Analysis]) -> float:
     """Return the time that samples of the best covered GPU stand for."""
     return max(
@@ -128,7 +114,15 @@ def recorded_seconds(analyses: Sequence[Analysis]) -> float:
 
 
 def _of_time(metric: str) -> Read:
-    return lambda runs: mean_over_time([run.analysis for run in runs], metric)
+    """Return what reads the mean of a metric over all GPUs, weighted with time."""
+
+    def read(runs: Sequence[SampledRun]) -> float | None:
+        found = [gpu.metric(metric) for gpu in _list_gpus(run.analysis for run in runs)]
+        known = [each for each in found if each is not None and each.seconds > 0]
+        seconds = fsum(each.seconds for each in known)
+        return fsum(each.mean * each.seconds for each in known) / seconds if seconds else None
+
+    return read
 
 
 def _idle(runs: Sequence[SampledRun]) -> float | None:

@@ -25,11 +25,13 @@ SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 """Seconds and samples of a GPU below which no share of its time counts (pragmatic)."""
 NOTABLE_RATIO = 0.005  # share of the GPU time from which a loss is worth naming (pragmatic)
 NEGLIGIBLE_RATIO = 0.0005  # share of the GPU time that would print as less than 0.1%
-UNSEEN_RATIO = 0.05  # share of the GPU time without utilisation that a report mentions (pragmatic)
+UNSEEN_RATIO = 0.05
+"""Share of the GPU time without utilisation that a report mentions (pragmatic)."""
 MOST_UNSEEN_RATIO = 0.5  # the same above which losses are of observed time alone (pragmatic)
 ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
 """Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
-_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # settings that a log states of itself
+_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")
+"""Settings that a log states of itself."""
 
 
 def is_too_short(seconds: float, samples: int) -> bool:

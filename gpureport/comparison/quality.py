@@ -16,10 +16,13 @@ from gpureport.comparison.verdict import Verdict
 from gpureport.comparison.work import TrainingCurve
 from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
-_LEVEL = 0.99  # level at which quality changed: stricter than for speed, with several metrics and a loud warning
-_SHARE_NOISE = 0.04  # plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1
+_LEVEL = 0.99
+"""Level at which quality changed: stricter than for speed, with several metrics and a loud warning."""
+_SHARE_NOISE = 0.04
+"""Plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1."""
 _RELATIVE_NOISE = 0.1  # the same of any other metric, as a part of it (pragmatic)
-_ERRORS = 2.5  # standard errors of final values that single runs must differ by as well (pragmatic)
+_ERRORS = 2.5
+"""Standard errors of final values that single runs must differ by as well (pragmatic)."""
 _PERCENT = 100.0
 _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 """How much a metric counts: first those a person named, then validation, training, single batches."""

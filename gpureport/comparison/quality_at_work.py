@@ -18,16 +18,20 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
-_ALIKE = 1.02  # ratio of works that count as equal, so that the ends of runs are compared (pragmatic)
-_NEAR = 0.85  # share of the common work in whose rest the last values lie, where they are read together (pragmatic)
-_EPOCH_RATIO = 5.0  # ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)
+_ALIKE = 1.02
+"""Ratio of works that count as equal, so that the ends of runs are compared (pragmatic)."""
+_NEAR = 0.85
+"""Share of the common work in whose rest the last values lie, where they are read together (pragmatic)."""
+_EPOCH_RATIO = 5.0
+"""Ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)."""
 _SAME_SIZE = 1.1  # ratio of measured sizes of steps that count as equal (pragmatic)
 _LAST, _FEWEST = 0.1, 3
 """Share of the values, from the end, in the final value's mean (pragmatic), and how many where there are twice as many:
 one alone scatters."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
 """Share of the values, from the end, whose scatter about a line is the spread, and how many at least (pragmatic)."""
-_INDEPENDENT = 4  # last values that count as independent at most: neighbours of a smoothed metric are alike (pragmatic)
+_INDEPENDENT = 4
+"""Last values that count as independent at most: neighbours of a smoothed metric are alike (pragmatic)."""
 _JOB_EPOCHS = re.compile(r"(?:^|[^a-z])(?:(?:max|num|n|total|train|training|num_train)_)?epochs$")
 _COUNTERS = {_SAMPLES: {"consumed samples"}, _EPOCHS: {"epoch", "epochs"}}
 """Metrics that count work, by the last part of their names."""

@@ -33,8 +33,10 @@ from gpureport.training_names import normalise_work_unit
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
 _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # averaged over GPUs, bin by bin
-_TAIL_SECONDS = 60.0  # idle end from which the job counts as ended; a shorter one may be a pause
-_THINNED = 1.25  # ratio of sampling intervals from which the finer run is thinned to the coarser
+_TAIL_SECONDS = 60.0
+"""Idle end from which the job counts as ended; a shorter one may be a pause."""
+_THINNED = 1.25
+"""Ratio of sampling intervals from which the finer run is thinned to the coarser."""
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
 """Seconds, or share of the job, of the longest warm-up; a longer one is a part of the run (pragmatic)."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30

@@ -133,7 +133,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         other.label: find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best))
         for other in others
     }
-    verdicts = judge_against_others(evidence, {label: barred for label, barred in obstacles.items() if barred})
+    verdicts = _judge_against_others(evidence, {label: barred for label, barred in obstacles.items() if barred})
     return BestGroup(
         metric=metric,
         unit=figure.unit,
@@ -158,7 +158,7 @@ def _read_value(step: Step, metric: str) -> float | None:
     return gather_evidence(step, step, BY_METRIC[metric]).before or None
 
 
-def judge_against_others(evidence: Mapping[str, Evidence], obstacles: Mapping[str, Judgement]) -> dict[str, Verdict]:
+def _judge_against_others(evidence: Mapping[str, Evidence], obstacles: Mapping[str, Judgement]) -> dict[str, Verdict]:
     """Return the verdict on one group against each other, the other one as the earlier step.
 
     They are one family, by Holm's levels: a group that is not the best is called so in one study of twenty at most.

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """Names of the series where the step column counts the work, and in which Megatron counts its samples."""
-_BESIDE_A_COUNTER = {"iteration_time", "it/s"}  # said beside the number of a step: a pause between lines is not in it
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}
+"""Said beside the number of a step: a pause between lines is not in it."""
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
     "tokens": r"tokens?|toks?",
@@ -36,7 +37,8 @@ _SECONDS_EACH = (
 _THROUGHPUT = r"(?:^|[^a-z])throughput(?:$|[^a-z])"
 _SAMPLE_WORDS = {"images": r"images?|imgs?", "examples": r"examples?", "sequences": r"sequences?|seqs?"}
 """What samples are called in the name of a metric; anything else is plainly samples."""
-_MOST_BINS = 1000  # bins per point at most: where points lie years apart, bins are longer than most points
+_MOST_BINS = 1000
+"""Bins per point at most: where points lie years apart, bins are longer than most points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,25 +44,8 @@ class Engine(NamedTuple):
     at_once: int
 
 
-class _InProcessExecutor(Executor):
-    """Runs each task at once, in this process: what a single core does best."""
-
-    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> "Future[Result]":
-        """Run a task and return it done."""
-        future: Future[Result] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-IN_PROCESS = Engine(open=_InProcessExecutor, at_once=1)
-"""The engine that is this process."""
-
-
-def open_engine(name: str, scheduler: str | None) -> Engine:
-    """Return an engine: `local`, or `dask` with a scheduler's address or as a cluster of its own on this machine."""
+def open_engine(name: str, scheduler: str | None) -> Engine | None:
+    """Return an engine, `local` or `dask` with a scheduler or a cluster of its own; None is this process alone."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -71,13 +54,20 @@ def open_engine(name: str, scheduler: str | None) -> Engine:
             hint = "pip install 'gpureport[fleet]'"
             raise SettingsError("--engine", "Dask is not installed", hint, code="not_installed")
         return Engine(open=partial(_open_dask, scheduler, count), at_once=_CLUSTER_AT_ONCE)
-    return IN_PROCESS if count == 1 else Engine(open=partial(_open_processes, count), at_once=_AHEAD * count)
+    return None if count == 1 else Engine(open=partial(_open_processes, count), at_once=_AHEAD * count)
 
 
 def run_tasks(
+    engine: Engine | None, function: Callable[[Task], Result], tasks: Sequence[Task]
+) -> Iterator[tuple[Task, Result | Exception]]:
+    """Yield every finished task with its result, or the error of its worker; the function itself raises none."""
+    return ((task, function(task)) for task in tasks) if engine is None else _run_elsewhere(engine, function, tasks)
+
+
+def _run_elsewhere(
     engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> Iterator[tuple[Task, Result | Exception]]:
-    """Yield every finished task with its result, or the error of its worker.
+    """Yield tasks as they are done, and survive the death of workers.
 
     An executor says that a worker died, and not which task killed it: every task under way is suspected. Suspects are
     run again one at a time, so that the one to blame is found and the others are done.
@@ -150,7 +140,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 def _prepare_worker(environment: dict[str, str]) -> None:
     """Leave interruptions and other cores alone, and end with the process that owns the pool."""
-    import pyarrow as pa  # noqa: PLC0415 - a worker of its own
+    import pyarrow as pa
 
     if owner := parent_process():
         Thread(target=_end_with, args=(owner,), daemon=True).start()
@@ -175,7 +165,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
 
     Without the address of a scheduler one is started on this machine, with a process for each of `count` cores.
     """
-    from distributed import Client, LocalCluster  # noqa: PLC0415 - only with --engine dask
+    from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
         # it reports a worker that dies at length, and its work is done by another

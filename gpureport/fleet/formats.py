@@ -101,9 +101,9 @@ def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float 
 
 
 def _render_html(page: FleetPage, brand: Brand) -> str:
-    from markupsafe import Markup  # noqa: PLC0415 - for pages alone
+    from markupsafe import Markup
 
-    from gpureport.report.formats import html, page_pictures, term_tooltips  # noqa: PLC0415 - as above
+    from gpureport.report.formats import html, page_pictures, term_tooltips
 
     pages = html.template_environment(brand)
     # a heading says what it means to whoever rests the pointer on it
@@ -125,7 +125,7 @@ def _render_html(page: FleetPage, brand: Brand) -> str:
 
 def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
     """Return the page set by typst: two pages for a meeting, and an appendix, in `full` with every row."""
-    from gpureport.report.formats import pdf_figures, typesetting  # noqa: PLC0415 - for PDFs alone
+    from gpureport.report.formats import pdf_figures, typesetting
 
     row, bar = _ROW_WIDTH / pdf_figures.SCALE, _BAR_WIDTH / pdf_figures.SCALE
 

@@ -1,11 +1,10 @@
 """How the page on many runs says things: GPU time and money in one unit and currency, names, days, tables."""
 
 from calendar import monthrange
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from pathlib import PurePosixPath
 
 from gpureport.comparison.gains import NOTABLE_RATIO
 from gpureport.fleet.cards import Facts
@@ -24,8 +23,8 @@ _UNITS = (
 )
 """Units of GPU time with their size, and the GPU-seconds of all runs from which each is used."""
 _WHOLE_FROM = 100  # amount from which money is printed without decimals
-_NAME, _ID, _LONGEST_KEY = 64, 8, 24
-"""Most characters of a name that is not ours; those of an id that tell it from others, and of a key told whole."""
+_NAME, _ID = 64, 8
+"""Most characters of a name that is not ours, and those of an id that tell it from others."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
 """Days that may lack at either end of a month named whole, and seconds from which a period is counted in days."""
 _MODELS = 3
@@ -125,32 +124,15 @@ def name_label(label: str) -> str:
 
 
 def name_runs(runs: Sequence[Facts]) -> list[str]:
-    """Return the names of some runs, where they are alike with the source in brackets."""
-    alike: defaultdict[str, dict[str, Facts]] = defaultdict(dict)
-    for run in runs:
-        alike[run["name"]][run["id"]] = run
-    shown = {name: _describe_sources(same.values()) for name, same in alike.items() if len(same) > 1}
-    sources = [shown.get(run["name"], {}).get(run["id"]) for run in runs]
-    names = [shorten_name(run["name"]) for run in runs]
-    return [f"{name} ({source})" if source else name for name, source in zip(names, sources, strict=True)]
-
-
-def _describe_sources(runs: Collection[Facts]) -> dict[str, str]:
-    """Return where each of some runs lies, short, by its id: as much of a path as tells it apart."""
-    shown = {run["id"]: _describe_tracked(run["source"]) if run["source"] else run["id"][:_ID] for run in runs}
-    logs = [run for run in runs if run["source"] and not shown[run["id"]]]
+    """Return the names of some runs; where they are alike, with what tells their logs apart, otherwise the id."""
+    known = {run["id"]: run for run in runs}
+    names = Counter(run["name"] for run in known.values())
+    logs = [run for run in known.values() if run["source"] and not run["source"].startswith(LOCATORS)]
+    logs = [run for run in logs if names[run["name"]] > 1]
     paths = longer_names([run["source"] for run in logs])
-    shown |= {run["id"]: path for run, path in zip(logs, paths, strict=True)}
-    texts = Counter(shown.values())
-    return {key: shorten_name(text if texts[text] == 1 else f"{text}, {key}") for key, text in shown.items()}
-
-
-def _describe_tracked(source: str) -> str:
-    """Return the store and short id of a run of a tracker: `mlflow.db#84fcdd07`; empty of a log."""
-    prefix = next((each for each in LOCATORS if source.startswith(each)), "")
-    store, _, key = source.removeprefix(prefix).rpartition("#")
-    # keys that people read differ at their ends, such as PROJECT-101; longer ids are random
-    return f"{PurePosixPath(store).name}#{key if len(key) <= _LONGEST_KEY else key[:_ID]}" if prefix and store else ""
+    shown = {run["id"]: path for run, path in zip(logs, paths, strict=True) if paths.count(path) == 1}
+    beside = {key: f" ({shorten_name(shown.get(key, key[:_ID]))})" for key in known}
+    return [f"{shorten_name(run['name'])}{beside[run['id']] if names[run['name']] > 1 else ''}" for run in runs]
 
 
 # --- days

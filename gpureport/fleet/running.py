@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gpureport.analysis import analyze
 from gpureport.errors import GpureportError, InternalError, SettingsError, StoreError, describe_shortage
 from gpureport.fleet import summarise
-from gpureport.fleet.engines import IN_PROCESS, Engine, run_tasks
+from gpureport.fleet.engines import Engine, run_tasks
 from gpureport.fleet.summarise import SummarySettings
 from gpureport.fleet.summary_table import Row, SummaryFile, make_row
 from gpureport.places import Place, RemotePath
@@ -73,7 +73,9 @@ def locate_store(store: Place) -> Place:
     return store if isinstance(store, RemotePath) else store.absolute()
 
 
-def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: Engine, watch: Watch) -> FleetSummaries:
+def summarise_runs(
+    selected: SelectedRuns, settings: SummarySettings, engine: Engine | None, watch: Watch
+) -> FleetSummaries:
     """Return the rows of runs; only those are made that the store does not keep.
 
     A run whose summary failed is tried again each time.
@@ -147,14 +149,14 @@ def _describe_failure(name: str, error: Exception) -> tuple[str, str]:
     return f"{known.what}; {known.hint}", "" if known is error else traceback.format_exc()
 
 
-def read_sources(tasks: Sequence[ReadTask], engine: Engine, watch: Watch) -> list[Outcome]:
+def read_sources(tasks: Sequence[ReadTask], engine: Engine | None, watch: Watch) -> list[Outcome]:
     """Read logs into a store and return what became of each, in their order.
 
     Runs of a tracker do not travel: they are read here, not by a worker.
     """
     portable = [task for task in tasks if _can_travel(task)]
     outcomes: dict[int, Outcome] = {}
-    for chosen, own in ((engine, portable), (IN_PROCESS, [task for task in tasks if task not in portable])):
+    for chosen, own in ((engine, portable), (None, [task for task in tasks if task not in portable])):
         for task, found in run_tasks(chosen, _read_source, own):
             locator = str(task.reading.locator)
             failed = _describe_worker_error(found) if isinstance(found, Exception) else ""

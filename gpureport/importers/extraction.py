@@ -188,7 +188,7 @@ class Extraction:
 
         So memory holds 22 bytes per row, not the rows.
         """
-        from gpureport.importers.row_order import hash_values, put_in_order  # noqa: PLC0415 - most logs are in order
+        from gpureport.importers.row_order import hash_values, put_in_order
 
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)

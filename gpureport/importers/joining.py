@@ -108,7 +108,7 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
         return logs[0].outcome
-    from gpureport.importers.tracker_series import measure_times  # noqa: PLC0415 - most runs have one log
+    from gpureport.importers.tracker_series import measure_times
 
     kept: dict[str, list[pa.Table]] = {}
     intervals: dict[str, float] = {}

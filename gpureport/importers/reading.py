@@ -57,7 +57,7 @@ def find_runs(
     """
     if not host and not is_folder(source):
         return [[identify(str(source), kind=kind)]]
-    from gpureport.importers.runs import find_source_runs  # noqa: PLC0415 - most sources are files
+    from gpureport.importers.runs import find_source_runs
 
     return find_source_runs([source], host, kind=kind, options=options).runs[0]
 
@@ -160,7 +160,7 @@ class Reading:
             self._outcomes.append(logs[0].outcome)
             yield from logs[0].take().values()
         else:
-            from gpureport.importers.joining import join_logs  # noqa: PLC0415 - most runs have one log
+            from gpureport.importers.joining import join_logs
 
             tables, outcomes = join_logs(logs, self._options.tz)
             self._outcomes += outcomes
@@ -168,7 +168,7 @@ class Reading:
 
     def _read_log(self, place: int, options: ReadOptions) -> "Log":
         """Return one whole log; a surveyed one gives its bytes for the source's."""
-        from gpureport.importers.surveys import Log  # noqa: PLC0415 - most runs have one log
+        from gpureport.importers.surveys import Log
 
         each, file = self._inputs[place], self._files[place]
         log = surveyed.pop(survey_key(each, options), None) or Log(each, options, file)
@@ -185,14 +185,14 @@ class Reading:
         return log
 
     def _check_times(self, each: Input | TrainingFile, outcome: Outcome) -> None:
-        from gpureport.importers.surveys import check_shared_time, check_time_bases  # noqa: PLC0415 - many have none
+        from gpureport.importers.surveys import check_shared_time, check_time_bases
 
         check_time_bases([self._inputs[0], each], [self._outcomes[0], outcome], self._options.tz)
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
     def _read_training(self, each: TrainingFile, file: RawFile) -> None:
         """Read the training log; one found beside the log is left out if unreadable."""
-        from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.training import TrainingLog
 
         try:
             read = TrainingLog().read(file, self._options, self._outcomes[0].span[0], each.locator)
@@ -281,7 +281,7 @@ def _errors_at(locator: str) -> Iterator[None]:
 
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     """Name runs with equal names, from logs or files of labels, by as much of the path as differs."""
-    from gpureport.importers import runs  # noqa: PLC0415 - most sources are files
+    from gpureport.importers import runs
 
     given = [(_name_after_logs(each._inputs), derive_name(each.locator), each.file_labels.name) for each in readings]
     named = [

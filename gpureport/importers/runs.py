@@ -294,8 +294,8 @@ def assign_training_logs(
     """
     if len(runs) == 1:
         return [list(files)]
-    from gpureport.importers.source_text import RawFile  # noqa: PLC0415 - most runs have none
-    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - as above
+    from gpureport.importers.source_text import RawFile
+    from gpureport.importers.training import TrainingLog
 
     found: list[list[TrainingFile]] = [[] for _ in runs]
     times = _read_times(runs, options) if files else {}

@@ -112,7 +112,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:
         other = _recognise(file, head, IMPORTERS if beside else HOST_IMPORTERS)
-        from gpureport.importers.refusals import explain  # noqa: PLC0415 - most files are known
+        from gpureport.importers.refusals import explain
 
         known, advice, code = explain(path.name, head, beside=beside, is_other=other is not None)
         raise SourceError(source, known, advice, code=code)
@@ -190,7 +190,7 @@ def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Imp
     found = _ask(importers, head)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
-    from gpureport.importers.refusals import thinned  # noqa: PLC0415 - most logs are known by their beginning
+    from gpureport.importers.refusals import thinned
 
     return _ask(importers, thinned(read_head(file, SEARCHED_BYTES)))
 
@@ -209,7 +209,7 @@ def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
     for role, importers in asked if _OF_GPUS.search(head) else reversed(asked):
         if (found := _recognise(file, head, importers)) is not None:
             return (role, found) if archive_kind(file) is None else ("", None)
-    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most files are logs of hardware
+    from gpureport.importers.training import TrainingLog
 
     return "training" if TrainingLog().is_training_log(head) else "", None
 
@@ -281,7 +281,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     """Return the named training logs; raise `SourceError` when one is missing or none."""
     found = []
     for path in map(str, paths):
-        from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
+        from gpureport.importers.training import WANTED, TrainingLog
 
         file = _find_file(path)
         head = read_head(RawFile(file), HEAD_BYTES)

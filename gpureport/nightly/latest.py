@@ -8,7 +8,7 @@ from gpureport.checks.verdict import name_failure, select_checks
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.records import NightlyRecord, NightlyRun, name_models
 from gpureport.nightly.shifts import FEWEST
-from gpureport.nightly.trends import ChangeEvent, Trend, build_trends, group_changes
+from gpureport.nightly.trends import ChangeEvent, Trend, build_trends, find_own_trend, group_changes
 from gpureport.nightly.wording import (
     describe_event,
     describe_standing_event,
@@ -36,6 +36,7 @@ class LatestNight:
     `new_events` are those that it first shows: the latest of each group, the worse ones first, then those that a later
     one has overtaken. `standing_events` are changes for the worse that an earlier night showed and that still hold.
     `unrecorded` are figures that its runs no longer record. Groups with too few nights need so many more.
+    The course of the figure by which each job is judged is its own trend.
     """
 
     date: str
@@ -45,6 +46,7 @@ class LatestNight:
     standing_events: tuple[ChangeEvent, ...]
     unrecorded: tuple[Trend, ...]
     nights_needed: dict[tuple[str, str], int]
+    own_trends: tuple[Trend, ...]
 
     @property
     def missing_runs(self) -> tuple[NightlyRun, ...]:
@@ -76,6 +78,7 @@ def summarize_latest_night(
     needed = {
         group: min((trend.nights_needed for trend in known if trend.group == group), default=FEWEST) for group in groups
     }
+    own_trends = [find_own_trend([trend for trend in known if trend.group == group]) for group in groups]
     events = group_changes(known)
     latest = {event.group: event.date for event in events if event.is_new}
     new = [event for event in events if event.is_new]
@@ -89,6 +92,7 @@ def summarize_latest_night(
         standing_events=tuple(event for event in worse if not any(_is_accepted(event, run) for run in accepted)),
         unrecorded=tuple(trend for trend in known if trend.is_no_longer_recorded),
         nights_needed={group: count for group, count in needed.items() if count},
+        own_trends=tuple(trend for trend in own_trends if trend is not None and trend.points[-1].value is not None),
     )
 
 
@@ -137,9 +141,13 @@ def _describe_most_important(night: LatestNight) -> str:
     if night.standing_events:
         (event, *_) = night.standing_events
         return f"{night.name(event.group, '{}: ')}{describe_standing_event(event)}"
+    figure = "".join(
+        f"{each.kind.title} {format_value(each.kind, each.points[-1].value)}, " for each in night.own_trends
+    )
+    said = figure if len(night.groups) == 1 else ""
     if night.nights_needed:
-        return f"{display.plural(max(night.nights_needed.values()), 'more night')} needed before changes show."
-    return "no change in the metrics recorded." if night.unrecorded else "no change."
+        return f"{said}{display.plural(max(night.nights_needed.values()), 'more night')} needed before changes show."
+    return f"{said}no change{' in the metrics recorded' if night.unrecorded else ''}."
 
 
 def describe_latest_night(night: LatestNight) -> list[str]:

@@ -251,14 +251,17 @@ def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str])
     verdict = change.verdict if is_own else "changed"
     deciding = [each for other, each in ordered if (other.kind.name in ranks) == is_own]
     is_known = any(not each.is_new and (not is_own or each.verdict == verdict) for each in deciding)
-    left, whole = trend.changes[-1].shift.after - change.shift.before, change.shift.difference
+    # a level that a later change brought back was left since then, whatever came after
+    before, whole = change.shift.before, change.shift.difference
+    levels = [each.shift.after for each in trend.changes if each.date >= change.date]
+    is_undone = any((level - before) * whole <= _LEFT * whole * whole for level in levels)
     return ChangeEvent(
         date=held[0][1].date,
         label=held[0][1].label,
         changes=tuple(ordered),
         verdict=verdict,
         is_new=change.is_new and not is_known,
-        is_undone=is_own and left * whole <= _LEFT * whole * whole,
+        is_undone=is_own and is_undone,
     )
 
 

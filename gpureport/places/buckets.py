@@ -171,7 +171,7 @@ class RemotePath:
 
     def list_infos(self, *, recursive: bool) -> "list[fs.FileInfo]":
         """Return pyarrow's data on each object and folder in a folder, and below if `recursive`."""
-        from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
+        from pyarrow import fs
 
         with self.reach() as client:
             found = client.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=recursive))
@@ -198,7 +198,7 @@ class RemotePath:
 
         There is no such object, or this machine refuses, by an `OSError`; the bucket refuses by a `PlaceError`.
         """
-        import pyarrow as pa  # noqa: PLC0415 - only where a bucket is named
+        import pyarrow as pa
 
         try:
             yield _open_client(self.scheme, large=large)
@@ -214,7 +214,7 @@ Place = Path | RemotePath
 
 @cache
 def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
-    from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
+    from pyarrow import fs
 
     given = os.environ.get
     if scheme == "s3":

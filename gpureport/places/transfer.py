@@ -29,7 +29,7 @@ def fetch(place: RemotePath) -> Path:
 
     Raise a `PlaceError` when it cannot be fetched whole, or an object's name leads elsewhere.
     """
-    from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
+    from pyarrow import fs
 
     info = place.find_info()
     objects = [info] if info.is_file else [each for each in place.list_infos(recursive=True) if each.is_file]

@@ -36,7 +36,7 @@ def prepare(
         if target in places:
             puts += [partial(folders.copy_to_folder, file, places[target]) for file in copies]
             continue
-        from gpureport.publishing.mlflow_runs import prepare_mlflow  # noqa: PLC0415 - loads numpy and pyarrow
+        from gpureport.publishing.mlflow_runs import prepare_mlflow
 
         puts += prepare_mlflow(copies, target, skip_missing=skip_missing, follow_uri=follow_artifact_uri)
     return puts

@@ -35,7 +35,7 @@ def parse_folder(target: str) -> Place:
 def _names_run(target: str) -> bool:
     if "#" not in target:
         return False
-    from gpureport.importers.sources import names_run  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.importers.sources import names_run
 
     return names_run(target)
 

@@ -228,7 +228,7 @@ def _refuse_migration(store: Database) -> None:
     """Refuse a database that MLflow's client would bring to another version by opening it."""
     try:
         mlflow = load_mlflow(store.where)
-        from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
+        from alembic.script import ScriptDirectory
     except (ImportError, SourceError) as error:
         what = "writing figures to a database needs MLflow's own client"
         hint = "pip install 'gpureport[mlflow]', or give the URL of its server"

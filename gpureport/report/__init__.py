@@ -17,6 +17,6 @@ def __getattr__(name: str) -> object:
     """Return what is loaded when it is first asked for: content needs NumPy and pyarrow, which a caller may not."""
     if name != "build":
         raise AttributeError(name)
-    from gpureport.report.sections import builder  # noqa: PLC0415 - as above
+    from gpureport.report.sections import builder
 
     return builder.build

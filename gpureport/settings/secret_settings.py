@@ -22,7 +22,7 @@ def read_own_secrets(settings: Settings) -> OwnSecrets:
             name is close to this: its secrets would silently be shown.
     """
     if SECTION not in settings.content and (unknown := settings.unknown_sections()):
-        from difflib import get_close_matches  # noqa: PLC0415 - most sections are spelt right
+        from difflib import get_close_matches
 
         for name in unknown:
             if get_close_matches(name.lower(), [SECTION]):

@@ -174,7 +174,7 @@ def _is_kind(value: Any, kind: Any) -> bool:
     """Return whether a value is of a kind, as msgspec tells them apart; none is of any."""
     if value is None:
         return True
-    import msgspec  # noqa: PLC0415 - most commands read no value of a file
+    import msgspec
 
     try:
         # a call in Python may give a number of NumPy

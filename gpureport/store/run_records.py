@@ -64,7 +64,7 @@ def dump_run(stored: StoredRun) -> str:
 
 def _load_run(text: str) -> StoredRun:
     """Return the run in a JSON text; raise one of `_DAMAGE` without one, or if it was changed."""
-    import msgspec  # noqa: PLC0415 - most commands read no stored run
+    import msgspec
 
     content = json.loads(text)
     written = content.pop("sha256", None)
@@ -84,7 +84,7 @@ def _load_run(text: str) -> StoredRun:
 @lru_cache(maxsize=512)
 def _share_devices(dumped: bytes, _own: OwnSecrets) -> tuple[Device, ...]:
     """Return a run's devices, one object for runs on the same GPUs: a third of a list of runs."""
-    import msgspec  # noqa: PLC0415 - as above
+    import msgspec
 
     return msgspec.convert(marshal.loads(dumped), tuple[Device, ...])  # noqa: S302 - dumped right before
 

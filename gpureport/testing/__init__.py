@@ -26,7 +26,7 @@ from gpureport.testing.recordings import (
     at,
     event,
     finding,
-    found,
+    findings_of,
     recording,
     spans,
     steps,
@@ -44,6 +44,6 @@ __all__ += ["AdvisedStep", "Check", "Confidence", "Evidence", "Finding", "Interv
 __all__ += ["GPU_TIME_CLASSES", "Analysis", "ClockEventTotal", "Cost", "DeviceStatistics", "MetricSummary"]
 __all__ += ["Comparison", "Delta", "Severity", "Verdict"]
 __all__ += ["analyze", "build_file", "build_page", "check", "compare", "comparison_document", "fault"]
-__all__ += ["GIB", "START", "Floats", "at", "event", "finding", "found", "recording", "spans", "steps"]
+__all__ += ["GIB", "START", "Floats", "at", "event", "finding", "findings_of", "recording", "spans", "steps"]
 __all__ += ["find_note_code", "find_reject_code"]
 __all__ += ["unjudged", "with_host", "with_params", "with_quality", "with_training"]

@@ -127,7 +127,8 @@ def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[st
 
 def with_quality(run: Recording, **fields: object) -> Recording:
     """Return a recording whose quality says something else."""
-    quality: Any = replace(run.run.quality, **fields)  # type: ignore[arg-type]  # each caller names real fields
+    quality: Any = replace(run.run.quality, **fields)  # type: ignore[arg-type]
+    """Each caller names real fields."""
     return replace(run, run=replace(run.run, quality=quality))
 
 
@@ -170,7 +171,7 @@ def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, de
     return LogEvent(kind=kind, at=None if seconds is None else at(seconds), line=line, device=device, text=text)
 
 
-def found(analysis: Analysis, kind: str) -> list[Finding]:
+def findings_of(analysis: Analysis, kind: str) -> list[Finding]:
     """Return the findings of one kind, by time and device."""
     chosen = [finding for finding in analysis.findings if finding.kind == kind]
     return sorted(chosen, key=lambda finding: (finding.intervals, finding.devices))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.testing import Analysis, Finding, Recording, analyze, found, recording, spans, unjudged
+from gpureport.testing import Analysis, Finding, Recording, analyze, findings_of, recording, spans, unjudged
 
 Table = Mapping[str, Any]
 """Rows by name: a recording where nothing is found; a `want` of it for one finding, or with a list of them for several;
@@ -89,7 +89,7 @@ def check(kind: str, table: Table) -> None:
         run, wanted, *metric = row if isinstance(row, tuple) else (row.run, row) if isinstance(row, Want) else (row, [])
         analysis = run if isinstance(run, Analysis) else analyze(run)
         expected = [wanted] if isinstance(wanted, Want) else [] if isinstance(wanted, str) else wanted
-        findings = found(analysis, kind)
+        findings = findings_of(analysis, kind)
         if isinstance(wanted, str):
             wrong += [f"{name}: {each}" for each in _unassessed(analysis, kind, wanted, "".join(metric))]
         if len(findings) != len(expected):

@@ -12,7 +12,7 @@ from gpureport.testing import (
     Recording,
     Source,
     analyze,
-    found,
+    findings_of,
     steps,
     unjudged,
     with_host,
@@ -77,7 +77,7 @@ PIPELINES = {"pytorch_input", "tensorflow_input", "jax_input", "input_pipeline"}
 
 def advised(kind: str, run: Recording | None = None, **params: Any) -> Finding:
     run = with_params(RUNS[kind] if run is None else run, **params)
-    return found(analyze(run), kind.partition(" ")[0])[0]
+    return findings_of(analyze(run), kind.partition(" ")[0])[0]
 
 
 def names(kind: str, run: Recording | None = None, **params: Any) -> list[str]:
@@ -230,9 +230,9 @@ def test_only_a_link_below_its_best_is_reseated() -> None:
 def test_power_limits_that_are_raised_and_lowered() -> None:
     for power, raised in ((298, True), (150, False)):
         run = rec(util=np.full(300, 97.0), power=power, power_limit=300, default_limit=400)
-        assert bool(found(analyze(run), "power_limited")[0].steps) == raised, power
+        assert bool(findings_of(analyze(run), "power_limited")[0].steps) == raised, power
     hot = {"temperature": 92, "sw_thermal_slowdown": np.ones(300), "power": 240, "power_limit": 400}
-    heat = found(analyze(rec(util=np.full(300, 97.0), **hot)), "thermal_throttle")[0]
+    heat = findings_of(analyze(rec(util=np.full(300, 97.0), **hot)), "thermal_throttle")[0]
     assert [one.observed for one in heat.evidence if one.metric == "gpu_power_watts"] == [240]
 
 
@@ -279,15 +279,15 @@ def test_steps_that_no_log_can_settle_always_ask() -> None:
 def test_workers_that_match_the_cores_leave_no_room() -> None:
     """Preprocessing elsewhere comes first then, and no finding says that there is room for more."""
     run = RUNS["cpu_bound"]
-    assert found(analyze(run), "workers_headroom")
+    assert findings_of(analyze(run), "workers_headroom")
     matched = analyze(with_params(run, num_workers="16", cpu_count="16"))
-    assert found(matched, "workers_headroom") == []
-    assert [step.name for step in found(matched, "cpu_bound")[0].steps][:2] == [
+    assert findings_of(matched, "workers_headroom") == []
+    assert [step.name for step in findings_of(matched, "cpu_bound")[0].steps][:2] == [
         "offline_preprocessing",
         "gpu_preprocessing",
     ]
     four = rec(util=[LOW] * 4, cpu=phase(20, 80, 20), host={"host_memory": np.full(SECONDS, 30.0)})
-    assert found(analyze(with_params(four, num_workers="4", cpu_count="16")), "workers_headroom") == []
+    assert findings_of(analyze(with_params(four, num_workers="4", cpu_count="16")), "workers_headroom") == []
     assert "loader_workers" not in names("cpu_bound", four, num_workers="4", cpu_count="16")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import SettingsError
-from gpureport.testing import Analysis, Device, Recording, Severity, analyze, found, steps, unjudged, with_host
+from gpureport.testing import Analysis, Device, Recording, Severity, analyze, findings_of, steps, unjudged, with_host
 from tests.analysis.tables import rec
 
 KINDS = [answer.kind for answer in analyze(rec(util=steps((97, 100)))).answers]
@@ -67,7 +67,7 @@ def test_found_suspected_judged_and_not() -> None:
         ], name
     (answer,) = (each for each in analyze(part).answers if each.kind == "idle_gap")
     assert (answer.findings, [entry.device for entry in answer.missing]) == (
-        (found(analyze(part), "idle_gap")[0].fingerprint,),
+        (findings_of(analyze(part), "idle_gap")[0].fingerprint,),
         ["gpu:1"],
     )
     assert answer.reason.startswith("gpu:1: ")
@@ -185,7 +185,7 @@ def test_caveats_of_the_sampling() -> None:
         analysis = analyze(run)
         assert set(analysis.limit_codes) == codes, name
         assert len(analysis.limits) == len(analysis.limit_codes), name
-        assert found(analysis, "log_gap") == [], name
+        assert findings_of(analysis, "log_gap") == [], name
         assert analysis.coverage_ratio in {1.0, None}, name
 
 

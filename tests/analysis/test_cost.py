@@ -9,7 +9,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import SettingsError
-from gpureport.testing import Cost, Recording, found, steps
+from gpureport.testing import Cost, Recording, findings_of, steps
 from tests.analysis.tables import rec
 
 STATED = {"currency": "EUR", "date": "2026-03-01"}
@@ -43,12 +43,12 @@ def test_the_whole_run_is_paid() -> None:
 
 def test_idle_time_and_findings_have_their_price() -> None:
     analysis = gpureport.analyze(rec(util=steps((98, 1800), (0, 360), (98, 1441))), settings=PRICE)
-    (gap,) = found(analysis, "idle_gap")
+    (gap,) = findings_of(analysis, "idle_gap")
     assert analysis.cost is not None
     assert (analysis.cost.idle, analysis.cost.cost_of(gap)) == pytest.approx((0.25, 0.25), rel=0.01)
     heat = gpureport.analyze(rec(util=98, sw_thermal_slowdown=np.ones(100)), settings=PRICE)
     assert heat.cost is not None
-    assert heat.cost.cost_of(found(heat, "thermal_throttle")[0]) is None, "of a loss that is not known"
+    assert heat.cost.cost_of(findings_of(heat, "thermal_throttle")[0]) is None, "of a loss that is not known"
 
 
 def test_the_closest_rate_holds() -> None:

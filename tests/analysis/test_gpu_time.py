@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.testing import GPU_TIME_CLASSES, Analysis, Floats, Recording, analyze, found, steps
+from gpureport.testing import GPU_TIME_CLASSES, Analysis, Floats, Recording, analyze, findings_of, steps
 from tests.analysis.tables import rec
 
 RUNS = st.lists(
@@ -103,7 +103,7 @@ def test_low_use_has_one_amount() -> None:
     lost = {}
     for name, (run, kind) in table.items():
         analysis = analyze(run)
-        (one,) = found(analysis, kind)
+        (one,) = findings_of(analysis, kind)
         seconds = sum(dict(entry.seconds)["low_use"] for entry in analysis.gpu_time)
         assert one.lost_gpu_seconds == pytest.approx(seconds), name
         lost[name] = seconds

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpureport.testing import START, Analysis, Recording, Source, Stage, analyze, at, found, steps
+from gpureport.testing import START, Analysis, Recording, Source, Stage, analyze, at, findings_of, steps
 from tests.analysis.tables import Table, check, rec, want
 
 WORK, LOAD, EMPTY = (97, 20.0), (0, 8.0), (0, 0.01)
@@ -29,7 +29,7 @@ def test_two_jobs_have_no_idle_gap_between_them() -> None:
     analysis = analyze(log((WORK, 600), (EMPTY, 7200), (WORK, 600)))
     jobs = [((job.interval.start - START) / 1e6, (job.interval.end - START) / 1e6) for job in analysis.jobs]
     assert jobs == [(0.0, 599.5), (7799.5, 8399.0)]
-    assert found(analysis, "idle_gap") == []
+    assert findings_of(analysis, "idle_gap") == []
     assert seconds(analysis) == pytest.approx({"no_job": 7200, "computing": 1163, "short_pauses": 36}, abs=1)
     (figures,) = analysis.statistics
     utilisation = figures.metric("gpu_utilization_ratio")
@@ -104,7 +104,7 @@ def test_a_display_is_no_job() -> None:
     beside = rec(util=np.r_[draws / 3, np.full(300, 97.0), draws / 3], memory=steps((0.8, 300), (12, 300), (3.5, 300)))
     for run, free in ((held, 1200), (drawn, 300), (grown, 300), (kept, None), (beside, None)):
         assert seconds(analyze(run)).get("no_job") == (free and pytest.approx(free, rel=0.02))
-        assert len(found(analyze(run), "tail_idle")) == (0 if free else 1)
+        assert len(findings_of(analyze(run), "tail_idle")) == (0 if free else 1)
     only = rec(util=np.r_[np.zeros(200), draws], memory=steps((0.4, 100), (0.2, 400)))
     check("startup_idle", {"windows alone": (only, "only_a_display")})
 
@@ -120,7 +120,7 @@ def test_idle_gpus_of_a_host_are_not_of_the_run_that_a_tracker_logged() -> None:
     run = rec(util=[steps((97, 600)), np.zeros(600)], memory=[steps((20, 600)), steps((0.01, 600))])
     sources = (Source(kind="mlflow", locator="mlruns", sha256=""),)
     tracked = analyze(replace(run, run=replace(run.run, sources=sources)))
-    assert [len(found(each, "unused_gpu")) for each in (analyze(run), tracked)] == [1, 0]
+    assert [len(findings_of(each, "unused_gpu")) for each in (analyze(run), tracked)] == [1, 0]
     assert [gpu.device for gpu in tracked.gpu_time] == ["gpu:0"]
 
 
@@ -144,7 +144,7 @@ def test_how_many_jobs_a_log_holds() -> None:
         "a process without work": (log((WORK, 300), (EMPTY, 100), (LOAD, 50), (EMPTY, 100), (WORK, 300)), 2, 0),
     }
     got = {name: analyze(run) for name, (run, _, _) in table.items()}
-    counts = {name: (len(each.jobs), len(found(each, "idle_gap"))) for name, each in got.items()}
+    counts = {name: (len(each.jobs), len(findings_of(each, "idle_gap"))) for name, each in got.items()}
     assert counts == {name: (jobs, gaps) for name, (_, jobs, gaps) in table.items()}
     assert ["no_job" in seconds(got[name]) for name in ("memory in use", "the power of work")] == [False, False]
     assert seconds(got["a process without work"])["startup"] == pytest.approx(50, abs=1)
@@ -153,7 +153,7 @@ def test_how_many_jobs_a_log_holds() -> None:
 def test_jobs_of_several_gpus() -> None:
     util, memory = steps((97, 600), (0, 600)), steps((20, 600), (0, 600))
     turns = analyze(rec(util=[util, util[::-1]], memory=[memory, memory[::-1]]))
-    assert found(turns, "idle_gap") + found(turns, "unused_gpu") == []
+    assert findings_of(turns, "idle_gap") + findings_of(turns, "unused_gpu") == []
     assert [seconds(turns, gpu)["no_job"] for gpu in (0, 1)] == pytest.approx([600, 600], abs=1)
     util, memory = steps((97, 600), (0, 3600), (97, 600)), steps((20, 600), (0, 3600), (20, 600))
     alone = analyze(rec(util=[util, 0 * util], memory=[memory, 0 * memory]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import gpureport
-from gpureport.testing import Floats, Recording, found, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, findings_of, steps, with_host, with_training
 from tests.analysis.tables import rec
 
 
@@ -354,7 +354,7 @@ def outcome(label: str, run: Recording, expected: str, value: float | None = Non
     """Return how many findings a run gives, or what is expected of the only one if that holds."""
     setting, _, kind = label.partition(" ")
     rule, _, name = setting.partition(".")
-    findings = found(
+    findings = findings_of(
         gpureport.analyze(run, settings={} if value is None else {"rules": {rule: {name: value}}}), kind or rule
     )
     if expected == "0" or len(findings) != 1:

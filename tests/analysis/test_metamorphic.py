@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpureport
 from gpureport import testing
-from gpureport.testing import START, Analysis, Finding, Recording, Run, Severity, analyze, found
+from gpureport.testing import START, Analysis, Finding, Recording, Run, Severity, analyze, findings_of
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FOLDERS = sorted(path.parent.relative_to(SAMPLES).as_posix() for path in SAMPLES.rglob("nvidia-smi.csv"))
@@ -149,7 +149,7 @@ def no_more_idle(run: Recording, start: float, end: float) -> None:
     """
     whole, torn = analyze(run), analyze(without(run, start, end))
     before, after = idle(whole), idle(torn)
-    edges = 1e-6 + len(found(whole, "idle_gap")) * (2.0 + (whole.run.interval or 0.0))
+    edges = 1e-6 + len(findings_of(whole, "idle_gap")) * (2.0 + (whole.run.interval or 0.0))
     room = {name: 1e-6 if name.startswith("statistics") else edges for name in after}
     assert {name: seconds for name, seconds in after.items() if seconds > before[name] + room[name]} == {}
 
@@ -158,7 +158,7 @@ def idle(analysis: Analysis) -> dict[str, float]:
     """Return the idle seconds of each GPU as its statistics, its gaps and its share of GPU time say."""
     seconds = {f"statistics of {each.device}": each.idle_seconds or 0.0 for each in analysis.statistics}
     for each in analysis.gpu_time:
-        gaps = [one for one in found(analysis, "idle_gap") if each.device in one.devices]
+        gaps = [one for one in findings_of(analysis, "idle_gap") if each.device in one.devices]
         seconds[f"gaps of {each.device}"] = sum(part.seconds for one in gaps for part in one.intervals)
         shares = dict(each.seconds)
         seconds[f"time of {each.device}"] = sum(shares[name] for name in ("idle", "startup", "tail"))
@@ -250,14 +250,7 @@ def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: in
     )
     power = 100 + util + noise(len(util), seed)
     one, many = (
-        analyze(
-            testing.recording(
-                every=0.2 / count,
-                util=np.repeat(util, count, axis=-1),
-                power=np.repeat(power, count, axis=-1),
-                model=None,
-            )
-        )
+        analyze(testing.recording(every=0.2 / count, util=util.repeat(count), power=power.repeat(count), model=None))
         for count in (1, times)
     )
     ordered = [sorted(each.findings, key=lambda finding: (finding.kind, finding.intervals)) for each in (one, many)]

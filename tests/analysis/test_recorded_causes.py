@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gpureport
-from gpureport.testing import Analysis, found
+from gpureport.testing import Analysis, findings_of
 
 CAUSES = Path("sample_logs/recorded/causes").resolve()
 
@@ -44,7 +44,7 @@ def test_its_trouble_is_found_and_no_other() -> None:
 @pytest.mark.parametrize(("name", "wait"), [("one_core", "data"), ("unpinned_copies", "copy")])
 def test_the_loss_is_what_the_loop_waited(name: str, wait: str) -> None:
     truth = json.loads((CAUSES / name / "truth.json").read_text())
-    (finding,) = found(analysed(name), "cpu_bound_single")
+    (finding,) = findings_of(analysed(name), "cpu_bound_single")
     trained = truth["training_ended"] - truth["training_began"]
     assert finding.lost_gpu_seconds is not None
     assert finding.lost_gpu_seconds == pytest.approx(truth["seconds"][wait], abs=0.15 * trained)
@@ -52,7 +52,7 @@ def test_the_loss_is_what_the_loop_waited(name: str, wait: str) -> None:
 
 def test_gaps_are_where_the_job_saved() -> None:
     saves = json.loads((CAUSES / "checkpoints/truth.json").read_text())["saves"]
-    gaps = [gap for finding in found(analysed("checkpoints"), "idle_gap") for gap in finding.intervals]
+    gaps = [gap for finding in findings_of(analysed("checkpoints"), "idle_gap") for gap in finding.intervals]
     for (start, end), gap in zip(saves, sorted(gaps, key=lambda one: one.start), strict=True):
         assert gap.start / 1e6 == pytest.approx(start, abs=1.5)
         assert gap.end / 1e6 == pytest.approx(end, abs=1.5)

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyarrow import parquet
 
 from gpureport import __version__
+from tests.docs.page_runner import program
 from tests.docs.test_pages import ROOT, blocks
 from tests.recorder.stand_in import install_stand_in
 
@@ -80,13 +81,6 @@ class Bench:
         for words in commands:
             done = self.run(words, NIGHTS[0], folder, **variables)
             assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
-
-
-def program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def make_bench(folder: Path) -> Bench:

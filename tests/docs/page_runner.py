@@ -10,8 +10,8 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.recorder.stand_in import install_stand_in
 
@@ -22,15 +22,8 @@ _SHELL = ("sh", "bash")
 _SQL = "import sys, duckdb; print(duckdb.sql(sys.stdin.read().strip().rstrip(';')))"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """A code block of a page.
-
-    Attributes:
-        page: path below the root of the project.
-        language: what stands behind the fence.
-        text: its lines.
-    """
+class Block(NamedTuple):
+    """A code block: the path of its page below the root, its language, and its lines."""
 
     page: str
     language: str
@@ -45,8 +38,15 @@ def read_blocks(page: Path) -> list[Block]:
 def _script(block: Block) -> str:
     if block.language in _SHELL:
         return block.text
-    program = {"python": "python -W error -", "sql": f"python -c {shlex.quote(_SQL)}"}[block.language]
-    return f"{program} <<'END OF BLOCK'\n{block.text}END OF BLOCK\n"
+    reader = {"python": "python -W error -", "sql": f"python -c {shlex.quote(_SQL)}"}[block.language]
+    return f"{reader} <<'END OF BLOCK'\n{block.text}END OF BLOCK\n"
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 def install_programs(folder: Path) -> dict[str, str]:
@@ -54,11 +54,9 @@ def install_programs(folder: Path) -> dict[str, str]:
     programs = folder / "bin"
     install_stand_in(programs)
     for name, text in {"gpureport": f"{sys.executable} -m gpureport", "python": sys.executable}.items():
-        (programs / name).write_text(f'#!/bin/sh\nexec {text} "$@"\n')
-        (programs / name).chmod(0o755)
+        program(programs / name, f'#!/bin/sh\nexec {text} "$@"\n')
     (folder / "train.py").write_text("import time\ntime.sleep(0.5)\n")
-    (folder / "train.sh").write_text("#!/bin/sh\nsleep 0.5\n")
-    (folder / "train.sh").chmod(0o755)
+    program(folder / "train.sh", "#!/bin/sh\nsleep 0.5\n")
     return {
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",

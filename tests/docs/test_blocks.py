@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -167,7 +166,7 @@ def is_elsewhere(block: Block) -> bool:
 def _expect_failure(block: Block) -> Block:
     """Return a block that is to end with 1 as one that succeeds where it does."""
     fails = block.text.startswith(_FAILS)
-    return replace(block, text=f"{{ {block.text}}} || test $? = 1\n") if fails else block
+    return block._replace(text=f"{{ {block.text}}} || test $? = 1\n") if fails else block
 
 
 def check_page(page: Path, folder: Path) -> None:

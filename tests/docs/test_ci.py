@@ -20,9 +20,9 @@ from tests.docs.ci_bench import (
     count_runs,
     find_faults,
     only_block,
-    program,
     workspace,
 )
+from tests.docs.page_runner import program
 from tests.docs.test_pages import ROOT, blocks
 
 
@@ -234,7 +234,7 @@ def test_slurm_with_several_nodes(bench: Bench, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_first_command_of_the_guide(bench: Bench, tmp_path: Path) -> None:
     """The commands of the guide to nights run in a repository, histories merge, and its query reads them."""
-    import duckdb  # noqa: PLC0415 - a tool of the tests alone
+    import duckdb
 
     page = ROOT / "docs" / "how-to" / "nightly.md"
     record, merge = blocks(page, "sh")

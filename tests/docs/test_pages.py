@@ -98,14 +98,10 @@ def test_commands_named_exist(page: Path) -> None:
     assert named <= {*COMMANDS, *added}
 
 
-def test_settings_example_is_accepted(tmp_path: Path) -> None:
+def test_settings_example_is_accepted() -> None:
     (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
-    settings = tmp_path / "gpureport.toml"
-    settings.write_text(example, encoding="utf-8")
-    log = ROOT / "sample_logs" / "healthy"
-    command = [sys.executable, "-m", "gpureport", "analyze", str(log), "--config", str(settings)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    (run,) = gpureport.read(str(ROOT / "sample_logs" / "healthy"))
+    assert gpureport.analyze(run, settings=tomllib.loads(example)).run == run.run
 
 
 def test_policy_example_is_accepted() -> None:

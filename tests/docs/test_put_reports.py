@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.page_runner import install_programs
+from tests.docs.page_runner import install_programs, program
 from tests.docs.test_pages import ROOT, blocks
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
 from tests.places.s3_server import s3_server
@@ -59,8 +59,7 @@ def machine(tmp_path: Path) -> Path:
 def run(machine: Path, command: str, folder: Path | None = None) -> None:
     environment = install_programs(machine) | {"CLOUD": str(machine / "cloud"), "BUCKET": "nightly"}
     for name in ("aws", "gcloud", "az", "rclone"):
-        (machine / "bin" / name).write_text(_CLOUD)
-        (machine / "bin" / name).chmod(0o755)
+        program(machine / "bin" / name, _CLOUD)
     words = ["bash", "-e", "-c", command]
     done = subprocess.run(words, cwd=folder or machine, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -45,13 +45,10 @@ def test_a_road_works_to_the_letter(road: str, checkout: Path) -> None:
     run("python -m ruff check --no-cache gpureport tests", checkout)
 
 
-def test_every_road_is_tried() -> None:
-    assert set(read_roads()) == set(_SHOWS)
-
-
 def read_roads() -> dict[str, str]:
-    """Return the parts of the page that say how to add something, by what that is."""
+    """Return the parts of the page that say how to add something, by what that is; each of them is followed."""
     parts = re.split(r"^## Add an? (.*)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {*parts[1::2]} == {*_SHOWS}
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
-from tests.docs.page_runner import install_programs
+from tests.docs.page_runner import install_programs, program
 from tests.docs.test_pages import PAGES, ROOT, blocks
 
 PAGE = ROOT / "docs" / "how-to" / "record.md"
@@ -25,16 +25,13 @@ exec "$@"
 def run(words: Sequence[str], folder: Path) -> None:
     """Run a command of the guide beside a job; it must succeed."""
     environment = install_programs(folder)
-    docker = folder / "bin" / "docker"
-    docker.write_text(_DOCKER)
-    docker.chmod(0o755)
+    program(folder / "bin" / "docker", _DOCKER)
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def read_exit_code(recorded: Path) -> int | None:
-    code: int | None = json.loads((recorded / "run.json").read_text())["exit_code"]
-    return code
+def is_complete(recorded: Path) -> bool:
+    return bool(json.loads((recorded / "run.json").read_text())["exit_code"] == 0)
 
 
 @pytest.mark.slow
@@ -43,8 +40,8 @@ def test_first_commands_record_and_report(tmp_path: Path) -> None:
     (change,) = blocks(PAGE, "bash")
     for command in (blocks(PAGE, "sh")[0], change):
         run(["sh", "-e", "-c", command], tmp_path)
-    assert read_exit_code(tmp_path / "runs" / "base") == 0
-    assert read_exit_code(tmp_path / "runs" / "more-workers") == 0
+    assert is_complete(tmp_path / "runs" / "base")
+    assert is_complete(tmp_path / "runs" / "more-workers")
     assert (tmp_path / "report.html").is_file()
 
 
@@ -54,7 +51,7 @@ def test_container_is_recorded(place: int, tmp_path: Path) -> None:
     """A container is recorded from outside and from inside."""
     command = blocks(PAGE, "sh")[place].replace(" /runs/", f" {tmp_path}/runs/")
     run(["sh", "-e", "-c", command], tmp_path)
-    assert read_exit_code(tmp_path / "runs" / "base") == 0
+    assert is_complete(tmp_path / "runs" / "base")
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_four_processes_one_of_them_killed(fleet: Path, expected: bytes) -> None
 @pytest.fixture
 def cluster() -> Iterator[tuple[str, int]]:
     """The address of a Dask cluster with two workers, and the process of one."""
-    from distributed import Client, LocalCluster  # noqa: PLC0415 - the quick tests do without
+    from distributed import Client, LocalCluster
 
     start: Any = LocalCluster
     connect: Any = Client

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import gpureport
-from gpureport.testing import Run, analyze, found, recording, unjudged, with_training
+from gpureport.testing import Run, analyze, findings_of, recording, unjudged, with_training
 from tests.importers.trackers.mlflow.stores import START, Made, Point, database, monitored, run_id
 
 FALLS = (
@@ -55,7 +55,7 @@ def test_which_way_an_evaluation_gets_better(rises: bool) -> None:
         for name in names:
             points = [(250.0 * place + 20, name, value) for place, value in enumerate(values)]
             analysis = analyze(with_training(job, points))
-            assert len(found(analysis, "no_progress")) == expected, name
+            assert len(findings_of(analysis, "no_progress")) == expected, name
             assert not unjudged(analysis, "no_progress"), name
 
 

@@ -42,7 +42,7 @@ class Bucket:
 
     def names(self, folder: str = "") -> list[str]:
         """Return the names of all objects below a folder, without the marks that pyarrow leaves for empty folders."""
-        from pyarrow import fs  # noqa: PLC0415 - most tests of this folder need no client
+        from pyarrow import fs
 
         top = f"{self.name}/{folder}".rstrip("/")
         infos = self.client.get_file_info(fs.FileSelector(top, recursive=True, allow_not_found=True))
@@ -60,7 +60,7 @@ def server() -> Iterator[tuple[int, BreakingRoad]]:
 
 @pytest.fixture
 def bucket(server: tuple[int, BreakingRoad], monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    from pyarrow import fs  # noqa: PLC0415 - as above
+    from pyarrow import fs
 
     port, road = server
     road.open()

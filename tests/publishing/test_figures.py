@@ -47,8 +47,8 @@ def written(document: object) -> None:
 
 def record(uri: str, artifacts: str | None = None) -> None:
     """Record the runs with MLflow's own client, with a place for their artifacts."""
-    from mlflow import MlflowClient  # noqa: PLC0415 - an extra
-    from mlflow.entities import Metric, RunTag  # noqa: PLC0415 - as above
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric, RunTag
 
     client = MlflowClient(uri)
     experiment = client.create_experiment("tuning", artifacts)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.testing import Confidence, analyze, found
+from gpureport.testing import Confidence, analyze, findings_of
 from tests.readers.pairs import PAIRS
 from tests.support.logs import log, read, read_text, stamp
 
@@ -38,12 +38,12 @@ def test_under_mig_utilisation_is_not_assessed(tmp_path: Path) -> None:
 
 def test_a_row_remapped_while_the_job_ran_is_a_problem() -> None:
     recording = read(PAIRS / "nvidia_smi_query" / "repairs_are_columns.csv")
-    assert [finding.severity for finding in found(analyze(recording), "ecc_error")] == ["problem"]
+    assert [finding.severity for finding in findings_of(analyze(recording), "ecc_error")] == ["problem"]
 
 
 def test_an_xid_between_rows_is_a_lost_gpu() -> None:
     recording = read(PAIRS / "nvidia_smi_query" / "an_xid_between_rows_is_an_event.csv")
-    assert [finding.devices for finding in found(analyze(recording), "gpu_lost")] == [("gpu:0",)]
+    assert [finding.devices for finding in findings_of(analyze(recording), "gpu_lost")] == [("gpu:0",)]
 
 
 @pytest.mark.parametrize("name", ["nvidia_smi_q/a_lost_gpu.txt", "nvidia_smi_xml/a_lost_gpu_body.xml"])
@@ -55,7 +55,7 @@ def test_a_gpu_lost_in_a_log_of_whole_queries(name: str, tmp_path: Path) -> None
         for each, at in shown
     )
     analysis = analyze(read_text(tmp_path, text))
-    lost = found(analysis, "gpu_lost")
+    lost = findings_of(analysis, "gpu_lost")
     assert [(each.devices, each.confidence, each.cause) for each in lost] == [(("gpu:1",), Confidence.HIGH, "lost")]
     assert seconds(analysis.run.started, lost[0].intervals[0].start) == 40
 

@@ -247,6 +247,13 @@ def back_again(nights_after: int) -> list[NightlyRecord]:
     ]
 
 
+def test_what_went_away_stands_no_longer_when_another_change_comes() -> None:
+    """A job slow for twelve nights, as ever for twelve, and slower by 22% since: the last change alone still holds."""
+    work = [800.0 + n % 2 for n in range(12)] + [1000.0 + n % 2 for n in range(12)] + [800.0 + n % 2 for n in range(12)]
+    found = latest(nights({WORK: [*work, *(976.0 + n % 2 for n in range(12))]}))
+    assert [event.date[5:] for event in found.standing_events] == ["02-06"]
+
+
 def test_the_latest_change_leads_and_what_is_undone_breaks_no_gate() -> None:
     """A job that is fast again is not announced by how slow it was; nor is a change told twice."""
     for nights_after in (3, 4, 5):

@@ -36,6 +36,13 @@ def folder(grown: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
+def test_a_quiet_night_says_its_own_figure(tmp_path: Path) -> None:
+    """From the first night on, with how many more are needed before a change can show."""
+    first = add_night(tmp_path, 0).out.splitlines()[0]
+    assert first.startswith("1 Jan: GPU time lost ")
+    assert first.endswith(", 9 more nights needed before changes show.")
+
+
 def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
     """A row for each figure; null is not recorded; a source without data is a row that says why, by its file name."""
     add_night(tmp_path, 0, "--label", "abc", "--param", 'opt=a "b"→')

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import gpureport
-from gpureport.testing import Analysis, Comparison, Floats, Recording, Verdict, Work, found
+from gpureport.testing import Analysis, Comparison, Floats, Recording, Verdict, Work, findings_of
 from tests.samples.archives import unpack
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
@@ -72,7 +72,9 @@ def true_spans(kind: str) -> list[tuple[float, float]]:
 
 def spans(analysis: Analysis, kind: str) -> list[tuple[float, float]]:
     """Return when a kind was found, in seconds since 1970, in order."""
-    return sorted((each.start / SECOND, each.end / SECOND) for one in found(analysis, kind) for each in one.intervals)
+    return sorted(
+        (each.start / SECOND, each.end / SECOND) for one in findings_of(analysis, kind) for each in one.intervals
+    )
 
 
 def series(recording: Recording, name: str) -> tuple[Floats, Floats]:
@@ -157,9 +159,9 @@ def test_a_training_run_against_what_it_measured(run: str) -> None:
     ((_, began),) = spans(analysis, "startup_idle")
     assert -0.5 < began - known["start"] - known["first_wait_seconds"] < 4
     assert 2**29 < series(read(folder), MEMORY)[1].max() - known["peak_reserved"] < 2**30
-    assert found(analysis, "tail_idle") == []
+    assert findings_of(analysis, "tail_idle") == []
     # two workers cannot keep up: what was lost is what the loop waited, and nowhere else
-    lost = [finding.lost_gpu_seconds for finding in found(analysis, "cpu_bound_single")]
+    lost = [finding.lost_gpu_seconds for finding in findings_of(analysis, "cpu_bound_single")]
     assert lost == ([pytest.approx(known["data_wait_seconds"], rel=0.2)] if run.startswith("1-") else [])
 
 

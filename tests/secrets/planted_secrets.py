@@ -100,7 +100,7 @@ def read_plain(path: Path) -> Iterator[bytes]:
 
 def _read_table(path: Path) -> bytes:
     """Return the columns and texts of a Parquet file, whose pages are compressed."""
-    from pyarrow import parquet  # noqa: PLC0415 - only where a store was written
+    from pyarrow import parquet
 
     table = parquet.read_table(path)
     texts = [set(map(str, column.to_pylist())) for column in table.columns if not pa.types.is_primitive(column.type)]

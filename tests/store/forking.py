@@ -117,7 +117,7 @@ class Forks:
 
 
 def _child(order: Order, out: int, err: int) -> NoReturn:
-    from gpureport.cli.main import main  # noqa: PLC0415 - in the forking process alone
+    from gpureport.cli.main import main
 
     # one that hangs ends, and its test with it
     signal.alarm(_PATIENCE)
@@ -217,7 +217,7 @@ def _read_order(entry: dict[str, Any]) -> Order:
 
 def serve() -> None:
     """Import what every command needs, then take orders until there are no more."""
-    import gpureport.cli.main  # noqa: F401, PLC0415 - in the forking process alone
+    import gpureport.cli.main  # noqa: F401 - in the forking process alone
 
     for line in sys.stdin:
         results = _run([_read_order(entry) for entry in json.loads(line)])

@@ -97,7 +97,7 @@ def read_text(file: Path) -> str:
 
 def make_all() -> None:
     """Make all pictures."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where pictures are made
+    from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -12,7 +12,8 @@ from gpureport.analysis.series.clock_and_power import CLOCKS
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.findings import Finding, Interval
 
-_RESOLVED = 1.8  # intervals that a period must span where rows repeat readings: two, with room for jitter
+_RESOLVED = 1.8
+"""Intervals that a period must span where rows repeat readings: two, with room for jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
 """Compute capability whose power sensor sees part of the time, and from which power is an average (NVML)."""
 

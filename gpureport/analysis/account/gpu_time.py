@@ -31,14 +31,17 @@ UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 
 _UNUSED, _BELOW_PEERS = "unused", "imbalance"
 """Cause of an idle gap of a GPU that never worked, and the kind that names a GPU below its peers."""
-FAR_SECONDS = 300.0  # interval above which samples show no short pauses (pragmatic: two of them are ten minutes)
+FAR_SECONDS = 300.0
+"""Interval above which samples show no short pauses (pragmatic: two of them are ten minutes)."""
 _ROUNDING = 1e-6
 _BY_USE = float("nan")  # share of a class that has of each moment what no kernel ran in
 
 Claim = tuple[str, str, Spans, float]
 """A class, its cause, when it applies unless one before it does, and the share of that time that counts."""
-Slowed = tuple[list[Claim], FloatArray]  # causes of throttling in the same form, and the share of each row that it cost
-Divided = dict[tuple[str, str], FloatArray]  # seconds of each part of a run, by class and cause; computing is the rest
+Slowed = tuple[list[Claim], FloatArray]
+"""Causes of throttling in the same form, and the share of each row that it cost."""
+Divided = dict[tuple[str, str], FloatArray]
+"""Seconds of each part of a run, by class and cause; computing is the rest."""
 
 
 def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
@@ -121,7 +124,6 @@ def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
 
 
 def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, low: Spans) -> Iterator[Claim]:
-    """Yield the classes in the order in which they apply."""
     device, window, kinds = series.device.id, context.whole, kinds_by_gpu_time_class(rules)
     findings, whole = context.findings_on(device), intervals.to_spans([context.whole])
 

@@ -61,7 +61,6 @@ def _find_root(
 
 
 def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Interval) -> bool:
-    """Return whether the time of a finding fits that of its roots."""
     if root.when == "ever":
         return True
     parts = [part for one in roots for part in one.intervals or (whole,)]

@@ -18,7 +18,8 @@ from gpureport.recording_advice import RECORD, choose_recording
 from gpureport.training_names import Role, recognise_metric
 
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
-ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}  # the questions, in the order asked
+ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
+"""The questions, in the order asked."""
 
 _WAITS = sorted(WAIT_KINDS)
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}

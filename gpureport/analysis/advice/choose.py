@@ -31,7 +31,8 @@ _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Samples in a batch below which matrix work leaves tensor cores unused: tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
-_DERIVED = 1.05  # ratio up to which totals and limits derived from an amount and its share differ
+_DERIVED = 1.05
+"""Ratio up to which totals and limits derived from an amount and its share differ."""
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Settings that no param names: None where that is unknown, off for any other."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
@@ -193,7 +194,6 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
 
 
 def _has_full_link(gpu: DeviceStatistics) -> bool:
-    """Whether a PCIe link ran at the highest generation and width logged."""
     names = ("pcie_link_generation", "pcie_link_width")
     pairs = [(gpu.metric(name), gpu.metric(f"{name}_max")) for name in names]
     return all(seen is not None and most is not None and seen.max >= most.max for seen, most in pairs)

@@ -18,10 +18,12 @@ from gpureport.recording import Recording
 from gpureport.training_names import Role, TrainingName, recognise_evaluation, recognise_metric
 from gpureport.work_counting import select_step_points
 
-REQUESTS = "requests or input"  # cause of gaps between bursts of work in a job without signs of training
+REQUESTS = "requests or input"
+"""Cause of gaps between bursts of work in a job without signs of training."""
 WAITING, DATA = "data_wait_ratio", "data"
 """Training metric: the share of an iteration spent on loading data, and the cause of low use it shows."""
-MUCH = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
+MUCH = 0.2
+"""Share from which waiting for data explains low use (pragmatic: hidden loading has none)."""
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}

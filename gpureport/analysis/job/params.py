@@ -20,8 +20,10 @@ _SETTINGS = {*_FIELDS.values(), "precision"}
 _FRAMEWORKS = {word: name for name, words in _WORDS.pop("frameworks").items() for word in words.split()}
 _SETS = {name: set(words.split()) for name, words in _WORDS.items()}
 _ON, _OFF = _SETS["on"], _SETS["off"] | {""}
-_CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")  # of torch.compile, that record CUDA graphs
-_FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}  # bits
+_CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+"""Of torch.compile, that record CUDA graphs."""
+_FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}
+"""Bits."""
 _LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
 
 
@@ -152,7 +154,6 @@ def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] 
 
 
 def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
-    """Return whether a param means less than 32 bits, None if unsaid."""
     words = " ".join(re.findall(r"[a-z0-9]+", value))
     if set(words.split()) & _SETS["reduced"]:
         return True

@@ -15,7 +15,8 @@ from gpureport.metrics import Scope
 from gpureport.recording import Run
 
 POINT_SAMPLE_SECONDS = 2.0  # interval above which a utilisation value is a point sample
-UTILISATION_WINDOW = 1.0  # longest time in seconds that one utilisation value is a mean over (NVML)
+UTILISATION_WINDOW = 1.0
+"""Longest time in seconds that one utilisation value is a mean over (NVML)."""
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 """Utilisation above which a sample counts as active."""
 SHORTEST_GAP = Threshold(

@@ -16,7 +16,8 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Severity
 
 _PAIR = 2
-_HELD = ("slow_gpu", "power_limited", "clocks_locked")  # kinds that explain why a GPU draws less than most of its peers
+_HELD = ("slow_gpu", "power_limited", "clocks_locked")
+"""Kinds that explain why a GPU draws less than most of its peers."""
 _METRICS = {"utilisation": UTILISATION, "power": POWER}
 """What GPUs are compared by: utilisation in points, power as a share of the peers'."""
 

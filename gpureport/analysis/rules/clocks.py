@@ -21,7 +21,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenan
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
-UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
+UNEXPLAINED = "hardware slowdown, reason not recorded"
+"""Only the bit that covers heat, power brake and others."""
 _REACH = "p95 while busy, of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
 _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")

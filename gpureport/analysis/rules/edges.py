@@ -19,9 +19,11 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 _START, _TAIL = "startup_idle", "tail_idle"
 _CLOSER = "a log with samples 5 s apart or less"
 _BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
-_LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
+_LONE_SECONDS = 2.0
+"""A utilisation value covers at most 1 s (NVML); one alone proves no longer rest."""
 _MANY_BURSTS = 8  # fewer do not show how work comes
-_ALONG = 0.25  # share of time at 5% and less: start-up and pauses of a job that works a little all along
+_ALONG = 0.25
+"""Share of time at 5% and less: start-up and pauses of a job that works a little all along."""
 
 
 @rule(_START)

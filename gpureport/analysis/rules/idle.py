@@ -23,8 +23,10 @@ from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 _GAP, _STALL = "idle_gap", "periodic_stall"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
-_OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}  # causes of gaps that are no part of a period
-_NO_LOSS = {"unknown", "periodic", REQUESTS}  # causes that leave open whether the job had anything to do
+_OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}
+"""Causes of gaps that are no part of a period."""
+_NO_LOSS = {"unknown", "periodic", REQUESTS}
+"""Causes that leave open whether the job had anything to do."""
 _HALF = 0.5  # of the job, of a gap, of moments
 _NEAR = 2.0  # s; a metric is written when its work is done
 _LONG = 60.0  # s; ranks of one job do not wait this long for each other

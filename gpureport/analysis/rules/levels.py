@@ -17,10 +17,12 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Severity
 
-_PAUSE = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
+_PAUSE = 5.0
+"""Usual distances between readings above which a pause lies between two, in which nothing is known."""
 _MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
 _ENOUGH = 8_192  # readings, evenly over the time, that show every level
-_BLOCKS = 4.0  # for which a level must hold where readings are dense; where they are not, it holds for two longer ones
+_BLOCKS = 4.0
+"""For which a level must hold where readings are dense; where they are not, it holds for two longer ones."""
 
 
 class Change(NamedTuple):
@@ -108,7 +110,8 @@ def find_fall(
 _PAIR, _FEWEST = 2, 4
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
-Table = npt.NDArray[np.float64]  # a figure of each GPU, a row, in each block, a column; NaN if unknown
+Table = npt.NDArray[np.float64]
+"""A figure of each GPU, a row, in each block, a column; NaN if unknown."""
 
 
 class Peers(NamedTuple):

@@ -24,7 +24,8 @@ from gpureport.training_names import Role, choose_throughput, recognise_metric
 from gpureport.work_counting import count_gains
 
 _STEP = "step"
-_SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
+_SPACING = 10.0
+"""Seconds between two points of a step counter: a rate over less is mostly the rounding of both."""
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
@@ -138,14 +139,12 @@ def _is_filled(context: Context, device: str, change: Change, limits: Limits) ->
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
     """Return the mean of a metric at the usual level and the other, NaN if unknown; "" is the training."""
+    levels_of = change.usual_spans, change.spans
     if device:
-        both = [context.series[device].find_values(metric, spans) for spans in (change.usual_spans, change.spans)]
+        both = [context.series[device].find_values(metric, spans) for spans in levels_of]
     else:
         times, values = read_points(context.recording, metric)
-        inside = [
-            intervals.contains(spans, times) & np.isfinite(values) for spans in (change.usual_spans, change.spans)
-        ]
-        both = [values[rows] for rows in inside]
+        both = [values[intervals.contains(spans, times) & np.isfinite(values)] for spans in levels_of]
     before, then = (float(one.mean()) if len(one) else np.nan for one in both)
     return max(before, 1e-9), then
 
@@ -184,6 +183,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
             spans=spans,
             cause=case,
             samples=sum(one.readings for one in changes.values()),
+            gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
             what={CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
             goes="rose" if rises else "fell",
             share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),

@@ -12,7 +12,8 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-_LONGEST_HOLE = 3600.0  # seconds of an unsampled stretch that get bins: an hour at most per sample
+_LONGEST_HOLE = 3600.0
+"""Seconds of an unsampled stretch that get bins: an hour at most per sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,9 +29,12 @@ _EFFECTS = {
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
 _IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
-_IDLE_SHARE = 0.12  # idle power, of the limit, at most, where a run was never idle and the table knows no better
-_HELD_SECONDS = 30.0  # for which a power must be reached to stand for the limit: a spike shows no level
-_AT_WORK = 0.4  # of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34
+_IDLE_SHARE = 0.12
+"""Idle power, of the limit, at most, where a run was never idle and the table knows no better."""
+_HELD_SECONDS = 30.0
+"""For which a power must be reached to stand for the limit: a spike shows no level."""
+_AT_WORK = 0.4
+"""Of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +122,12 @@ class HeldClock:
     share: FloatArray  # of each row's time; all of it where no counter tells
     lowered: BoolArray  # rows whose own clock is a lowered one
     rows: BoolArray  # rows that alone tell, without a counter
-    steps: Spans = field(default_factory=lambda: NO_SPANS)  # between rows, in which a counter rose
+    steps: Spans = field(default_factory=lambda: NO_SPANS)
+    """Between rows, in which a counter rose."""
     counted: float = 0.0  # seconds
     in_gaps: float = 0.0  # those of them across log gaps
-    is_direct: bool = True  # whether the driver says so, rather than clock, temperature and power
+    is_direct: bool = True
+    """Whether the driver says so, rather than clock, temperature and power."""
 
     @property
     def detected(self) -> BoolArray:

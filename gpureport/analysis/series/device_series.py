@@ -37,12 +37,16 @@ _MOST_KEPT_ROWS = 1_000_000
 
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
-HIGHEST_POWER = 2000.0  # W; twice what the largest board of the GPU table draws, a B200 with 1,000 W
-"""Mean power that no board draws: in milliwatts, or a sum over boards."""
+HIGHEST_POWER = 2000.0
+"""Mean power that no board draws: in milliwatts, or a sum over boards.
+
+W; twice what the largest board of the GPU table draws, a B200 with 1,000 W.
+"""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less is rounding, or the room
-_SWING = 0.5  # of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much
+_SWING = 0.5
+"""Of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 

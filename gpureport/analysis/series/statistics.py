@@ -18,10 +18,12 @@ BELOW = (0.25, 0.5, 0.7)  # limits of utilisation below which the share of time 
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_OFF_GRID = 1e-6  # share by which a value may differ from a logged step: float32 holds no more digits
+_OFF_GRID = 1e-6
+"""Share by which a value may differ from a logged step: float32 holds no more digits."""
 
 
-_READ_DELAY_SECONDS = 1.0  # seconds by which a counter, read later, may run ahead of its row's stamp
+_READ_DELAY_SECONDS = 1.0
+"""Seconds by which a counter, read later, may run ahead of its row's stamp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,8 @@ baseline = baseline_list
 
 def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     """Copy runs as a baseline, and say which changes it can show."""
-    from gpureport.checks import changes  # noqa: PLC0415 - loads the analysis, which no list needs
-    from gpureport.cli.reading.analyses import analyze_runs, sample_runs  # noqa: PLC0415 - as above
+    from gpureport.checks import changes
+    from gpureport.cli.reading.analyses import analyze_runs, sample_runs
 
     if options.anonymise:
         hint = "give runs other names with --name"

@@ -70,7 +70,9 @@ def _refuse_reading_option(options: Options) -> None:
         raise SettingsError(option, what, hint, code="only_while_reading")
 
 
-def _summarise(sources: Sequence[str], options: Options, settings: SummarySettings, engine: Engine) -> FleetSummaries:
+def _summarise(
+    sources: Sequence[str], options: Options, settings: SummarySettings, engine: Engine | None
+) -> FleetSummaries:
     """Return the summaries of the runs that are wanted, then an entry with its error for each that failed.
 
     Those of sources are put into the store first. Without a source, `--tag` selects among the stored runs; with one it
@@ -102,7 +104,7 @@ def _summarise(sources: Sequence[str], options: Options, settings: SummarySettin
 
 
 def _read_sources(
-    store: Store, sources: Sequence[str], options: Options, engine: Engine
+    store: Store, sources: Sequence[str], options: Options, engine: Engine | None
 ) -> tuple[set[str], list[Outcome]]:
     """Return the ids of the runs that sources hold, and what could not be read."""
     logs = [source for source in sources if words.is_source(source, options)]

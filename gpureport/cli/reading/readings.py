@@ -135,7 +135,7 @@ def _note_group(source: str, group: str | None, recordings: Sequence[str]) -> No
 
 def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[str], int]:
     """Return a line for each run that trackers hold, and how many of them cannot be read."""
-    from gpureport.report.formats.analysis_json import iso_time  # noqa: PLC0415 - loads the analysis
+    from gpureport.report.formats.analysis_json import iso_time
 
     lines, unreadable = [], 0
     for source in words.fetch_sources(sources):
@@ -171,8 +171,8 @@ def _cut_jobs(whole: RunReading, job: int) -> Iterator[RunReading]:
 
 def find_job_windows(recording: Recording, job: int) -> list[Window]:
     """Return when the jobs are that are wanted: one by its number, or with 0 each."""
-    from gpureport.analysis.job.jobs import find_jobs  # noqa: PLC0415 - only with --job
-    from gpureport.report.sections.head.recording_doubts import job_list  # noqa: PLC0415 - as above
+    from gpureport.analysis.job.jobs import find_jobs
+    from gpureport.report.sections.head.recording_doubts import job_list
 
     run, found = recording.run, find_jobs(recording)
     if not found:

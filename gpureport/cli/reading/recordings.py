@@ -78,7 +78,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
 
 def hide_names(found: Sequence[Recording]) -> list[Recording]:
     """Return all runs of an output without the names of hosts, users, paths and GPUs."""
-    from gpureport.report.runs.anonymisation import anonymise_recordings  # noqa: PLC0415 - only with the option
+    from gpureport.report.runs.anonymisation import anonymise_recordings
 
     return anonymise_recordings(found)
 

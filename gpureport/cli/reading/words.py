@@ -108,7 +108,7 @@ def _fetch(source: str) -> str:
 
 
 def _fetch_watched(place: RemotePath) -> Path:
-    from gpureport.places.transfer import fetch  # noqa: PLC0415 - only from a bucket
+    from gpureport.places.transfer import fetch
 
     with show_stage(f"Fetching {place}"):
         return fetch(place)
@@ -175,7 +175,7 @@ def read_stored_runs(name: str, options: Options) -> list[Recording]:
 
     They get the labels of the options, and are cut to their window.
     """
-    from gpureport.nightly.baselines import read_baseline  # noqa: PLC0415 - most runs are no baseline
+    from gpureport.nightly.baselines import read_baseline
 
     place, lookup = find_store(options), find_lookup(options)
     baselines = run_selection.list_baseline_names(place.folder)
@@ -220,7 +220,7 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
     A run that the store holds keeps its labels unless the options give others. What a file beside its log says besides
     is added, and with `force` wins.
     """
-    from gpureport.importers.reading import IMPORTER_VERSION  # noqa: PLC0415 - what lists runs reads none
+    from gpureport.importers.reading import IMPORTER_VERSION
 
     # finding the id of a large log means reading all of it, in vain if the store cannot hold the run
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)

@@ -114,7 +114,7 @@ def open_store(store: str) -> Store:
     scheme = (match[1] or match[2]).lower() if match else ""
     refuse_database_server(scheme, store)
     if scheme in _SERVERS:
-        from gpureport.importers.mlflow.server import Server, SignedServer  # noqa: PLC0415 - loads http and ssl
+        from gpureport.importers.mlflow.server import Server, SignedServer
 
         signed = (
             os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"

@@ -25,6 +25,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.neptune.hardware import Stored
 from gpureport.importers.protocol.reject_reasons import NO_TIME
+from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.importers.tracker_series import Series, is_dated, list_rejected
 from gpureport.redaction import redact_start
 from gpureport.regular_files import check_regular_file, code_system_error
@@ -116,8 +117,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         yield read_groups()
     except _DAMAGE as error:
         if isinstance(error, OSError) and error.strerror:
-            hint = getattr(error, "hint", "change its permissions or copy it")
-            raise SourceError(str(path), error.strerror, hint, code=code_system_error(error, "cannot_read")) from error
+            raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
         reason = redact_start(str(error).partition("\n")[0], _SHOWN) or type(error).__name__
         what = f"the Parquet file is damaged ({reason})"
         raise SourceError(str(path), what, "copy or export it again", code="damaged_export") from error

@@ -231,12 +231,13 @@ class DeviceRows(NamedTuple):
 
 @dataclass(slots=True)
 class Hardware:
-    """A run's rows by device, without overlaps within a device, and what became of its points.
+    """Rows of processes by device, without overlaps within a device, and what became of their points.
 
     `rejected` counts points by reason, `nan` non-numbers by metric, `gpus` are those recorded. GPUs in `never` reported
     memory but never utilization; GPUs in `unrestored` reported no memory, so their zeros cannot be put back.
     """
 
+    processes: list[Process]
     blocks: dict[DeviceKey, list[DeviceRows]] = field(default_factory=dict)
     rejected: Counter[str] = field(default_factory=Counter)
     nan: Counter[str] = field(default_factory=Counter)
@@ -283,8 +284,8 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
     single GPU, which then has no number, have their own GPU if they ran at the same time, numbered as they
     began. If they ran in succession they may share it, and share number 0.
     """
-    found, bare = Hardware(), list[DeviceRows]()
-    held = [block for process in processes for block in _sample(found, process) if len(block.times)]
+    found, bare = Hardware([*processes]), list[DeviceRows]()
+    held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
     for block in sorted(held, key=lambda each: (int(each.times[0]), each.process.space.path)):
         (_, space, node), gpu = block.process, block.gpu
         if space.client and gpu is not None and any(path.endswith(_UNNUMBERED) for path in space.leaves):

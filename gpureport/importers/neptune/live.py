@@ -67,7 +67,7 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
 def _answer(project: str, silent: float, run: str | None = None, query: str | None = None) -> dict[str, Any]:
     """Return a run's single values and its points as time, value and step; or single values of runs."""
     dump_traceback_later(silent, exit=True)
-    import neptune  # noqa: PLC0415 - an extra, and slow to load
+    import neptune
 
     if run is None:
         names = ["sys/id", "sys/name", "sys/state", "sys/creation_time", "sys/trashed"]

@@ -12,6 +12,7 @@ from gpureport.importers.neptune import exports, hardware, local
 from gpureport.importers.neptune.hardware import DeviceKey, Hardware, Namespace, Process, Stored, read_hardware
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
+from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.importers.tracker_series import Series, build_tracked, join_series, list_absent, list_rejected
 from gpureport.recording import Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
@@ -74,7 +75,7 @@ def _refuse_folder(folder: Path) -> None:
 def _open(store: str, named: str | None, selection: Selection) -> Recordings:
     group = selection.group
     if store.startswith("//"):
-        from gpureport.importers.neptune.live import find_live_runs  # noqa: PLC0415 - only here
+        from gpureport.importers.neptune.live import find_live_runs
 
         runs = find_live_runs(store, named, selection.filter)
     else:
@@ -105,8 +106,7 @@ def _find_runs(store: str) -> list[Stored]:
         files = list(_list_files(path, hidden=True))
         return [each for find in _FINDERS for each in find(files, path if path.is_dir() else path.parent)]
     except OSError as error:
-        what, hint = error.strerror or "cannot be read", getattr(error, "hint", _WANTED)
-        raise SourceError(store, what, hint, code=code_system_error(error, "cannot_read")) from error
+        raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
 
 
 def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
@@ -170,7 +170,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         series,
         metrics,
         name=asked.group or runs[0].name,
-        quality=_account(runs, processes, found, asked),
+        quality=_account(runs, found, asked),
         throughput=asked.throughput,
         state=[(run.size, run.last, *(len(each.times) for each in run.series.values())) for run in runs],
         stage=asked.stage,
@@ -195,10 +195,10 @@ def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
 def _find_highest(found: Hardware, key: DeviceKey, metric: str) -> float:
     """Return the client's stated maximum of a gauge, for the machine's largest GPU; 0 if none."""
     stated = (
-        block.process.run.highest.get(path, 0.0)
-        for block in found.blocks[key]
-        for path, meaning in block.process.space.leaves.items()
-        if meaning.metric == metric
+        each.run.highest.get(path, 0.0)
+        for each in found.processes
+        for path, meaning in each.space.leaves.items()
+        if each.node == key[0] and meaning.metric == metric
     )
     return max(stated, default=0.0)
 
@@ -219,7 +219,7 @@ def _describe_device(found: Hardware, key: DeviceKey, given: int | None) -> Devi
     )
 
 
-def _describe_rows(processes: Sequence[Process], found: Hardware, asked: Selection) -> Iterator[str]:
+def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
     never, unrestored = (", ".join(f"gpu:{gpu}" for gpu in sorted(gpus)) for gpus in (found.never, found.unrestored))
     if zeros := found.count("imputed"):
         yield f"Neptune's client drops zeros: {zeros} samples with a utilization of 0 are put back"
@@ -227,7 +227,7 @@ def _describe_rows(processes: Sequence[Process], found: Hardware, asked: Selecti
         yield f"utilization of {never} was never reported: it is unknown, always 0 or not supported"
     if unrestored:
         yield f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing"
-    if any(each.metric == hardware.MEMORY for process in processes for each in process.space.leaves.values()):
+    if any(each.metric == hardware.MEMORY for process in found.processes for each in process.space.leaves.values()):
         yield (
             "GPU memory in use holds what the driver reserves (NVML's first interface), "
             "a few hundred MiB that nvidia-smi leaves out"
@@ -237,7 +237,7 @@ def _describe_rows(processes: Sequence[Process], found: Hardware, asked: Selecti
         yield "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
 
 
-def _account(runs: Sequence[Stored], processes: Sequence[Process], found: Hardware, asked: Selection) -> Quality:
+def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quality:
     """Return what became of every hardware point, beside what was torn; points are counted as lines of a log.
 
     Of a row's points, the first counts as kept and the others as continued. Points that are not numbers, and
@@ -245,7 +245,10 @@ def _account(runs: Sequence[Stored], processes: Sequence[Process], found: Hardwa
     """
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
     others = [
-        each.run.series[path] for each in processes for path in each.space.others if not path.endswith(hardware.DERIVED)
+        each.run.series[path]
+        for each in found.processes
+        for path in each.space.others
+        if not path.endswith(hardware.DERIVED)
     ]
     noise = found.nan.total() + sum(len(each.times) for each in others)
     rejected = (*(entry for run in runs for entry in run.rejected), *list_rejected(found.rejected))
@@ -257,7 +260,7 @@ def _account(runs: Sequence[Stored], processes: Sequence[Process], found: Hardwa
         continued=points - kept,
         absent_cells=list_absent({(name, "NaN"): count for name, count in found.nan.items()}),
         imputed_points=found.count("imputed"),
-        notes=(*(note for run in runs for note in run.notes), *_describe_rows(processes, found, asked)),
+        notes=(*(note for run in runs for note in run.notes), *_describe_rows(found, asked)),
     )
 
 

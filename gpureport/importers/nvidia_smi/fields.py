@@ -145,7 +145,7 @@ def read_heading(heading: str, decimal: str = ".") -> Column | None:
 @lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
     """Return a hand-written heading in nvidia-smi's words, None if unknown."""
-    from gpureport.importers import headings  # noqa: PLC0415 - most headers are those of nvidia-smi
+    from gpureport.importers import headings
 
     found = headings.recognise_column(heading, headings.GPU_COLUMNS)
     if found is None:
@@ -161,7 +161,7 @@ def is_metric(target: str) -> bool:
 
 def _names_gpu(heading: str) -> bool:
     """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
-    from gpureport.importers.headings import heading_words  # noqa: PLC0415 - as above
+    from gpureport.importers.headings import heading_words
 
     return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
 
@@ -185,7 +185,7 @@ def declare(line: str) -> Layout | None:
     targets = {each.target for each in own if not each.target.startswith("extra_")}
     if len(headings) == len(targets) and TIME in targets and any(map(is_metric, targets)):
         return arrange(own, delimiter, line)
-    from gpureport.importers.headings import is_time_heading  # noqa: PLC0415 - as above
+    from gpureport.importers.headings import is_time_heading
 
     columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
     ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))

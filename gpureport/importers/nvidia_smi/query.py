@@ -101,7 +101,7 @@ class NvidiaSmi:
             if len(data) < length or next(find_headers(text), None) is not None or _begins_other_form(text):
                 break
         if options.columns is None and _begins_other_form(text):
-            from gpureport.importers.nvidia_smi.blocks import read_blocks  # noqa: PLC0415 - as below
+            from gpureport.importers.nvidia_smi.blocks import read_blocks
 
             return Extraction(file, options, read_blocks)
         opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
@@ -112,7 +112,7 @@ class NvidiaSmi:
 def _begins_other_form(text: str) -> bool:
     if is_plain(text):
         return False
-    from gpureport.importers.nvidia_smi.blocks import begins_other_form  # noqa: PLC0415 - most logs hold one form
+    from gpureport.importers.nvidia_smi.blocks import begins_other_form
 
     return begins_other_form(text)
 
@@ -174,7 +174,7 @@ def read_query(
         if names_gpus(rows):
             yield rows
             continue
-        from gpureport.importers.nvidia_smi.ticks import number_gpus  # noqa: PLC0415 - most logs name their GPUs
+        from gpureport.importers.nvidia_smi.ticks import number_gpus
 
         yield from number_gpus(chain([rows], parts), per_tick, log, account)
     account.note(*[f"{log.torn} torn lines end in a whole row: the row is kept."] if log.torn else [])
@@ -203,7 +203,7 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
                 hint = "write one file a machine, and read them with --as-one-run; or log uuid"
                 raise SourceError(opening.where, what, hint, code="several_machines")
         if rows.times is None and log.dates and opening.dated:
-            from gpureport.importers.nvidia_smi.ticks import date_rows  # noqa: PLC0415 - as above
+            from gpureport.importers.nvidia_smi.ticks import date_rows
 
             rows = date_rows(rows, log)  # noqa: PLW2901
         for each in [each for each in layout.columns if each.unit == "%" and not each.stated]:

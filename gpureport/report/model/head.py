@@ -52,10 +52,13 @@ class VerdictCode(StrEnum):
     FINDING = "finding"  # the worst there is; `Verdict.kind` says which
     HEALTHY = "healthy"
     SHORT_PAUSES = "short_pauses"  # no problem, but many short pauses that nothing explains
-    LOST_TIME = "lost_time"  # a tenth of the GPU time or more, without a finding that calls for attention
+    LOST_TIME = "lost_time"
+    """A tenth of the GPU time or more, without a finding that calls for attention."""
     CAUSE_UNKNOWN = "cause_unknown"  # GPUs were little used, and the log doesn't show why
-    PARTLY_OBSERVED = "partly_observed"  # no problem was found, but a part of the time holds no utilisation
-    FEW_CHECKS = "few_checks"  # no problem was found, but fewer checks were assessed than were not
+    PARTLY_OBSERVED = "partly_observed"
+    """No problem was found, but a part of the time holds no utilisation."""
+    FEW_CHECKS = "few_checks"
+    """No problem was found, but fewer checks were assessed than were not."""
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"

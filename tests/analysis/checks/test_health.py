@@ -10,7 +10,7 @@ from gpureport.testing import (
     Recording,
     analyze,
     event,
-    found,
+    findings_of,
     steps,
     with_host,
     with_quality,
@@ -154,7 +154,7 @@ def test_log_gaps() -> None:
     def limited(every: float) -> Recording:
         return rec(util=[steps((97, 100))], times=np.r_[0:50, 80:130] * every, every=every)
 
-    limits = {every: found(analyze(limited(every)), "log_gap")[0].evidence[0].threshold for every in (1.0, 3.0)}
+    limits = {every: findings_of(analyze(limited(every)), "log_gap")[0].evidence[0].threshold for every in (1.0, 3.0)}
     assert {every: limit and limit.value for every, limit in limits.items()} == {1.0: 5.0, 3.0: 10.5}
     times = np.cumsum(np.tile([5, 5, 5, 13], 30))
     untimed = with_quality(rec(util=LONG), synthetic_time=True)
@@ -194,7 +194,7 @@ def test_a_log_that_ends_early() -> None:
     later = with_host(rec(util=LONG), 200 + np.arange(300.0), cpu_utilization_ratio=0.2)
     gone = np.concatenate([steps((97, 100)), np.full(200, np.nan)])
     lost = rec(util=[LONG, gone], power=[steps((300, 300)), np.where(np.isnan(gone), np.nan, 300)])
-    assert "full disk" not in found(analyze(vanished), "monitoring_ended")[0].recommendation
+    assert "full disk" not in findings_of(analyze(vanished), "monitoring_ended")[0].recommendation
     untimed = with_quality(going_on, synthetic_time=True)
     table: Table = {
         "before the host log": want(going_on, severity="warning", confidence="high", spans=[(299, 599)]),

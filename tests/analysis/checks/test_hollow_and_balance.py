@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.testing import analyze, found, steps, with_training
+from gpureport.testing import analyze, findings_of, steps, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 BUSY, HUNG = steps((98, 900)), steps((330, 300), (85, 300), (330, 300))
@@ -186,13 +186,13 @@ def test_waits_seen_by_point_samples_differ_by_chance() -> None:
     """Two GPUs that each work four tenths of the time, seen every 5 s: no stretch of any of ten hours counts."""
     for seed in range(10):
         util = [np.where(np.random.default_rng(2 * seed + gpu).random(720) < 0.4, 97.0, 0.0) for gpu in (0, 1)]
-        assert found(analyze(rec(util=util, every=5.0)), "imbalance") == [], seed
+        assert findings_of(analyze(rec(util=util, every=5.0)), "imbalance") == [], seed
 
 
 def test_what_a_gpu_was_short_of_its_peers_is_low_use() -> None:
     for busy in (1, 3):
         analysis = analyze(rec(util=[WORK] * busy + [LESS] * (4 - busy)))
-        (one,) = found(analysis, "imbalance")
+        (one,) = findings_of(analysis, "imbalance")
         lost = sum(dict(time.seconds)["low_use"] for time in analysis.gpu_time)
         assert one.lost_gpu_seconds is not None
         assert one.lost_gpu_seconds <= lost <= one.lost_gpu_seconds + 0.05 * 300 * (4 - busy)
@@ -205,7 +205,7 @@ def test_what_a_gpu_was_short_of_its_peers_is_low_use() -> None:
 def test_each_gpu_is_set_against_the_median_of_the_others(levels: list[float]) -> None:
     """A GPU of a steady job is named where it is far from the median of others that agree."""
     util = [steps((level, 600)) for level in levels]
-    named = {device for one in found(analyze(rec(util=util)), "imbalance") for device in one.devices}
+    named = {device for one in findings_of(analyze(rec(util=util)), "imbalance") for device in one.devices}
     expected = set()
     for place, own in enumerate(levels):
         others = np.delete(np.array(levels), place)

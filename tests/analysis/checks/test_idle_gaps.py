@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.testing import Floats, Recording, analyze, found, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, analyze, findings_of, steps, with_host, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 WORK = 97
@@ -212,13 +212,13 @@ def test_gaps_weigh_by_their_share_and_by_what_the_job_is() -> None:
     }
     wrong = {}
     for name, (log, severities, causes) in cases.items():
-        gaps = found(analyze(log), "idle_gap")
+        gaps = findings_of(analyze(log), "idle_gap")
         if {str(gap.severity) for gap in gaps} != severities or not {gap.cause for gap in gaps} <= causes:
             wrong[name] = {(str(gap.severity), gap.cause) for gap in gaps}
     assert wrong == {}
-    assert found(analyze(cases["at one pace, at rest most of the time"][0]), "periodic_stall") == []
+    assert findings_of(analyze(cases["at one pace, at rest most of the time"][0]), "periodic_stall") == []
     cpu = np.where(np.arange(len(fed)) < len(fed) - 300, 95.0, 20.0)
-    told = {gap.cause for gap in found(analyze(rec(util=fed, cpu=cpu)), "idle_gap")}
+    told = {gap.cause for gap in findings_of(analyze(rec(util=fed, cpu=cpu)), "idle_gap")}
     assert ("data" in told, "requests or input" in told) == (True, False), "a wait for data is no sign of requests"
 
 
@@ -226,17 +226,17 @@ def test_little_work_between_gaps_gets_no_advice_on_training() -> None:
     chance = rng(6)
     util = steps(*[part for _ in range(400) for part in ((95.0, 2), (0.0, int(chance.exponential(4))))], (95, 5))
     run = rec(util=util, power=np.where(util > 0, 250.0, 60.0))
-    low, gap = (found(analyze(run), kind)[0] for kind in ("low_util_cause_unknown", "idle_gap"))
+    low, gap = (findings_of(analyze(run), kind)[0] for kind in ("low_util_cause_unknown", "idle_gap"))
     assert low.cause == gap.cause == "requests or input"
     assert [step.name for step in low.steps] == ["record_more", "profile_step"]
     training = {"asynchronous_checkpoints", "loader_workers", "persistent_workers", "fewer_evaluations"}
-    rare = found(analyze(rec(util=answered())), "idle_gap")[0]
+    rare = findings_of(analyze(rec(util=answered())), "idle_gap")[0]
     assert training.isdisjoint(step.name for step in rare.steps)
 
 
 def test_a_gap_loses_what_the_class_of_gpu_time_holds() -> None:
     analysis = analyze(rec(util=job((0, 10), (np.nan, 5), (0, 10))))
-    (gap,) = found(analysis, "idle_gap")
+    (gap,) = findings_of(analysis, "idle_gap")
     assert abs((gap.lost_gpu_seconds or 0) - dict(analysis.gpu_time[0].seconds)["idle"]) < 0.5
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.testing import Floats, Recording, analyze, found, steps
+from gpureport.testing import Floats, Recording, analyze, findings_of, steps
 from tests.analysis.tables import Table, check, rec, want
 
 PHASES, CALM = steps((97, 300), (42, 300), (97, 300)), steps((9, 900))
@@ -108,7 +108,7 @@ def test_a_badly_fed_loop_is_the_same_finding_at_any_length() -> None:
             runs = {"low_util_cause_unknown": rec(util=util), "underutilised": watched(util, np.full(len(util), 12.0))}
             for kind, run in runs.items():
                 analysis = analyze(run)
-                (one,) = found(analysis, kind)
+                (one,) = findings_of(analysis, kind)
                 below = next(each.observed for each in one.evidence if each.statistic == "share of that time below 50%")
                 is_right = (
                     abs((one.lost_gpu_seconds or 0) - float((100 - util[begun:]).sum()) / 100) < 3,
@@ -126,7 +126,7 @@ def test_point_samples_of_a_job_that_is_used_well_are_not_low() -> None:
         util = np.where(np.random.default_rng(seed).random(2000) < 0.8, 95, 0)
         seen = analyze(rec(util=util, every=30, cpu=np.full(2000, 9), cpu_every=30))
         blind = analyze(rec(util=util, every=30))
-        assert found(seen, "underutilised") + found(blind, "low_util_cause_unknown") == [], seed
+        assert findings_of(seen, "underutilised") + findings_of(blind, "low_util_cause_unknown") == [], seed
 
 
 BUSY, NEVER, HELD = steps((0, 20), (97, 280)), np.zeros(300), np.full(300, 40.0)
@@ -192,8 +192,8 @@ def test_unused_gpus() -> None:
 
 def test_gaps_of_an_unused_gpu_are_as_severe_as_itself() -> None:
     analysis = analyze(rec(util=[BUSY, NEVER], memory=[HELD, NEVER]))
-    (gap,) = [one for one in found(analysis, "idle_gap") if one.cause == "unused"]
-    assert (gap.root, str(gap.severity)) == (found(analysis, "unused_gpu")[0].fingerprint, "warning")
+    (gap,) = [one for one in findings_of(analysis, "idle_gap") if one.cause == "unused"]
+    assert (gap.root, str(gap.severity)) == (findings_of(analysis, "unused_gpu")[0].fingerprint, "warning")
 
 
 def test_samples_far_apart_show_no_short_pauses() -> None:

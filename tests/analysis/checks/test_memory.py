@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.testing import GIB, Floats, Recording, analyze, found, steps, unjudged
+from gpureport.testing import GIB, Floats, Recording, analyze, findings_of, steps, unjudged
 from tests.analysis.tables import Table, check, rec, want
 
 UTIL = steps((0, 20), (97, 280))
@@ -78,7 +78,7 @@ def test_preallocation_is_ruled_out_only_where_it_could_be_assessed() -> None:
     for seconds, peak in ((30, 52), (120, 52), (30, 30), (120, 30)):
         memory = steps((0.9 * peak, seconds // 2), (peak, seconds // 2))
         analysis = analyze(with_memory(memory, steps((97, seconds))))
-        (room,) = found(analysis, "mem_headroom")
+        (room,) = findings_of(analysis, "mem_headroom")
         is_assessed = seconds > 60 or peak < 48
         assert (unjudged(analysis, "mem_prealloc") == []) == is_assessed, (seconds, peak)
         assert (bool(room.ruled_out), str(room.confidence)) == (is_assessed, "high" if is_assessed else "medium")

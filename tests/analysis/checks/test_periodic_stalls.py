@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.testing import Floats, Recording, Stage, analyze, at, found, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, Stage, analyze, at, findings_of, steps, with_host, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 EVERY, PAUSE = 120, 12
@@ -63,7 +63,7 @@ def test_stalls() -> None:
 
 def test_gaps_of_a_stall_are_its_consequences() -> None:
     analysis = analyze(RUN)
-    (stall,), gaps = found(analysis, "periodic_stall"), found(analysis, "idle_gap")
+    (stall,), gaps = findings_of(analysis, "periodic_stall"), findings_of(analysis, "idle_gap")
     assert stall.consequences == (gaps[0].fingerprint,)
     assert ({gap.cause for gap in gaps}, len(stall.intervals)) == ({"periodic"}, 8)
 
@@ -98,8 +98,8 @@ def test_the_cause_of_a_stall() -> None:
     for name, (run, cause) in runs.items():
         analysis = analyze(run)
         # the first value of a count begins an epoch, it ends none
-        gaps = {gap.cause for gap in found(analysis, "idle_gap") if len(gap.intervals) > 1}
-        (stall,) = found(analysis, "periodic_stall")
+        gaps = {gap.cause for gap in findings_of(analysis, "idle_gap") if len(gap.intervals) > 1}
+        (stall,) = findings_of(analysis, "periodic_stall")
         if (gaps, stall.cause) != ({cause}, None if cause == "periodic" else cause):
             wrong[name] = gaps, stall.cause
     assert wrong == {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.testing import Floats, Recording, Stage, analyze, at, found, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, Stage, analyze, at, findings_of, steps, with_host, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 FELL = steps((1410, 900), (1100, 900))
@@ -220,16 +220,16 @@ def test_what_the_job_names_is_no_change() -> None:
     """Evaluation, a stage, and another job after one that has released its memory."""
     run = rec(util=97, power=steps((300, 1500), (220, 300)))
     points = [(5.0 * place, "samples_per_second", 500.0) for place in range(300)]
-    assert len(found(analyze(with_training(run, points)), "unexplained_change")) == 1
-    assert found(analyze(with_training(run, [*points, (1795.0, "val_loss", 0.4)])), "unexplained_change") == []
+    assert len(findings_of(analyze(with_training(run, points)), "unexplained_change")) == 1
+    assert findings_of(analyze(with_training(run, [*points, (1795.0, "val_loss", 0.4)])), "unexplained_change") == []
     begun = Stage(name="finetune", start=at(1500), end=at(1800))
-    assert found(analyze(replace(run, run=replace(run.run, stages=(begun,)))), "unexplained_change") == []
+    assert findings_of(analyze(replace(run, run=replace(run.run, stages=(begun,)))), "unexplained_change") == []
     two = rec(
         util=steps((97, 600), (0, 120), (97, 600)),
         power=steps((300, 600), (60, 120), (220, 600)),
         memory=steps((60, 600), (0.4, 120), (60, 600)),
     )
-    assert found(analyze(two), "unexplained_change") == []
+    assert findings_of(analyze(two), "unexplained_change") == []
 
 
 def test_a_clock_that_leaps_by_years_takes_little_memory() -> None:

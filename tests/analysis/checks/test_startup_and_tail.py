@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.testing import Floats, Recording, analyze, found, steps, unjudged, with_training
+from gpureport.testing import Floats, Recording, analyze, findings_of, steps, unjudged, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 
@@ -107,17 +107,17 @@ def test_steps_of_the_training_disprove_rest() -> None:
     }
     check("startup_idle", start)
     check("tail_idle", {"after it": want(trained(early, 0, 900), cause="steps")})
-    (found_one,) = found(analyze(trained(idle, 20, 300)), "startup_idle")
+    (found_one,) = findings_of(analyze(trained(idle, 20, 300)), "startup_idle")
     assert found_one.summary.startswith("Training took 55 steps in 4 min 59 s in which no GPU did lasting work")
 
 
 def test_losses_are_those_of_the_classes() -> None:
     tail = analyze(rec(util=steps((0, 40), (97, 200), (0, 20), (97, 2), (0, 20))))
-    assert found(tail, "tail_idle")[0].lost_gpu_seconds == pytest.approx(dict(tail.gpu_time[0].seconds)["tail"])
+    assert findings_of(tail, "tail_idle")[0].lost_gpu_seconds == pytest.approx(dict(tail.gpu_time[0].seconds)["tail"])
     light = analyze(rec(util=steps((8, 100), (0, 100))))
     classes = dict(light.gpu_time[0].seconds)
     assert (classes["startup"], classes["idle"], classes["computing"]) == pytest.approx((0, 100, 8), abs=1)
-    assert found(light, "startup_idle")[0].lost_gpu_seconds == pytest.approx(
+    assert findings_of(light, "startup_idle")[0].lost_gpu_seconds == pytest.approx(
         classes["idle"] + classes["low_use"], abs=1
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.testing import START, ClockEventTotal, Floats, Recording, analyze, found, steps
+from gpureport.testing import START, ClockEventTotal, Floats, Recording, analyze, findings_of, steps
 from tests.analysis.tables import Table, check, rec, want
 
 BUSY: dict[str, Any] = {"util": steps((98, 300)), "power": 300.0, "power_limit": 400.0}
@@ -193,7 +193,7 @@ def test_hardware_lowers_the_clock() -> None:
 
 def test_an_unknown_loss_is_a_caveat_and_no_class_of_time() -> None:
     analysis = analyze(rec(**BUSY, sw_thermal_slowdown=ON))
-    assert found(analysis, "thermal_throttle")[0].lost_gpu_seconds is None
+    assert findings_of(analysis, "thermal_throttle")[0].lost_gpu_seconds is None
     assert "unknown_throttling_loss" in analysis.limit_codes
     assert dict(analysis.gpu_time[0].seconds)["throttled"] == 0
 
@@ -233,7 +233,7 @@ def test_time_that_the_driver_counted() -> None:
     check("thermal_throttle", table)
     bit = rec(**BUSY, sw_thermal_slowdown=ON)
     still = rec(**BUSY, sw_thermal_slowdown=ON, sw_thermal_slowdown_seconds_total=OFF)
-    assert found(analyze(still), "thermal_throttle") == found(analyze(bit), "thermal_throttle")
+    assert findings_of(analyze(still), "thermal_throttle") == findings_of(analyze(bit), "thermal_throttle")
 
 
 def test_counted_seconds_are_the_same_at_any_sampling() -> None:
@@ -246,7 +246,7 @@ def test_counted_seconds_are_the_same_at_any_sampling() -> None:
         for every, least in ((1, 0.999), (5, 0.999), (30, 0.85)):
             rows = np.arange(0, len(on), every * 10)
             run = heat(total[rows], every=every, sw_thermal_slowdown=on[rows], util=np.full(len(rows), 98.0))
-            (one,) = found(analyze(run), "thermal_throttle")
+            (one,) = findings_of(analyze(run), "thermal_throttle")
             assert one.evidence[0].observed == pytest.approx(total[rows[-1]], abs=1e-6), (seed, every)
             placed = np.zeros(len(on) + 1)
             for part in one.intervals:

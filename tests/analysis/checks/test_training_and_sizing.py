@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpureport.testing import Floats, Recording, analyze, found, steps, unjudged, with_params, with_training
+from gpureport.testing import Floats, Recording, analyze, findings_of, steps, unjudged, with_params, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 BUSY = steps((97, 300))
@@ -59,7 +59,7 @@ def test_what_params_say_of_precision() -> None:
         for text in texts.split(";"):
             analysis = analyze(with_params(rec(util=BUSY), **dict(pair.split("=") for pair in text.split())))
             unknown = None if unjudged(analysis, "full_precision") else False
-            assert (True if found(analysis, "full_precision") else unknown) is expected, text
+            assert (True if findings_of(analysis, "full_precision") else unknown) is expected, text
 
 
 EVERY = 100.0
@@ -154,8 +154,9 @@ def sized(util: Any = SOME, memory: Any = MEMORY, **known: Any) -> Recording:
 
 def test_gpus_larger_than_needed() -> None:
     facts = {"severity": "info", "confidence": "low", "lost": None}
-    assert found(analyze(sized()), "oversized_gpu")[0].evidence[1].observed == pytest.approx(0.2 * 2039 / 600, abs=0.01)
-    older = found(analyze(sized(np.tile([12.4, 12.2], 400), np.minimum(MEMORY, 8.0))), "oversized_gpu")[0].summary
+    large = findings_of(analyze(sized()), "oversized_gpu")[0].evidence[1].observed
+    assert large == pytest.approx(0.2 * 2039 / 600, abs=0.01)
+    older = findings_of(analyze(sized(np.tile([12.4, 12.2], 400), np.minimum(MEMORY, 8.0))), "oversized_gpu")[0].summary
     assert not {"T4", "V100", "P100"} & set(older.split()), "what runs in bfloat16 needs compute capability 8.0"
     table: Table = {
         "fits an A10": want(sized(), **facts),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.testing import Device, Floats, Recording, analyze, found, steps, with_host, with_params
+from gpureport.testing import Device, Floats, Recording, analyze, findings_of, steps, with_host, with_params
 from tests.analysis.tables import Table, check, rec, want
 
 WAITS = ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound")
@@ -108,7 +108,7 @@ def test_low_use_beside_other_programs() -> None:
             near=15,
         )
         check("low_util_cause_unknown", {f"{cores} cores": (analysis, [wanted])})
-        assert "measure_alone" in {step.name for step in found(analysis, "low_util_cause_unknown")[0].steps}
+        assert "measure_alone" in {step.name for step in findings_of(analysis, "low_util_cause_unknown")[0].steps}
         assert abs(dict(analysis.gpu_time[0].seconds)["low_use"] - 210) < 15
     times = np.arange(300.0, 345.0)
     brief = with_host(rec(util=UTIL), times, cpu_utilization_ratio=0.95, cpu_logical_cores=16.0, job_cpu_cores=0.02)
@@ -273,7 +273,7 @@ def test_waiting_for_copies() -> None:
     check("transfer_bound", table)
     analysis = analyze(linked())
     assert abs(dict(analysis.gpu_time[0].seconds)["waiting_for_input"] - 180) < 6
-    assert found(analysis, "low_util_cause_unknown") == []
+    assert findings_of(analysis, "low_util_cause_unknown") == []
 
 
 def test_another_order_in_time_explains_nothing() -> None:
@@ -289,9 +289,9 @@ def test_another_order_in_time_explains_nothing() -> None:
                 for place in (np.arange(900), order):
                     host = {"iowait": iowait[place]} if kind == "io_bound" else {"core": core[place]}
                     series = {"cpu": cpu[place]} if kind == "cpu_bound" else {"cpu": CALM, "host": host}
-                    counts.append(len(found(analyze(rec(util=util, **series)), kind)))
+                    counts.append(len(findings_of(analyze(rec(util=util, **series)), kind)))
                 assert counts == [1, 0], (kind, seed, share)
-        assert found(analyze(linked(received=(COPIES + 8)[order])), "transfer_bound") == [], seed
+        assert findings_of(analyze(linked(received=(COPIES + 8)[order])), "transfer_bound") == [], seed
 
 
 def test_point_samples_of_a_job_that_is_used_well_are_no_wait() -> None:
@@ -302,14 +302,14 @@ def test_point_samples_of_a_job_that_is_used_well_are_no_wait() -> None:
         fine, low = np.where(chance.random(2000) < 0.8, 95, 0), np.where(chance.random(2000) < 0.3, 95, 0)
         for util, expected in ((fine, 0), (np.where(wait > 1, low, fine), 1)):
             run = rec(util=util, every=10, cpu=np.full(2000, 10), cpu_every=10, host={"iowait": wait})
-            assert len(found(analyze(run), "io_bound")) == expected, seed
+            assert len(findings_of(analyze(run), "io_bound")) == expected, seed
 
 
 def test_gaps_within_a_wait_follow_from_it() -> None:
     runs = {"cpu_bound": rec(util=BURSTS, cpu=FULL), "io_bound": stored(BURSTS, IOWAIT)}
     for kind, run in runs.items():
         analysis = analyze(run)
-        (root,), gaps = found(analysis, kind), found(analysis, "idle_gap")
+        (root,), gaps = findings_of(analysis, kind), findings_of(analysis, "idle_gap")
         assert {gap.cause for gap in gaps} == {"data"}, kind
         assert root.consequences == (gaps[0].fingerprint,), kind
 
@@ -362,7 +362,7 @@ def test_cores_are_evidence_of_waits() -> None:
     idle = beside(util=np.full(360, 30.0), cpu=np.full(360, 5.0), **host)
     underutilised: Table = {"an idle CPU": (idle, eight)}
     check("underutilised", underutilised)
-    (uncounted,) = found(analyze(rec(util=util, cpu=cpu)), "cpu_bound")
+    (uncounted,) = findings_of(analyze(rec(util=util, cpu=cpu)), "cpu_bound")
     assert "cpu_logical_cores" not in {each.metric for each in uncounted.evidence}
     workers_headroom: Table = {"a worker on each core": with_params(one, num_workers="8")}
     check("workers_headroom", workers_headroom)

@@ -49,7 +49,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def backend() -> Any:
-    from neptune.internal.backends.api_model import (  # noqa: PLC0415 - an extra
+    from neptune.internal.backends.api_model import (
         ApiExperiment,
         Attribute,
         AttributeType,
@@ -58,8 +58,8 @@ def backend() -> Any:
         FloatSeriesValues,
         LeaderboardEntry,
     )
-    from neptune.internal.backends.neptune_backend_mock import NeptuneBackendMock  # noqa: PLC0415 - as above
-    from neptune.internal.id_formats import SysId, UniqueId  # noqa: PLC0415 - as above
+    from neptune.internal.backends.neptune_backend_mock import NeptuneBackendMock
+    from neptune.internal.id_formats import SysId, UniqueId
 
     kinds = {int: AttributeType.INT, float: AttributeType.FLOAT, str: AttributeType.STRING, bool: AttributeType.BOOL}
     kinds[datetime] = AttributeType.DATETIME
