@@ -9,8 +9,15 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import gains
-from gpureport.comparison.chain import Comparison, find_drift, find_work_contradiction
+from gpureport.comparison.chain import (
+    Comparison,
+    find_drift,
+    find_other_use,
+    find_steps_not_in_turn,
+    find_work_contradiction,
+)
 from gpureport.comparison.run import SampledRun
+from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
@@ -41,6 +48,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     recorded = [run.analysis.run for run in runs]
     told = (
         _describe_drift(comparison),
+        _describe_other_use(comparison),
         _describe_unfinished(recorded),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
@@ -70,6 +78,29 @@ def _describe_drift(comparison: Comparison) -> str:
                 "of this change or more."
             )
     return ""
+
+
+def _describe_other_use(comparison: Comparison) -> str:
+    """Return which GPUs something else used beside a job of one step and not of all; empty where there are none."""
+    found = find_other_use(comparison.steps)
+    if found is None or len(comparison.steps) == 1:
+        return ""
+    info = found.run.analysis.run
+    return (
+        f"Something else kept {phrases.gpu_names(found.devices, [gpu.id for gpu in info.gpus])} "
+        f"{display.percent(found.busy)} busy beside the job of {display.clean(info.step or info.name)}, "
+        "which can make a part of this change: measure it again alone."
+    )
+
+
+def describe_recording_order(steps: Sequence[Step]) -> str:
+    """Return which steps were not recorded in turn; empty where all were, or nothing tells."""
+    found = find_steps_not_in_turn(steps)
+    named = [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found]
+    if not named:
+        return ""
+    pairs = display.join_first(named, _PAIRS)
+    return f"Not recorded in turn (A B A B), so a machine that drifts can look like a change: {pairs}."
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:

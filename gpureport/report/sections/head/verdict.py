@@ -273,6 +273,8 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
     final, runs = comparison.steps[-1].analyses, [each.run for step in comparison.steps for each in step.analyses]
     yield tables.describe_left_out_runs(comparison)
     yield tables.describe_allowance(comparison)
+    if len(comparison.steps) > 1:
+        yield recording_doubts.describe_recording_order(comparison.steps)
     yield from recording_doubts.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
     # a loss within all the time says it already
