@@ -197,6 +197,32 @@ def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
     return moments
 
 
+_SECOND, _FEWEST = 1_000_000, 10
+"""Microseconds, and stamps from which on rows that share them show how often a log was written (pragmatic)."""
+
+
+def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
+    """Spread the stamps of rows written several times per second evenly over it.
+
+    Stamps of whole seconds at a faster rate give several rows of a GPU the same stamp.
+    """
+    if not len(stamps) or (stamps % _SECOND).any():
+        return stamps
+    shared = stamps.copy()
+    for device in present(devices):
+        own = np.flatnonzero(devices == device)
+        seconds, bounds, sizes = np.unique(stamps[own], return_index=True, return_counts=True)
+        usual = int(np.median(sizes))
+        rises = (np.diff(bounds) == sizes[:-1]).all()
+        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
+            continue
+        places = np.arange(len(own)) - np.repeat(bounds, sizes)
+        # the first second may have begun before, and the last may go on
+        places[: sizes[0]] += max(usual - int(sizes[0]), 0)
+        shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
+    return shared
+
+
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
     """Return which rows have a damaged date: a day or more off their device's neighbouring rows."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)

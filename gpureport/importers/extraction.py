@@ -148,6 +148,8 @@ class Extraction:
                 counted = (self._counted[device] + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
                 stamps[own] = np.rint(counted)
                 self._counted[device] += len(own)
+        elif self._gpus.named:
+            stamps = clock.share_seconds(stamps, codes)
         wrong = clock.find_wrong_dates(stamps, codes)
         account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = gpu_devices.NOT_NAMED
