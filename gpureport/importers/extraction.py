@@ -74,10 +74,10 @@ class Extraction:
         self._clocks: dict[str, clock.Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: Order | None = None
+        # rows in an hour that the zone has twice, and rows that cannot be placed in time
         self._doubled = self._untimed = 0
-        """Rows in an hour that the zone has twice, and rows that cannot be placed in time."""
+        # rows of each device so far, where their times are counted
         self._counted: Counter[int] = Counter()
-        """Rows of each device so far, where their times are counted."""
         self._stamped: bool | None = None
         self._stated: tuple[str | None, bool] | None = None
 

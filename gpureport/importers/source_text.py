@@ -99,8 +99,8 @@ class RawFile:
         self.path = path
         self.account = ByteAccount()
         self.watch: Callable[[int], None] | None = None
+        # bytes that were hashed
         self.hashed = 0
-        """Bytes that were hashed."""
         self._state: FileState | None = None
         self._hasher = sha256()
         self._hashing: Future[None] | None = None

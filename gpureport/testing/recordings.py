@@ -127,8 +127,8 @@ def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[st
 
 def with_quality(run: Recording, **fields: object) -> Recording:
     """Return a recording whose quality says something else."""
+    # each caller names real fields
     quality: Any = replace(run.run.quality, **fields)  # type: ignore[arg-type]
-    """Each caller names real fields."""
     return replace(run, run=replace(run.run, quality=quality))
 
 

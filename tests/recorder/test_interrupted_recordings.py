@@ -213,5 +213,5 @@ def test_without_a_job_it_runs_until_asked(tmp_path: Path) -> None:
     recorder.send_signal(signal.SIGINT)
     _, err = recorder.communicate()
     assert recorder.returncode == 0
-    assert re.search(r"Recorded \d+ s", err)
+    assert re.search(r"Recorded [\d.]+ m?s", err)
     assert read_run_file(folder)["exit_code"] is None

@@ -115,6 +115,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     | _IN_TABLES
     | {
         "comparison.charts.rows.each_run": "drawn as dots; the alternative text of the figure says it",
+        "comparison.estimates.cells": "the charts draw the runs as dots; the full text has them in figures",
     }
     | _DRAWN
     | _FOLDS,

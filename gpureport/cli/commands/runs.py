@@ -61,8 +61,8 @@ def runs_rm(names: tuple[str, ...], options: Options) -> None:
 def _relabel(known: str, options: Options, **labels: str) -> None:
     place = words.find_store(options, must_exist=True)
     entry = place.named(known)
+    # labels are texts
     found = place.relabel(entry, replace(entry.run, **labels)).run  # type: ignore[arg-type]
-    """Labels are texts."""
     click.echo(_describe(found))
 
 

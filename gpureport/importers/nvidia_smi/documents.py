@@ -216,8 +216,8 @@ _HELD, _MOST, _ALIKE = 8 * 2**20, 1024, 8192
 
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
+    # lines of the section of a GPU, the first of them that names it; None outside of any
     inside: list[str] | None = None
-    """Lines of the section of a GPU, the first of them that names it; None outside of any."""
     begun = held = 0
 
     def close() -> None:

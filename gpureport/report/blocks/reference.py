@@ -13,8 +13,8 @@ from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.words import WORDS, group_holders, list_labels
 
-_MOST_VARIANTS = 3
-"""Texts that runs have under one name, from which on they stand in a table."""
+_MOST_VARIANTS, _MOST_ROWS = 3, 24
+"""Texts that runs have under one name, above which they stand in a table; rows of a table on short paper."""
 Said = tuple[str, Sequence[Fact]]
 """The label of a run or a comparison, and what is said of it."""
 
@@ -169,8 +169,13 @@ def _gpus(report: Report) -> Iterator[Block]:
         warnings=[*(join(*each, by=": ") for each in apart), *absent],
         texts=_merge_texts([(run.label, [run.same]) for run in report.gpus if not run.outliers]),
     )
+    count = sum(len(run.table.rows) for run in report.gpus)
+    is_long = count > _MOST_ROWS
     for label, table in join_tables(report.gpus):
-        yield Block(forms=Form.EVERY_PAGE, title=label if several else "", level=3, table=table)
+        forms = Form.FULL if is_long else Form.EVERY_PAGE
+        yield Block(forms=forms, title=label if several else "", level=3, table=table)
+    if is_long:
+        yield Block(forms=Form.PAPER, texts=[f"The table of {count} rows comes with --detail full."])
     told = {"What held the clocks": report.clocks, "Stages": report.stages}
     for title, tables in told.items():
         for label, table in join_tables(tables):

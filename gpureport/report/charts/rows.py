@@ -204,6 +204,6 @@ def _label_span(words: str, scale: svg.HorizontalScale, span: tuple[float, float
     if not scale.holds_text(words, length):
         return ""
     fits = scale.width is not None or scale.holds_text(words, length, svg.NARROW)
+    # never on the upper end of the axis
     x = _AFTER_END if scale.share(start) < _AT_START else 6.0
-    """Never on the upper end of the axis."""
     return scale.place(start, svg.text(x, 11, words, ALERT, bold=True), "" if fits else svg.WIDE_ONLY)
