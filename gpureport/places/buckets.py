@@ -7,7 +7,6 @@ command lines, or the machine. pyarrow is loaded when a bucket is first reached.
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -127,6 +126,8 @@ class RemotePath:
         A stream is closed when dropped, so an interrupt before closing would publish half an object.
         Interrupts reach only the main thread, so another one writes.
         """
+        from concurrent.futures import ThreadPoolExecutor
+
         kind, _ = guess_type(self.name)
 
         def put() -> None:
@@ -264,5 +265,7 @@ def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> 
     """Return a function's result for each place, in order; several at a time in a bucket, which is slow to answer."""
     if not any(isinstance(place, RemotePath) for place in places):
         return [function(place) for place in places]
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(function, places))
