@@ -181,8 +181,8 @@ def parse_time_of_day(text: str) -> int | None:
     match = _TIME.fullmatch(text)
     hour = int(match[1]) if match else 24
     if match and match[4]:
-        hour = hour % 12 + 12 * (match[4].upper() == "P") if 0 < hour <= 12 else 24  # noqa: PLR2004
-    if match is None or hour > 23:  # noqa: PLR2004
+        hour = hour % 12 + 12 * (match[4].upper() == "P") if 0 < hour <= 12 else 24  # noqa: PLR2004 - a clock
+    if match is None or hour > 23:  # noqa: PLR2004 - as above
         return None
     return ((hour * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000
 
@@ -214,7 +214,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
         seconds, bounds, sizes = np.unique(stamps[own], return_index=True, return_counts=True)
         usual = int(np.median(sizes))
         rises = (np.diff(bounds) == sizes[:-1]).all()
-        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004
+        if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004 - several
             continue
         places = np.arange(len(own)) - np.repeat(bounds, sizes)
         # the first second may have begun before, and the last may go on

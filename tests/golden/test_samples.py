@@ -41,7 +41,7 @@ def make_strict(schema: Any) -> Any:
 @cache
 def strict_schema() -> Any:
     """Return what checks a report; only the process that needs it loads the library, which takes long."""
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 
     return Draft202012Validator(make_strict(SCHEMA))
 

@@ -45,15 +45,15 @@ s; a scheduler or a person brings a failed job back within half an hour.
 _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
 _BASE_SHARE = 1 / 3
-"""Of the memory at work; a job that loads its weights before its first work holds more."""
+"""Share of the memory at work; a job that loads its weights before its first work holds more."""
 _BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
 _DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
 _WORK_WITH_MEMORY = 0.9
 """Share of the busy samples with memory in use: utilisation lags, the last one can be empty."""
 _DISPLAY_POWER = 0.4
-"""Of the span from the floor to the power of work; drawing windows takes less."""
+"""Share of the span from the floor to the power of work; drawing windows takes less."""
 _DISPLAY_USE = 0.5
-"""Of the utilisation at work, of all of it where there is none; drawing windows takes less."""
+"""Share of the utilisation at work, of all of it where there is none; drawing windows takes less."""
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount

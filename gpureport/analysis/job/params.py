@@ -21,9 +21,9 @@ _FRAMEWORKS = {word: name for name, words in _WORDS.pop("frameworks").items() fo
 _SETS = {name: set(words.split()) for name, words in _WORDS.items()}
 _ON, _OFF = _SETS["on"], _SETS["off"] | {""}
 _CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
-"""Of torch.compile, that record CUDA graphs."""
+"""Modes of torch.compile that record CUDA graphs."""
 _FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}
-"""Bits."""
+"""Words for a precision of 32 bits."""
 _LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
 
 

@@ -22,7 +22,7 @@ _PAUSE = 5.0
 _MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
 _ENOUGH = 8_192  # readings, evenly over the time, that show every level
 _BLOCKS = 4.0
-"""For which a level must hold where readings are dense; where they are not, it holds for two longer ones."""
+"""Seconds for which a level must hold where readings are dense; where they are not, it holds for two longer ones."""
 
 
 class Change(NamedTuple):

@@ -25,7 +25,7 @@ from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
 _HALF = 0.5
-"""Of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases."""
+"""Share of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases."""
 _SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
 _AGREE = 0.9  # of the distances; other low use may lie between

@@ -23,7 +23,7 @@ _STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 _SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themselves
 _NULL = 10.0  # s; a driver that answers N/A for a moment
 _NOISE = 0.2
-"""Of the way from rest to the watts of work; a power sensor at rest stays below it."""
+"""Share of the way from rest to the watts of work; a power sensor at rest stays below it."""
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
 _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for

@@ -30,11 +30,11 @@ _EFFECTS = {
 }
 _IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
 _IDLE_SHARE = 0.12
-"""Idle power, of the limit, at most, where a run was never idle and the table knows no better."""
+"""Share of the limit that idle power is at most, where a run was never idle and the table knows no better."""
 _HELD_SECONDS = 30.0
-"""For which a power must be reached to stand for the limit: a spike shows no level."""
+"""Seconds for which a power must be reached to stand for the limit: a spike shows no level."""
 _AT_WORK = 0.4
-"""Of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34."""
+"""Share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

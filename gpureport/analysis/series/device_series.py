@@ -46,7 +46,7 @@ _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less is rounding, or the room
 _SWING = 0.5
-"""Of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much."""
+"""Ratio of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 

@@ -162,7 +162,7 @@ _RUNS = """
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
 """
-_LABELS = [f"select key, value from {part} where run_uuid = ? order by key" for part in ("params", "tags")]  # noqa: S608
+_LABELS = [f"select key, value from {part} where run_uuid = ? order by key" for part in ("params", "tags")]  # noqa: S608 - our names
 _POINTS = """
     select key, is_nan, timestamp, value, step from metrics
     where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')

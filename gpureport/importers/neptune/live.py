@@ -55,7 +55,7 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
     """Return what a process reads of a project or run; its client tries to connect for 5 s."""
     environment = {"NEPTUNE_RETRIES_TIMEOUT": "5", **os.environ, "TZ": "UTC", "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", __name__, json.dumps({"silent": _SILENT, **asked})]
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - our own
     said: dict[str, Any] = parse_json(done.stdout or b'{"error": "Connection", "what": ""}')
     if error := said.get("error"):
         problem = (f"the server could not be read ({error}: {said['what']})", _SERVICE, "request_failed")
@@ -90,7 +90,7 @@ def _flatten(structure: Mapping[str, Any], above: str = "") -> Iterator[tuple[st
 
 
 def _part(values: Mapping[str, Any]) -> dict[str, Any]:
-    scalars = {path: each for path, each in values.items() if isinstance(each, str | int | float) and each == each}  # noqa: PLR0124
+    scalars = {path: each for path, each in values.items() if isinstance(each, str | int | float) and each == each}  # noqa: PLR0124 - no NaN
     made = values.get("sys/creation_time")
     return {"scalars": scalars, "started": _time(made) if isinstance(made, datetime) else None}
 

@@ -120,7 +120,7 @@ class FirstScreen(Protocol):
     """What begins with a first screen: the report of some runs, the page on many."""
 
     @property
-    def verdict(self) -> Verdict: ...  # noqa: D102 - what the types say
+    def verdict(self) -> Verdict: ...  # noqa: D102 - as named - what the types say
 
     @property
     def quiet_line(self) -> str: ...  # noqa: D102

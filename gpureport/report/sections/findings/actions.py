@@ -66,7 +66,7 @@ def build_actions(
     of_step = [run for run in runs if run.step == step]
     found = zip(rows, gather(runs), strict=True)
     parts = [(row, part) for row, each in found if (part := each.restrict_to(step))]
-    alone = [(row, words.leave_out_held(part)) for row, part in parts if None in part.roots]
+    alone = [(row, words.leave_out_occupied_gpus(part)) for row, part in parts if None in part.roots]
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]

@@ -167,7 +167,7 @@ def _quote_error(found: Found) -> str:
     return next((display.clean(each.text.strip("[]")) for each in events if each.device in found.devices), "")
 
 
-def leave_out_held(found: Found) -> Found:
+def leave_out_occupied_gpus(found: Found) -> Found:
     """Return findings without those of unused GPUs that another process holds, unless all are."""
     free = [part for part in found.parts if not _measure_held(part.finding)]
     return Found(free, several=found.several) if free else found
@@ -250,7 +250,7 @@ def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequ
 
 def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
     """Return what to do about findings, beside others of other kinds; None where they ask for nothing."""
-    found = leave_out_held(found)
+    found = leave_out_occupied_gpus(found)
     said = find_advice(*found.key, [step.name for each in found.findings for step in each.steps])
     return fill_advice(ACTIONS["room"] if has_alternative(found, others) else said, found) if said else None
 
