@@ -1,6 +1,6 @@
 """What several steps together say: how work scales with GPUs, what batch fits, and which GPUs would do."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -26,8 +26,6 @@ HEADROOM = Threshold(
 
 
 class BatchDoubt(StrEnum):
-    """Why peak memory does not show what a batch takes."""
-
     PREALLOCATED = "preallocated"
     PRECISION_DIFFERS = "precision_differs"
     NO_GROWTH = "no_growth"
@@ -73,8 +71,6 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSize:
-    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes."""
-
     sizes: tuple[float, ...]
     peaks: tuple[int, ...]
     fixed_bytes: float
@@ -97,8 +93,6 @@ class KindFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFit:
-    """Which kinds of GPU would hold the peak of a step: of its run and device with the highest one."""
-
     step: str
     run: str | None
     device: str | None
@@ -111,14 +105,11 @@ class MemoryFit:
 
     @property
     def smallest(self) -> KindFit | None:
-        """The kind with the least memory that holds the peak."""
         return next((kind for kind in self.kinds if kind.fits), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcrossFinding:
-    """A finding over several runs in the form of one of a single run, the steps it rests on, and its figures."""
-
     finding: Finding
     steps: tuple[str, ...]
     content: Scaling | BatchSize | MemoryFit
@@ -130,13 +121,16 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
     By the whole job a short trial run would seem to scale badly, since start-up is as long with more GPUs. Steps of
     which less than a minute was recorded, or whose work or number of GPUs is not known, are left out.
     """
-    long_enough = [step for step in steps if recorded_seconds(step.analyses) >= SHORTEST_SECONDS]
-    counted = [(count, step) for step in long_enough if (count := step.gpu_count) and step.work_unit]
-    fewest, base = min(counted, key=lambda each: each[0], default=(0, None))
+    counted = [
+        (count, step)
+        for step in steps
+        if recorded_seconds(step.analyses) >= SHORTEST_SECONDS and (count := step.gpu_count) and step.work_unit
+    ]
     found = []
-    for count, step in counted if base else ():
-        rates = None if base is None or count == fewest else gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
-        if base is None or rates is None or not rates.before or not rates.after:
+    for count, step in counted:
+        fewest, base = min(counted, key=lambda each: each[0])
+        rates = gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
+        if count == fewest or not rates.before or not rates.after:
             continue
         share, interval = fewest / count, None
         if rates.contrast is not None:
@@ -204,7 +198,6 @@ def _doubt_batch(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
 
 
 def memory_fits(steps: Sequence[Step]) -> tuple[MemoryFit, ...]:
-    """Return per step the kinds of GPU that would hold its peak, by the GPU that took most."""
     return tuple(map(_fit_memory, steps))
 
 
@@ -226,7 +219,14 @@ def _fit_memory(step: Step) -> MemoryFit:
         reason = PeakDoubt.NOT_RECORDED
     elif None in taken:
         reason = PeakDoubt.PERHAPS_PREALLOCATED
+    fits = []
     kinds = gpus.load_gpus() if reason in {None, PeakDoubt.PERHAPS_PREALLOCATED} else ()
+    for gpu in kinds:
+        if (total := gpu.memory_total_bytes) is not None:
+            memory = round(total.value - (gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0))
+            free = 1 - (peak or 0) / memory
+            fit = True if free >= HEADROOM.value else False if reason is None else None
+            fits.append(KindFit(model=gpu.model, memory_bytes=memory, source=total.source, fits=fit, free_ratio=free))
     return MemoryFit(
         step=step.label,
         run=run,
@@ -234,25 +234,13 @@ def _fit_memory(step: Step) -> MemoryFit:
         peak_bytes=peak,
         headroom=HEADROOM.value,
         headroom_source=HEADROOM.source,
-        kinds=_fit_kinds(kinds, peak or 0, sure=reason is None),
+        kinds=tuple(sorted(fits, key=lambda kind: (kind.memory_bytes, kind.model))),
         unknown=tuple(gpu.model for gpu in kinds if gpu.memory_total_bytes is None),
         reason=reason,
     )
 
 
-def _fit_kinds(kinds: Iterable[gpus.Gpu], peak: int, *, sure: bool) -> tuple[KindFit, ...]:
-    found = []
-    for gpu in kinds:
-        if (total := gpu.memory_total_bytes) is not None:
-            memory = round(total.value - (gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0))
-            free = 1 - peak / memory
-            fits = True if free >= HEADROOM.value else False if sure else None
-            found.append(KindFit(model=gpu.model, memory_bytes=memory, source=total.source, fits=fits, free_ratio=free))
-    return tuple(sorted(found, key=lambda kind: (kind.memory_bytes, kind.model)))
-
-
 def across_findings(steps: Sequence[Step]) -> tuple[AcrossFinding, ...]:
-    """Return what several runs, or the memory of a step, say together: information, never a fault."""
     found = [
         AcrossFinding(finding=_word_scaling(each), steps=(each.base, each.step), content=each)
         for each in scaling(steps)
@@ -294,39 +282,27 @@ def _word_scaling(found: Scaling) -> Finding:
 
 
 def _word_batch(found: BatchSize) -> Finding:
-    sizes = {
-        "peak that one more in the batch adds": found.bytes_each,
-        "peak of a batch of none": found.fixed_bytes,
-    }
+    each, none = found.bytes_each, found.fixed_bytes
+    sizes = {"peak that one more in the batch adds": each, "peak of a batch of none": none}
     evidence = [Evidence(metric=_MEMORY, statistic=name, observed=seen, unit="By") for name, seen in sizes.items()]
     if found.reason is not None:
         return _finding("batch_size", evidence, BATCH_DOUBTS[found.reason], "", is_sure=False)
-    largest = Evidence(
-        metric="max_batch",
-        statistic=f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free",
-        observed=float(found.max_batch or 0),
-        unit="1",
-        threshold=HEADROOM,
-        relation=">=",
-    )
-    text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(found.bytes_each)}."
+    left = f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free"
+    most = float(found.max_batch or 0)
+    largest = Evidence(metric="max_batch", statistic=left, observed=most, unit="1", threshold=HEADROOM, relation=">=")
+    text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(each)}."
     return _finding("batch_size", [largest, *evidence], text, _BATCH)
 
 
 def _word_kinds(found: MemoryFit) -> Finding:
     peak = found.peak_bytes or 0
     evidence = [Evidence(metric=_MEMORY, statistic="max, worst GPU", observed=float(peak), unit="By")]
-    evidence += [
-        Evidence(
-            metric=_MEMORY,
-            statistic=f"free on {kind.model}",
-            observed=kind.free_ratio,
-            unit="1",
-            threshold=HEADROOM,
-            relation=">=" if kind.fits else "<",
+    for kind in found.kinds:
+        free, relation = f"free on {kind.model}", ">=" if kind.fits else "<"
+        seen = kind.free_ratio
+        evidence.append(
+            Evidence(metric=_MEMORY, statistic=free, observed=seen, unit="1", threshold=HEADROOM, relation=relation)
         )
-        for kind in found.kinds
-    ]
     fitting = [kind.model for kind in found.kinds if kind.fits]
     more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
     said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import exp, fsum
+from math import fsum
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison import figures
@@ -19,8 +19,6 @@ class TrainingBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSource:
-    """What the training rates of a step rest on, with the names of the series, if any."""
-
     basis: TrainingBasis
     names: tuple[str, ...] = ()
 
@@ -42,7 +40,6 @@ def _steady_seconds(run: SampledRun) -> float:
 
 
 def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None) -> float | None:
-    """Return the geometric mean of the training rates of runs; None without a source."""
     rates = [rate for run in runs if source and (rate := training_rate(run, source.basis))]
     return figures.mean_of_ratios(rates) if rates and len(rates) == len(runs) else None
 
@@ -62,7 +59,6 @@ class Step:
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:
-        """What was found out about each of its runs."""
         return tuple(run.analysis for run in self.runs)
 
     @property
@@ -78,7 +74,6 @@ class Step:
         return counts.pop() if len(counts) == 1 else None
 
     def value(self, metric: str) -> float | None:
-        """Return one figure of the whole recordings, None if not recorded."""
         return self.values.get(metric)
 
     def read(self, figure: figures.Figure) -> list[float | None]:
@@ -110,15 +105,12 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
         taken.add(label)
         series = {run.throughput.name for run in group if run.throughput and basis is TrainingBasis.SERIES}
         source = TrainingSource(basis=basis, names=tuple(sorted(series))) if is_known else None
-        yield Step(label=label, runs=tuple(group), values=_read_figures(group, source), training_source=source)
-
-
-def _read_figures(group: Sequence[SampledRun], source: TrainingSource | None) -> dict[str, float | None]:
-    jobs = figures.count_jobs(group).counted
-    values = {
-        each.metric: each.read(jobs if each.role is figures.FigureRole.WORK else group) for each in figures.LISTED
-    }
-    return values | {figures.TRAINING_RATE: mean_training_rate(jobs, source)}
+        jobs = figures.count_jobs(group).counted
+        values = {
+            each.metric: each.read(jobs if each.role is figures.FigureRole.WORK else group) for each in figures.LISTED
+        }
+        values[figures.TRAINING_RATE] = mean_training_rate(jobs, source)
+        yield Step(label=label, runs=tuple(group), values=values, training_source=source)
 
 
 def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
@@ -131,9 +123,3 @@ def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
         return figures.Resolution(figures.FINEST_RATIO)
     # the steady phase begins and ends with a sample
     return figures.Resolution(max(figures.find_interval(run) / _steady_seconds(run) for run in runs))
-
-
-def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
-    """Return the half-width that no number of runs narrows, in the unit of the figure."""
-    is_work = figures.BY_METRIC[metric].role is figures.FigureRole.WORK
-    return before * (exp(find_resolution(base, step, metric).least) - 1) if is_work else 0.0

@@ -16,8 +16,6 @@ _DIRECTIONS = {"higher": True, "lower": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityTarget:
-    """A value that a training metric is to reach."""
-
     name: str
     value: float
 
@@ -29,8 +27,6 @@ class QualityTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingGoals:
-    """What a person says of training metrics: whether higher is better, and the value to reach."""
-
     better: tuple[tuple[str, bool], ...] = ()
     target: QualityTarget | None = None
 
@@ -55,7 +51,6 @@ class TrainingGoals:
         return goals
 
     def is_named(self, name: str) -> bool:
-        """Return whether a person named the metric."""
         return name in dict(self.better) or (self.target is not None and self.target.name == name)
 
 
@@ -70,7 +65,6 @@ def parse_direction(text: str) -> tuple[str, bool] | None:
 
 
 def parse_target(text: str) -> QualityTarget | None:
-    """Return the target in `NAME=VALUE`, the value as logged; None of other texts."""
     name, _, written = text.rpartition("=")
     try:
         value = float(written)
@@ -86,13 +80,12 @@ def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
         ValueError: when one of them says nothing.
         SettingsError: when it is not known which way the metric of the target gets better.
     """
-    for name, direction in better.items():
-        if direction not in _DIRECTIONS:
-            msg = f"better of {name} must be 'higher' or 'lower'"
-            raise ValueError(msg)
+    if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
+        msg = f"better of {wrong} must be 'higher' or 'lower'"
+        raise ValueError(msg)
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:
-        msg = f"{target!r} is no target: NAME=VALUE"
+        msg = f"{target!r} is not a target: NAME=VALUE"
         raise ValueError(msg)
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 

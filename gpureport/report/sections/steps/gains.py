@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair
-from gpureport.comparison.changes import ChangeKind, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, list_changes_of_job, summarize_by_kind
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -26,7 +26,6 @@ from gpureport.comparison.gains import (
     estimate_potential,
 )
 from gpureport.comparison.quality import QualityChange
-from gpureport.comparison.setup import list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study, select_focus
 from gpureport.comparison.verdict import Verdict

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
-from gpureport.comparison.changes import ChangeKind, FindingChange, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.setup import SetupChange
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict

@@ -7,7 +7,6 @@ from itertools import combinations
 
 from gpureport.comparison.across import HEADROOM, largest_batch, memory_fits, scaling
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.effects import FigureEffects, SettingEffect
 from gpureport.comparison.factors import (
     MOST_FACTORS,
     Factor,
@@ -17,8 +16,8 @@ from gpureport.comparison.factors import (
     step_folders,
 )
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.study import BestGroup, Study, select_focus
-from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.quality import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.study import BestGroup, FigureEffects, SettingEffect, Study, select_focus
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import Tile, VerdictCode
 from gpureport.report.model.shapes import Fact, ReportSection, Table, build_table
