@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
+from statistics import mean
+from typing import Any
 
 from gpureport import gpus
 from gpureport.analysis import phrases
@@ -116,11 +118,7 @@ class AcrossFinding:
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    """Return how work per GPU-second of training holds up with more GPUs.
-
-    By the whole job a short trial run would seem to scale badly, since start-up is as long with more GPUs. Steps of
-    which less than a minute was recorded, or whose work or number of GPUs is not known, are left out.
-    """
+    # by the whole job a short trial run would seem to scale badly, since start-up is as long with more GPUs
     counted = [
         (count, step)
         for step in steps
@@ -176,16 +174,11 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
 
 
 def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return slope and intercept of the line of least squares.
-
-    Exact: whether one more fits must not hang on the last digit of a float, which differs between processors.
-    """
-    exact = [*map(Fraction, places)]
-    middle, mean = sum(exact, Fraction()) / len(exact), Fraction(sum(values), len(values))
-    off = [place - middle for place in exact]
-    rise = sum((far * value for far, value in zip(off, values, strict=True)), Fraction())
-    slope = rise / sum((far * far for far in off), Fraction())
-    return slope, mean - slope * middle
+    """Return slope and intercept by least squares, exact: what fits must not hang on the last digit of a float."""
+    exact, middle = [*map(Fraction, places)], mean(map(Fraction, places))
+    rise = sum(((place - middle) * value for place, value in zip(exact, values, strict=True)), Fraction())
+    slope = rise / sum(((place - middle) ** 2 for place in exact), Fraction())
+    return slope, mean(map(Fraction, values)) - slope * middle
 
 
 def _doubt_batch(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
@@ -266,44 +259,43 @@ def _finding(kind: str, evidence: Sequence[Evidence], summary: str, advice: str,
     )
 
 
+def _see(metric: str, statistic: str, observed: float, unit: str = "1", relation: Any = None) -> Evidence:
+    limit = {} if relation is None else {"threshold": HEADROOM, "relation": relation}
+    return Evidence(metric=metric, statistic=statistic, observed=float(observed), unit=unit, **limit)
+
+
 def _word_scaling(found: Scaling) -> Finding:
     few, many = found.gpus
     observed = {f"of {many} GPUs, of that of {few}": found.efficiency}
     if found.interval is not None:
         names = (f"{name} end of the 95% interval" for name in ("lower", "upper"))
         observed |= zip(names, found.interval, strict=True)
-    evidence = [
-        Evidence(metric="work_per_gpu_second", statistic=name, observed=seen, unit="1")
-        for name, seen in observed.items()
-    ]
+    evidence = [_see("work_per_gpu_second", name, seen) for name, seen in observed.items()]
     done = phrases.percent(found.efficiency)
     text = f"In training, {many} GPUs instead of {few} do {done} of the work per GPU-second."
     return _finding("scaling", evidence, text, _SCALE, is_sure=found.interval is not None)
 
 
 def _word_batch(found: BatchSize) -> Finding:
-    each, none = found.bytes_each, found.fixed_bytes
-    sizes = {"peak that one more in the batch adds": each, "peak of a batch of none": none}
-    evidence = [Evidence(metric=_MEMORY, statistic=name, observed=seen, unit="By") for name, seen in sizes.items()]
+    evidence = [
+        _see(_MEMORY, "peak that one more in the batch adds", found.bytes_each, "By"),
+        _see(_MEMORY, "peak of a batch of none", found.fixed_bytes, "By"),
+    ]
     if found.reason is not None:
         return _finding("batch_size", evidence, BATCH_DOUBTS[found.reason], "", is_sure=False)
-    left = f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free"
-    most = float(found.max_batch or 0)
-    largest = Evidence(metric="max_batch", statistic=left, observed=most, unit="1", threshold=HEADROOM, relation=">=")
-    text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(each)}."
-    return _finding("batch_size", [largest, *evidence], text, _BATCH)
+    largest = f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free"
+    evidence.insert(0, _see("max_batch", largest, found.max_batch or 0, relation=">="))
+    text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(found.bytes_each)}."
+    return _finding("batch_size", evidence, text, _BATCH)
 
 
 def _word_kinds(found: MemoryFit) -> Finding:
-    peak = found.peak_bytes or 0
-    evidence = [Evidence(metric=_MEMORY, statistic="max, worst GPU", observed=float(peak), unit="By")]
-    for kind in found.kinds:
-        free, relation = f"free on {kind.model}", ">=" if kind.fits else "<"
-        seen = kind.free_ratio
-        evidence.append(
-            Evidence(metric=_MEMORY, statistic=free, observed=seen, unit="1", threshold=HEADROOM, relation=relation)
-        )
-    fitting = [kind.model for kind in found.kinds if kind.fits]
+    peak, kinds = found.peak_bytes or 0, found.kinds
+    evidence = [_see(_MEMORY, "max, worst GPU", peak, "By")]
+    evidence += [
+        _see(_MEMORY, f"free on {kind.model}", kind.free_ratio, relation=">=" if kind.fits else "<") for kind in kinds
+    ]
+    fitting = [kind.model for kind in kinds if kind.fits]
     more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
     said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
     text = f"The peak of {phrases.size(peak)} {said}, with {phrases.percent(HEADROOM.value)} left free."

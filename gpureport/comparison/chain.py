@@ -61,10 +61,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
-    """Return runs as steps in order, each against the one before it and against the first.
-
-    Runs with one label are repetitions of a step.
-    """
+    """Return runs as steps in order, repetitions by one label, each against the one before it and against the first."""
     steps = tuple(build_steps(unify_work(runs)))
     if goals.target is not None:
         times = [measure_time_to_target(step, goals) for step in steps]
@@ -359,11 +356,7 @@ class WorkContradiction(NamedTuple):
 
 
 def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
-    """Return how the stated work of a run contradicts its training log; None if not, or if units differ.
-
-    A log may hold a part of the run, so that more was done than it counts; at its rate the whole run could have done
-    no more than a multiple of that.
-    """
+    # a log may hold a part of the run; at its rate the whole run could have done no more than a multiple of that
     info, speed = run.info, run.logged_work
     if speed is None or speed.work.rate is None or info.work is None or info.work.amount <= 0:
         return None

@@ -55,10 +55,7 @@ class SettingValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupChange:
-    """Something that is not the same in two steps: a `param`, a `tag` or `hardware`.
-
-    Several values of repetitions are joined, and stand one by one with their number of runs, the most common first.
-    """
+    """A `param`, `tag` or `hardware` that differs in two steps; values of repetitions, the most common first."""
 
     base: str
     step: str
@@ -141,14 +138,13 @@ def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, 
 
 def list_changes_of_job(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
     """Return the distinct changes but those of how long the job is."""
-    found = list_distinct_changes(changes)
-    return tuple(change for change in found if change.kind != "param" or not _is_length_of_job(change.key))
-
-
-def _is_length_of_job(key: str) -> bool:
-    *parents, last = _split_name(key)
-    is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
-    return is_of_job and _JOB_LENGTH.fullmatch(last) is not None
+    found = []
+    for change in list_distinct_changes(changes):
+        *parents, last = _split_name(change.key)
+        is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
+        if change.kind != "param" or not is_of_job or not _JOB_LENGTH.fullmatch(last):
+            found.append(change)
+    return tuple(found)
 
 
 def _split_name(key: str) -> list[str]:
@@ -213,7 +209,9 @@ def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
     left = {name: group for name, group in after.items() if name not in before}
     found = []
     for name, group in before.items():
-        same = next((other for other in left if _are_alike(group[0][1], left[other][0][1])), "")
+        one = group[0][1]
+        alike = [name for name, ((_, each), *_) in left.items() if (each.kind, each.cause) == (one.kind, one.cause)]
+        same = next((other for other in alike if {*one.devices} & {*left[other][0][1].devices}), "")
         found.append(_compare_groups(base, step, group, after[name] if name in after else left.pop(same, [])))
     found += [_compare_groups(base, step, [], group) for group in left.values()]
     return tuple(sorted(found, key=_place))
@@ -225,10 +223,6 @@ def _group_by_fingerprint(step: Step) -> dict[str, _Group]:
         for finding in analysis.findings:
             groups.setdefault(finding.fingerprint, []).append((place, finding))
     return groups
-
-
-def _are_alike(one: Finding, other: Finding) -> bool:
-    return (one.kind, one.cause) == (other.kind, other.cause) and bool({*one.devices} & {*other.devices})
 
 
 def _compare_groups(base: Step, step: Step, before: _Group, after: _Group) -> FindingChange:
@@ -315,10 +309,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """What a step loses, by class, the largest first; amounts are means over its runs.
-
-    Nothing is known of what is unseen, for it has no utilisation; short pauses count as work, though some may be lost.
-    """
+    """What a step loses, by class, the largest first, a mean over its runs; of what is unseen nothing is known."""
 
     step: str
     runs: int

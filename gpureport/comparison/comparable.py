@@ -1,6 +1,6 @@
 """Whether the recordings of two steps let their figures be compared: one table of checks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
@@ -70,10 +70,6 @@ def _format_limit(gpu: Device) -> str | None:
     return None if watts is None else f"{watts:.3g} W" if watts < 100 else f"{watts:.0f} W"  # noqa: PLR2004 - three digits
 
 
-def _format_memory(gpu: Device) -> str | None:
-    return None if gpu.memory_total_bytes is None else f"{gpu.memory_total_bytes / 2**30:.0f} GiB"
-
-
 def _name_recorders(run: Run) -> str | None:
     kinds = {source.kind for source in run.sources}
     return ", ".join(sorted(kinds - {HOST} or kinds)) or None
@@ -119,10 +115,6 @@ def has_same_memory(base: Step, step: Step) -> bool | None:
         return None
     ends = [sorted(pick(total or 0 for total in side) for side in sides) for pick in (min, max)]
     return all(most <= SAME_MEMORY * least for least, most in ends)
-
-
-def _share_no_run(base: Step, step: Step) -> bool:
-    return {run.info.id for run in base.runs}.isdisjoint(run.info.id for run in step.runs)
 
 
 def _are_equal(before: Value, after: Value) -> bool | None:
@@ -172,7 +164,12 @@ _CHECKS = (
     _OBSERVED,
     _Check("gpu_models", _of_gpus(lambda gpu: gpu.model), touches=_NOT_PER_WORK),
     _Check("gpu_count", _of_runs(lambda run: str(len(run.gpus))), touches=_TOTALS),
-    _Check("gpu_memory", _of_gpus(_format_memory), touches=(figures.MEMORY,), agree_by_steps=has_same_memory),
+    _Check(
+        "gpu_memory",
+        _of_gpus(lambda gpu: f"{gpu.memory_total_bytes / 2**30:.0f} GiB" if gpu.memory_total_bytes else None),
+        touches=(figures.MEMORY,),
+        agree_by_steps=has_same_memory,
+    ),
     _Check("source_kind", _of_runs(_name_recorders), touches=(figures.MEMORY, IDLE)),
     _Check("sampling_interval", _find_interval, "s", _are_within(_SAMPLING)),
     _Check("power_reading", _name_powers, touches=_POWERS, agree_by_steps=_same_power),
@@ -203,7 +200,11 @@ _CHECKS = (
         agree=lambda *units: None if units == (None, None) else units[0] == units[1],
         touches=_WORKS,
     ),
-    _Check("different_runs", _of_runs(lambda run: run.id), agree_by_steps=_share_no_run),
+    _Check(
+        "different_runs",
+        _of_runs(lambda run: run.id),
+        agree_by_steps=lambda *sides: set.isdisjoint(*({run.info.id for run in side.runs} for side in sides)),
+    ),
     # times are UTC where a zone is known, whatever it is
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=lambda *zones: None if None in zones else True),
 )
@@ -237,7 +238,3 @@ def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
             )
         )
     return tuple(found)
-
-
-def find_barrier(checks: Sequence[Comparability], metric: str) -> Comparability | None:
-    return next((check for check in checks if check.comparable is False and metric in check.touches), None)

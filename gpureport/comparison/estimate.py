@@ -124,10 +124,7 @@ def find_correlation_time(covariance: FloatArray) -> float:
 
 
 def find_block_length(covariance: FloatArray) -> float:
-    """Return the block length that the circular block bootstrap needs, at least 1.
-
-    By the automatic rule of D. Politis and H. White (2004), as corrected by Patton, Politis and White (2009).
-    """
+    """Return the block length of the circular block bootstrap (D. Politis and H. White, 2004; corrected 2009)."""
     count = len(covariance)
     if count < 10 or covariance[0] < _NONE:  # noqa: PLR2004 - lags enough to show when correlation ends
         return 1.0
@@ -248,10 +245,7 @@ def excludes_zero(ends: Ends) -> bool:
 def estimate_within_runs(
     before: MeanEstimate, after: MeanEstimate, floor: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return the difference of one run against another, as sure as their own scatter makes it.
-
-    By the method of variance estimates recovery (MOVER; G. Zou and A. Donner, 2008).
-    """
+    """Return the difference of one run against another by their own scatter (MOVER; G. Zou and A. Donner, 2008)."""
     change, degrees = after.mean - before.mean, min(before.degrees, after.degrees)
 
     def ends(level: float) -> Ends:

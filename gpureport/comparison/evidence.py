@@ -55,13 +55,9 @@ _SURE_WITHOUT_FIGURES = {
 class Reason:
     """A reason with its figures; the report puts it into words.
 
-    Attributes:
-        kind: what the reason is.
-        run: name of the run that is too short or unfinished; empty where the reason is about no single run.
-        amount: what that run holds, in seconds or samples; of many comparisons how many there are; of unequal work by
-            what share the most work exceeds the least; of drift how many degrees the later step started warmer.
-        least: what a run must hold, in the same unit; of batches how many; of drift the ratio of clocks.
-        check: of what is not comparable, the check that failed.
+    The `amount` is what the `run` holds, in seconds or samples, of the `least` that it must hold; of many comparisons
+    how many there are; of unequal work by what share the most exceeds the least; of drift how many degrees the later
+    step started warmer, beside the ratio of clocks. The `check` is one that failed.
     """
 
     kind: ReasonKind
@@ -271,10 +267,17 @@ def _compare_figures(
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     pair = base.runs[0], step.runs[0]
-    first, second = map(_estimate_log_rate, pair)
-    speeds = [speed for run in pair if (speed := run.logged_work)]
-    recorded = [np.count_nonzero(~np.isnan(speed.rates)) * speed.width for speed in speeds]
-    widths, held = [speed.width for speed in speeds], [run.rate_seconds for run in pair]
+    logs = []
+    for run in pair:
+        # a slow beginning is part of the rate but no scatter, and may not show in utilisation
+        speed = estimate.batch_means(run.rates[estimate.count_unsettled(run.rates) :])
+        value = training_rate(run, TrainingBasis.SERIES)
+        error = speed.error / speed.mean if speed.mean > 0 else inf
+        logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))
+    first, second = logs
+    logged = [each for run in pair if (each := run.logged_work)]
+    recorded = [np.count_nonzero(~np.isnan(each.rates)) * each.width for each in logged]
+    widths, held = [each.width for each in logged], [run.rate_seconds for run in pair]
     before, after, contrast = exp(first.mean), exp(second.mean), None
     reason = _find_short_run(pair, recorded, widths, ReasonKind.FEW_RATES)
     if all(mean.degrees and isfinite(mean.mean) for mean in (first, second)):
@@ -293,11 +296,3 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
         lone=contrast is None,
         brief=reason,
     )
-
-
-def _estimate_log_rate(run: SampledRun) -> MeanEstimate:
-    # a slow beginning is part of the rate but no scatter, and may not show in utilisation
-    speed = estimate.batch_means(run.rates[estimate.count_unsettled(run.rates) :])
-    value = training_rate(run, TrainingBasis.SERIES)
-    error = speed.error / speed.mean if speed.mean > 0 else inf
-    return MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees)

@@ -116,10 +116,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return for each run the folder that holds its log, the first one below those that all logs share.
-
-    None where the log lies in no such folder, or is no file: what a tracker stored, what came by a pipe.
-    """
+    """Return the folder of each log, the first below those that all share; None without one, or where it is no file."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of the name of a folder
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -185,11 +182,7 @@ def order_levels(column: Sequence[str | None]) -> list[str | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedParams:
-    """Settings that differ between runs: those that may have an effect, the ones that make the groups first.
-
-    Params that only set `repetitions` apart, such as a seed, may not, and of `names` nothing can be said: they have
-    another value in every run, such as a folder.
-    """
+    """Settings that differ between runs; those that only set `repetitions` apart, or are `names`, have no effect."""
 
     factors: tuple[Factor, ...]
     repetitions: tuple[Factor, ...]

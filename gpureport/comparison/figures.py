@@ -180,19 +180,15 @@ def _per_work(total: Read) -> Read:
     return read
 
 
-def _work_rate(runs: Sequence[SampledRun]) -> float | None:
-    each = _per_work(lambda one: one[0].analysis.seconds)(runs)
-    return WORK_BATCH / each if each else None
-
-
 def mean_of_ratios(values: Sequence[float]) -> float:
     """Return the geometric mean; the plain one where a value is zero."""
     return geometric_mean(values) if len(values) > 1 and min(values) > 0 else fmean(values)
 
 
 _WORK, _MEAN, _TOTAL = FigureRole.WORK, FigureRole.MEAN, FigureRole.TOTAL
+_SECONDS = _per_work(lambda one: one[0].analysis.seconds)
 FIGURES = (
-    Figure(WORK_RATE, "1/s", _WORK, 1, _work_rate),
+    Figure(WORK_RATE, "1/s", _WORK, 1, lambda runs: (each := _SECONDS(runs)) and WORK_BATCH / each),
     Figure(TRAINING_RATE, "1/s", _WORK, 1, lambda _: None),
     Figure(PER_WORK, "s", _WORK, -1, _per_work(_gpu_seconds)),
     Figure(COST_PER_WORK, "currency", _WORK, -1, _per_work(_cost)),
@@ -236,10 +232,7 @@ class CountedRuns(NamedTuple):
 
 
 def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> CountedRuns:
-    """Return which runs of a step count as observations of the steady mean of a metric.
-
-    Runs that are all short count all the same where they are about as long as each other: the run is the observation.
-    """
+    """Return which runs count as observations of a steady mean: short ones too, where others are about as short."""
     held = [run.steady_seconds(metric, interval) for run in runs]
     sampled, alike = (min(SHORTEST_SECONDS, each) for each in (_FEWEST_SAMPLES * interval, max(held) * _LIKE))
     least = max(SHORTEST_REPETITION_SECONDS, sampled, alike)

@@ -54,10 +54,7 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
 
 
 def list_possible_waits(analysis: Analysis) -> dict[str, float]:
-    """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are.
-
-    They are low use of unknown cause, and short pauses that take more than 30% of the time.
-    """
+    """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are."""
     unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
     low_use = fsum(
         dict(gpu.seconds).get("low_use", 0.0)
@@ -102,10 +99,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """What a step could gain from what it loses: an upper bound over the whole job, and no promise.
-
-    It counts time without utilisation and short pauses as lost; None where findings lost an unknown amount.
-    """
+    """What a step could gain at most, with unseen time and short pauses lost; None where an unknown amount was lost."""
 
     step: str
     lost_ratio: float | None
@@ -117,10 +111,7 @@ class Potential:
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
-    """Return the most a step could gain: 1 / (1 - share that is or may be lost), over the whole job.
-
-    The findings of the `analyses` of its runs say where an amount is not known.
-    """
+    """Return the most a step could gain: 1 / (1 - share that is or may be lost), over the whole job."""
     unmeasured = _list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
     held = left.held_gpu_seconds
     unseen, pauses = (left.unseen_gpu_seconds / held, left.pause_gpu_seconds / held) if held else (1.0, 0.0)
@@ -181,10 +172,7 @@ def _list_advised(
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    """Return the value of a setting in a step; None where its runs differ or say nothing of any setting.
-
-    One that some runs do not name is not known of the step, as is one that none names.
-    """
+    # one that some runs do not name is not known of the step, as is one that none names
     values: set[tuple[float | None] | None] = set()
     for run in (analysis.run for analysis in step.analyses):
         if setting == "gpu_count":

@@ -116,10 +116,7 @@ def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
 
 
 def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[QualityChange, ...]:
-    """Return how well two steps trained, by every metric that says so, the weightiest first.
-
-    Figures of single batches are left out where anything else was recorded.
-    """
+    """Return how well two steps trained by each metric that says so, the weightiest first; by batches at last."""
     sides = [{curve.name for run in side.runs for curve in run.training} for side in (base, step)]
     ranks = {name: rank for name in sides[0] | sides[1] if (rank := _rank(name, goals)) is not None}
     others = {name: rank for name, (rank, _) in ranks.items() if rank != _NAMED}
@@ -205,7 +202,10 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
     means, errors = (fmean(before), fmean(after)), [max(reading.error for reading in side) for side in sides]
     # a bend of the curve moves all interpolated values alike, however well repetitions agree
     bias = max(reading.bias for reading in found.readings)
-    noise = _plausible_noise(*means, full_scale=change.full_scale)
+    noise = _RELATIVE_NOISE * max(map(abs, means))
+    if change.full_scale is not None:
+        share = fmean(means) / change.full_scale
+        noise = change.full_scale * 2 * _SHARE_NOISE * sqrt(max(share * (1 - share), 0.0))
     margin = hypot(noise, _ERRORS * hypot(*errors)) + bias
     difference, interval = means[1] - means[0], None
     # nor are values before the end surer than their own scatter
@@ -246,13 +246,6 @@ def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -
     if higher_is_better is not True or not known or min(known) < 0 or max(known) > _PERCENT:
         return None
     return 1.0 if max(known) <= 1 else _PERCENT
-
-
-def _plausible_noise(before: float, after: float, *, full_scale: float | None) -> float:
-    if full_scale is not None:
-        mean = (before + after) / 2 / full_scale
-        return full_scale * 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))
-    return _RELATIVE_NOISE * max(abs(before), abs(after))
 
 
 class MissingTarget(StrEnum):

@@ -223,10 +223,7 @@ def _count_last(count: int) -> int:
 
 
 def measure_spread(values: FloatArray) -> float | None:
-    """Return the standard deviation of the last values about their line; None of fewer than three.
-
-    The line takes out what the run still learned at its end.
-    """
+    """Return the standard deviation of the last values about their line, which is what the run still learned."""
     if len(values) < _FEWEST:
         return None
     last = values[-max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES) :]

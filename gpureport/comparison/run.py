@@ -80,10 +80,7 @@ class RunSeries:
         return Interval(int(edges[0]), int(edges[1]))
 
     def thinned(self, width: float) -> "RunSeries":
-        """Return the run as a log would hold it that was sampled every `width` seconds: one bin of each stretch.
-
-        A mean over the stretch would not do: a coarse log sees one moment of it, and calls that idle or not.
-        """
+        # one bin of each stretch, no mean: a coarse log sees one moment of it, and calls that idle or not
         times = round(width / self.width)
         if times <= 1:
             return self

@@ -24,11 +24,8 @@ class TrainingSource:
 
 
 def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
-    """Return the work per second that a run did while it trained; None where the basis does not give it.
-
-    By a series it is all logged work over the time that it took, first batch and warm-up included. By the steady phase
-    it is the work of the run over the time from the first to the last activity of a GPU.
-    """
+    # by a series all logged work over the time that it took, first batch included; by the steady phase the work of the
+    # run over the time from the first to the last activity of a GPU
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
     work, seconds = run.info.work, _steady_seconds(run)
@@ -85,11 +82,8 @@ class Step:
 
 
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
-    """Yield one step per label; a run without a label is a step of its own, named after the run.
-
-    All training rates rest on one basis, for rates of two bases cannot be compared: a series where it serves as many
-    steps as the steady phase does.
-    """
+    # all training rates rest on one basis, for rates of two bases cannot be compared: a series where it serves as many
+    # steps as the steady phase does
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for place, run in enumerate(runs):
         groups.setdefault((run.info.step, -1 if run.info.step is not None else place), []).append(run)

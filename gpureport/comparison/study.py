@@ -31,10 +31,7 @@ Levels = tuple[tuple[int, ...], ...]  # for every factor the level of each obser
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, against the next one, and the verdict on the group it stands least clear of.
-
-    All were tested together; `rivals` are those not shown to be worse.
-    """
+    """The group with the best figure, against the next one, its verdict against the one it stands least clear of."""
 
     metric: str
     unit: str
@@ -206,10 +203,7 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return what each setting did to a figure per unit of work, or a share, over the groups of a study.
-
-    None where the work is in several units, and where no setting varied in the runs that have the figure.
-    """
+    """Return what each setting did to a figure of work, or a share; None in several units, or if none varied."""
     figure = BY_METRIC[metric]
     relative = figure.role is figures.FigureRole.WORK
     runs = [run for step in steps for run in step.runs]
@@ -280,11 +274,7 @@ def _describe_settings(
 def _judge(
     effect: DifferenceEstimate, level: float, figure: figures.Figure, *, fewest: int, allowance: float
 ) -> Verdict:
-    """Return what may be said of an effect at the level that all effects of its figure leave it.
-
-    Where nothing shows its scatter, slow changes of a load explain as much as the `allowance`. `fewest` are the runs of
-    its level, or of the first if those are fewer.
-    """
+    # where nothing shows its scatter, slow changes of a load explain as much as the allowance
     is_sure = effect.degrees >= 1
     if not is_sure and abs(effect.change) <= allowance:
         return Verdict.NOT_ENOUGH_DATA
@@ -297,10 +287,7 @@ def _judge(
 
 
 def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
-    """Return the settings that changed together with one: those without which its effect could be told.
-
-    Of very many settings all that are confounded are returned, for each try is a fit of its own.
-    """
+    # those without which its effect could be told; of very many settings all, for each try is a fit of its own
     others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:
@@ -341,10 +328,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return the effect of a level of a factor that `is_estimable` against its first.
-
-        Nothing shows how sure it is where no degree is left; values scatter by rounding to `finest` at least.
-        """
+        """Return the effect of a level of a factor that `is_estimable` against its first; no surer than `finest`."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

@@ -37,11 +37,7 @@ class TrainingGoals:
         return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
-        """Return these goals with those of the command line in their place.
-
-        Raises:
-            SettingsError: when it is not known which way the metric of the target gets better.
-        """
+        """Return these goals under those of the command line; raise SettingsError if the target lacks a direction."""
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
@@ -74,12 +70,7 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals from plain values: a direction per metric, and the target as `NAME=VALUE`.
-
-    Raises:
-        ValueError: when one of them says nothing.
-        SettingsError: when it is not known which way the metric of the target gets better.
-    """
+    """Return goals from plain values; raise ValueError if one says nothing, SettingsError if it lacks a direction."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
         msg = f"better of {wrong} must be 'higher' or 'lower'"
         raise ValueError(msg)
@@ -91,11 +82,7 @@ def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
 
 
 def read_goals(settings: "Settings") -> TrainingGoals:
-    """Return what `[training]` of the settings says.
-
-    Raises:
-        SettingsError: with the line of the first mistake.
-    """
+    """Return what `[training]` of the settings says; raise SettingsError with the line of the first mistake."""
     section = settings.section("training")
     section.only({"better", "target"})
     written = section.text("target")

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from gpureport.comparison import estimate
-from gpureport.comparison.comparable import Comparability, find_barrier
+from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, excludes_zero, two_sided
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, WholeRecordingFigure
 from gpureport.comparison.figures import (
@@ -65,10 +65,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one, in its base unit, of all GPUs together.
-
-    The interval does not allow for gaps that are rarer than one in `unseen_gap_seconds`.
-    """
+    """One figure of a step against an earlier one, in its base unit, but for gaps rarer than `unseen_gap_seconds`."""
 
     metric: str
     unit: str
@@ -95,7 +92,7 @@ class Delta:
 
 
 def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
-    failed = find_barrier(checks, metric)
+    failed = next((check for check in checks if check.comparable is False and metric in check.touches), None)
     # what is too short to compare is so with itself, too
     if same and (failed is None or not failed.bars_itself):
         return Judgement(Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.SAME_RECORDING))
@@ -221,8 +218,5 @@ def estimate_interval_of_next_run(values: Sequence[float], finest: float, least:
 
 
 def find_smallest_ratio(half_width: float) -> float:
-    """Return the relative change that one more run can be held to, from the half-width of its logarithm.
-
-    Even one at the upper end of the interval is then known finely enough.
-    """
+    # even a run at the upper end of the interval is then known finely enough
     return exp(2 * half_width) - exp(half_width) if half_width < 1 else inf

@@ -174,11 +174,8 @@ class TrainingCurve:
 
 
 def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
-    """Return the curve of every training metric, by name; a value that is missing was logged as no number.
-
-    A metric with a secret in its name has none: names that differ look alike without it, so that a curve of one run
-    could be taken for another one of the next.
-    """
+    # a value that is missing was logged as no number; a metric with a secret in its name has no curve, for names that
+    # differ look alike without it
     column: Any = training.column("name").unify_dictionaries()
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if not chunks:
