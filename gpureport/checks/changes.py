@@ -105,7 +105,11 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     low, high = _widen_interval(delta, difference)
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
-    return replace(seen, note=join_reasons(_describe_basis(delta), _describe_setup(found)))
+    basis = _describe_basis(delta)
+    if reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value):
+        # the machine alone can make a change that large
+        return replace(seen, value=None, ends=None, doubt=basis)
+    return replace(seen, note=join_reasons(basis, _describe_setup(found)))
 
 
 def _hold_change(
