@@ -81,14 +81,11 @@ class Analysis(AnalysisResult):
         return _order_classes(frame.loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
-        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
+        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded; return their axes.
 
         Args:
             metrics: columns of the series; utilisation, power, clock and temperature when empty.
             devices: ids of the GPUs to draw, such as `"gpu:0"`; all when empty.
-
-        Returns:
-            The axes of the panels, from top to bottom.
         """
         return plots.draw_signals(self, metrics, devices)
 
@@ -173,7 +170,9 @@ class Comparison(ComparisonResult):
         if figure not in plots.FIGURES:
             msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"
             raise ValueError(msg)
-        return plots.FIGURES[figure](self, metric, plots.make_axes() if axes is None else axes)
+        drawn: Axes = plots.make_axes() if axes is None else axes
+        plots.FIGURES[figure](self, metric, drawn)
+        return drawn
 
     def __repr__(self) -> str:
         first, last = self.steps[0].label, self.steps[-1].label

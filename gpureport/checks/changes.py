@@ -106,10 +106,10 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
     basis = _describe_basis(delta)
-    if reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value):
-        # the machine alone can make a change that large
-        return replace(seen, value=None, ends=None, doubt=basis)
-    return replace(seen, note=join_reasons(basis, _describe_setup(found)))
+    seen = replace(seen, note=join_reasons(basis, _describe_setup(found)))
+    # the machine alone can make a change that large
+    drifted = reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value)
+    return replace(seen, value=None, ends=None, doubt=basis) if drifted else seen
 
 
 def _hold_change(
