@@ -7,7 +7,7 @@ from math import ceil, floor, inf
 from gpureport.number_format import MINUS
 from gpureport.report.charts import elements as svg
 from gpureport.report.charts.palette import BAR, BUSY, EVENT, GRID, INK, MUTED, PAPER, SEVERITY, TRACK
-from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
+from gpureport.report.model.blocks import IntervalChart, IntervalRow
 from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip
 from gpureport.report.runs import log_events
 from gpureport.report.wording import display

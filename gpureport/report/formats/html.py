@@ -17,7 +17,6 @@ from gpureport.report.blocks.reference import list_reference
 from gpureport.report.formats import page_pictures, term_tooltips
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.blocks import Block, Form, select_blocks
-from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
 
@@ -76,7 +75,7 @@ def render(
     brand: Brand = PLAIN,
     detail: int | None = None,
     back: str = "",
-    earlier: Sequence[EarlierComparison] = (),
+    earlier: Sequence[Block] = (),
 ) -> str:
     """Return the report as a page.
 

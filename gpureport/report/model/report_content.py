@@ -6,13 +6,13 @@ otherwise; text holds no markup and no control characters.
 
 from dataclasses import dataclass
 
-from gpureport.report.model.comparison_parts import ComparisonPart
+from gpureport.report.model.blocks import Block, IntervalChart
 from gpureport.report.model.findings import FindingCard, FindingRow
 from gpureport.report.model.head import Action, Tile, Verdict
 from gpureport.report.model.pictures import LogEventLine, SignalHistory, TimeBar, Timeline, TimeSpent, UseOverTime
 from gpureport.report.model.shapes import Fact, Table
 
-SCHEMA = "gpureport.report/1"
+SCHEMA = "gpureport.report/2"
 """Name and version of the content; fields are added, never renamed."""
 
 
@@ -146,6 +146,25 @@ class Method:
     versions: tuple[Fact, ...]
     inputs: Table
     kinds: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonPart:
+    """What a report on several steps says beside their table.
+
+    Attributes:
+        grouped: names of the settings whose values make the groups; empty where the steps are a chain.
+        charts: figures of every step, the marks of which `legend` explains; `estimates` has the same as a table.
+        study: the best group and what each setting did, and what makes comparisons doubtful.
+        reference: gains of a chain, what is still lost, each step against the one before, and what must agree.
+    """
+
+    grouped: str
+    charts: tuple[IntervalChart, ...]
+    legend: str
+    estimates: Table
+    study: tuple[Block, ...]
+    reference: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

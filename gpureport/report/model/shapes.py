@@ -54,16 +54,6 @@ class Table:
         object.__setattr__(self, "note", " ".join(self.notes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSection:
-    """A section; `label` is the run or the pair of steps it is about, empty when it is about all."""
-
-    heading: str
-    label: str = ""
-    table: Table | None = None
-    facts: tuple[Fact, ...] = ()
-
-
 def build_table(
     columns: Sequence[str], rows: Iterable[Sequence[Cell | str]], *notes: str, in_words: Sequence[str] = ()
 ) -> Table:

@@ -15,9 +15,9 @@ from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
-from gpureport.report.model.comparison_parts import ComparisonPart
+from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.findings import FindingCard
-from gpureport.report.model.report_content import Report
+from gpureport.report.model.report_content import ComparisonPart, Report
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
@@ -137,16 +137,18 @@ def _build_comparison_part(
     comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
 ) -> ComparisonPart:
     links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
+    title = "Changes between groups" if study else "Changes between steps"
+    facts = [*gains.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
+    reference = [] if study else [*gains.list_gains(comparison, links)]
+    reference.append(Block(anchor="links", title=title, facts=facts))
+    reference += pairs.list_pairs(comparison, links, is_chain=study is None)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=tables.describe_marks(charts),
-        study=tuple(groups.build_study_sections(study, comparison)) if study else (),
         estimates=estimates,
-        links=tuple(pairs.build_step_pairs(comparison, links)),
-        remaining=tuple(gains.list_remaining(comparison, inputs, study, cards)),
-        across=tuple(groups.list_across(comparison, study)),
-        gains=None if study else gains.build_gain_table(comparison, links),
+        study=tuple(groups.list_study(study, comparison)) if study else (),
+        reference=tuple(select_blocks(reference, Form.FULL)),
     )
 
 

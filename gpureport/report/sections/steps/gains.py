@@ -30,9 +30,10 @@ from gpureport.comparison.setup import list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study, select_focus
 from gpureport.comparison.verdict import Verdict
-from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
+from gpureport.report.model.blocks import Block
 from gpureport.report.model.findings import FindingCard
-from gpureport.report.model.shapes import Cell, Fact
+from gpureport.report.model.head import Change
+from gpureport.report.model.shapes import Cell, Fact, build_table
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.gpus import spending
@@ -74,62 +75,58 @@ _COLUMNS = (
 )
 
 
-def build_gain_table(comparison: Comparison, links: Sequence[StepPair]) -> GainTable:
-    """Return the table of gains of a chain, and what the last step could gain at most."""
+def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
+    """Yield the table of gains of a chain, a row a step, what the last step could gain at most, and facts of each."""
     gains = build_gains(comparison, links)
     columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
-    figures, rows = Figures(comparison), []
+    figures, rows, told = Figures(comparison), [], []
     for place, gain in enumerate(gains):
         step, since, facts = gain.step, gain.since_before, [*(_list_facts(gain) if place else ())]
         if place > 1:
             facts = [*_list_since_first(gain, columns), *facts]
-        cells = [_format(each, since) if place else _show(figures, step, each.metric) for each in columns]
         small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
-        rows.append(GainRow(head=head, cells=tuple(cells), facts=tuple(facts)))
-    overall = tuple(_list_overall_facts(gains))
-    if len(gains) > 2 and (columns or overall):  # noqa: PLR2004 - of two steps the row above is the first
-        small = f"{rows[0].head.text} to {rows[-1].head.text}"
-        cells = [_format(each, gains[-1].since_first) for each in columns]
-        rows.append(GainRow(head=Cell(text="All steps together", small=small), cells=tuple(cells), facts=overall))
-    return GainTable(
-        columns=("Step", *(column.title for column in columns)),
-        rows=tuple(rows),
-        potential=_describe_potential(comparison),
-        notes=tuple(_list_notes(figures, gains, columns)),
-    )
+        rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
+        told.append(Block(title=head.text, level=3, facts=facts))
+    facts = [*_list_overall_facts(gains)]
+    if len(gains) > 2 and (columns or facts):  # noqa: PLR2004 - of two steps the row above is the first
+        small = f"{rows[0][0].text} to {rows[-1][0].text}"
+        head = Cell(text="All steps together", small=small)
+        rows.append([head, *(_format(each, gains[-1].since_first) for each in columns)])
+        told.append(Block(title=head.text, level=3, facts=facts))
+    titles = ("Step", *(column.title for column in columns))
+    table = build_table(titles, rows, *_list_notes(figures, gains, columns))
+    potential = [Fact(name="Potential", text=_describe_potential(comparison))]
+    yield Block(anchor="gains", title="Gains", table=table, facts=[fact for fact in potential if fact.text])
+    yield from told
 
 
 def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
     return column.read(since) if since else None
 
 
-def _show(figures: Figures, step: Step, metric: str) -> GainCell:
+def _show(figures: Figures, step: Step, metric: str) -> Cell:
     value, shown = step.value(metric), figures.format(metric, [step])
     if value is None:
-        return GainCell(text=display.NOT_RECORDED)
+        return Cell(text=display.NOT_RECORDED)
     text = shown.value(value)
     if metric == COST_PER_WORK:
         # an amount of money has its sign before it
         text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
-    return GainCell(text=f"{text} {shown.per}".rstrip())
+    return Cell(text=f"{text} {shown.per}".rstrip())
 
 
-def _format(column: _Column, since: GainSince | None) -> GainCell:
+def _format(column: _Column, since: GainSince | None) -> Cell:
     change = _read(column, since)
     if change is None:
-        return GainCell(text="not known")
+        return Cell(text="not known")
     show, show_range = differences.format_percent_change, differences.format_percent_range
     if column.is_times:
         show, show_range = differences.format_times, differences.format_times_range
     comparisons = count_family(change.reason)
-    return GainCell(
-        text=show(change.ratio),
-        interval=describe_interval(show_range(change.interval) if change.interval else "", comparisons),
-        verdict=change.verdict.short,
-        comparisons=comparisons,
-        established=change.verdict.is_established,
-    )
+    ends = describe_interval(show_range(change.interval) if change.interval else "", comparisons)
+    verdict = Change(text="", interval=ends, verdict=change.verdict.short, comparisons=comparisons)
+    return Cell(text=show(change.ratio), change=verdict)
 
 
 def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_Column]) -> Iterator[str]:

@@ -20,8 +20,9 @@ from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.study import BestGroup, Study, select_focus
 from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Verdict
+from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.head import Tile, VerdictCode
-from gpureport.report.model.shapes import Fact, ReportSection, Table, build_table
+from gpureport.report.model.shapes import Fact, Table, build_table
 from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.sections.steps.headline import build_step_tiles
 from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
@@ -42,6 +43,7 @@ _KINDS = {
 }
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
 """How sure a best group is, in `words.toml` and as the code of the headline."""
+_FORMS = Form.LONG | Form.PAPER
 _NAME, _NAMED, _MODELS = 60, 6, 4
 """Most characters of a group in the shortest headline, and most settings and kinds of GPU that are named."""
 _SAME = 1e-9
@@ -89,18 +91,19 @@ def _word(best: BestGroup, what: str) -> str:
     return WORDS[f"{what}.{_METRICS.get(best.metric, 'speed')}"]
 
 
-def build_study_sections(study: Study, comparison: Comparison) -> Iterator[ReportSection]:
+def list_study(study: Study, comparison: Comparison) -> Iterator[Block]:
     """Yield the best groups, then a table of effects for each figure that says something of its own."""
     facts = list(_list_best(study))
     for names, key in ((study.varied.names, "each_run"), (study.varied.repetitions, "repetitions")):
         if names:
             facts.append(Fact(name="Left out", text=say(f"study.{key}", names=_name_settings(names))))
-    yield ReportSection(heading="Best setting", facts=tuple(facts))
+    yield Block(forms=_FORMS, title="Best setting", level=3, facts=facts)
     rate = next((each for each in study.effects if each.metric == WORK_RATE), None)
     for each in study.effects:
         if each.metric not in {COST_PER_WORK, PER_WORK} or rate is None or not _is_inverse(each, rate):
             title = Figures(comparison).format(each.metric).title
-            yield ReportSection(heading="What each setting did", label=title, table=_build_effects_table(each))
+            table = _build_effects_table(each)
+            yield Block(forms=_FORMS, title="What each setting did", label=title, level=3, table=table)
 
 
 def _name_settings(factors: Sequence[Factor]) -> str:

@@ -19,7 +19,7 @@ from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
-from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
+from gpureport.report.model.blocks import IntervalChart, IntervalRow, RunDot
 from gpureport.report.model.shapes import Cell, Table, build_table
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_prices
