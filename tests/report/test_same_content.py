@@ -67,7 +67,6 @@ _IN_TABLES = {
     "gpu_time.parts.causes": "the table of classes has them",
     "timeline.strips.limits": "lines of charts; panels of findings name those that matter",
     "method.kinds": "those that were found; explain says when every kind is found",
-    "method.thresholds": "evidence has the limits of what was found; explain and JSON list all",
 }
 _NO_DRAWING = {
     "comparison.legend": "explains marks of a drawing",
@@ -96,7 +95,6 @@ _REFERENCE = dict.fromkeys(
         "clocks",
         "answers",
         "checklists",
-        "method.thresholds",
         "method.definitions",
         "method.kinds",
     ),

@@ -102,9 +102,11 @@ def _object(kind: type, definitions: dict[str, Schema]) -> Schema:
         name: _of(hints[name], definitions) | ({"description": meanings[name]} if name in meanings else {})
         for name in named
     }
+    # the text that a dataclass makes up where none stands repeats its fields
+    about = "" if said.startswith(f"{kind.__name__}(") else " ".join(said.split("\n\n")[0].split())
     return {
         "type": "object",
-        "description": " ".join(said.split("\n\n")[0].split()),
+        **({"description": about} if about else {}),
         "properties": properties,
         # what is empty in a block is left out
         "required": [] if is_block else named,

@@ -9,7 +9,7 @@ from gpureport.report.charts import elements as svg
 from gpureport.report.charts.palette import BAR, BUSY, EVENT, GRID, INK, MUTED, PAPER, SEVERITY, TRACK
 from gpureport.report.model.blocks import IntervalChart, IntervalRow
 from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip
-from gpureport.report.runs import log_events
+from gpureport.report.runs import over_time
 from gpureport.report.wording import display
 
 WIDTH = 900.0
@@ -107,9 +107,7 @@ def _draw_marks(
 def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bottom: float) -> Iterator[str]:
     """Yield a line and a wedge at each event, and its number; events whose numbers would overlap share one."""
     second = scale.share(1.0) * (scale.width or WIDTH)
-    groups = log_events.group_close_events(
-        events, lambda group: (len(log_events.format_numbers(group)) * 6 + 8) / second
-    )
+    groups = over_time.group_close_events(events, lambda group: (len(over_time.format_numbers(group)) * 6 + 8) / second)
     for group in groups:
         places = [(event.at or 0.0) * second for event in group]
         for x in places:
@@ -117,7 +115,7 @@ def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bot
             yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", PAPER)} stroke-width="2.5"')
             yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", EVENT)} stroke-dasharray="3 2"')
             yield f'<path d="M{svg.shorten_number(x - 3, 1)} -5h6l-3 5z" {svg.paint("fill", EVENT)}/>'
-        yield svg.text(places[0] - 3, -7, log_events.format_numbers(group), EVENT, size=9)
+        yield svg.text(places[0] - 3, -7, over_time.format_numbers(group), EVENT, size=9)
 
 
 def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:

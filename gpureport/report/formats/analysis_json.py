@@ -49,7 +49,6 @@ _MADE: Made = {
 
 
 def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
-    """Return the analyses as JSON text, one a run; the same runs by step are for findings over several of them."""
     runs = [_analysis(analysis) for analysis in analyses]
     return dump({"schema": SCHEMA, "runs": runs, "across_runs": across_runs(steps), "advice": advice(analyses)})
 
@@ -241,13 +240,11 @@ def _cost(cost: Cost) -> Content:
 
 
 def advice(analyses: Sequence[Analysis]) -> Content:
-    """Return the steps that any finding names, once each."""
     named = {step.name for analysis in analyses for finding in analysis.findings for step in finding.steps}
     return {name: take(step, "title do when risk check source") for name, step in STEPS.items() if name in named}
 
 
 def across_runs(steps: Sequence[Step]) -> list[Content]:
-    """Return findings over several runs: what findings of one run say, the steps they rest on, and their figures."""
     return [
         take(found.finding, _ACROSS, steps=found.steps) | list_fields(found.content) for found in across_findings(steps)
     ]

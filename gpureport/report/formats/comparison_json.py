@@ -41,7 +41,6 @@ _RUN = (
 
 
 def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
-    """Return a comparison as JSON text; settings in `by` make the groups of a study, none are for a chain of steps."""
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
     focus = select_focus(comparison, study)
@@ -123,7 +122,6 @@ def _check(check: Comparability) -> Content:
 
 
 def _time_to_target(comparison: Comparison) -> Content | None:
-    """Return when each step and each of its runs first reached the target; None where none was given."""
     target = comparison.goals.target
     if target is None:
         return None

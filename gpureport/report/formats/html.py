@@ -18,7 +18,7 @@ from gpureport.report.formats import page_pictures, term_tooltips
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
-from gpureport.report.samples import embedded_series
+from gpureport.report.samples import embed_series
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
 _NAMED = re.compile(r"\b([FR]\d+)\b")
@@ -89,7 +89,7 @@ def render(
         "linked": _link_filter({*(card.id for card in report.findings), *(row.id for row in report.rows)}),
     }
     style = pages.get_template(STYLE).render()
-    samples = embedded_series.embed_series(report.timeline, detail=detail)
+    samples = embed_series(report.timeline, detail=detail)
     loader, marks = pages.loader, _first_marks(report)
     # braces of scripts are their own, so they are no templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in SCRIPTS) if loader and samples else ""

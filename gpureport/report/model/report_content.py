@@ -28,24 +28,18 @@ class GpuTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTable:
-    """A table of one run."""
-
     label: str
     table: Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """Named statements about one run."""
-
     label: str
     facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
-    """What became of every line of a run's sources, and what a reader must know about the data."""
-
     label: str
     facts: tuple[Fact, ...]
     notes: tuple[str, ...]
@@ -130,17 +124,12 @@ class CheckLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checklist:
-    """The questions of the practice for one run."""
-
     label: str
     lines: tuple[CheckLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """How the report came about: limits with their origin, terms, kinds, the command, versions and inputs."""
-
-    thresholds: Table
     definitions: tuple[Fact, ...]
     command: str
     versions: tuple[Fact, ...]
@@ -209,7 +198,6 @@ class Report:
 
     @property
     def several(self) -> bool:
-        """Whether it is about more runs than one."""
         return len(self.quality) > 1
 
     @property
@@ -220,6 +208,5 @@ class Report:
 
     @property
     def steps_heading(self) -> str:
-        """The heading of the table of steps, or of groups."""
         by = self.comparison.grouped if self.comparison else ""
         return f"Groups by {by}" if by else "Step by step"

@@ -8,8 +8,6 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A named statement."""
-
     name: str
     text: str
 
@@ -34,8 +32,6 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A table row: a heading cell and the cells after it."""
-
     head: Cell
     cells: tuple[Cell, ...]
 

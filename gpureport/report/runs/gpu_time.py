@@ -28,7 +28,6 @@ _TOTAL = "GPU time"
 
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
-    """Return GPU-seconds of each class, in the order shown, classes without time left out."""
     seconds = sum_seconds_by_class(time.seconds for time in times)
     known = [name for name in GPU_TIME_CLASSES if seconds.get(name, 0) > 0]
     return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
@@ -51,7 +50,6 @@ def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
 
 
 def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
-    """Return the GPU-seconds in which no job held a GPU."""
     return sum(analysis.no_job_gpu_seconds for analysis in analyses)
 
 
@@ -84,7 +82,6 @@ def measure_own_seconds(time: GpuTime) -> float:
 
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
-    """Return which share of their observed time some runs spent in short pauses."""
     return results.measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
 
 
@@ -100,7 +97,6 @@ def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
 
 
 def format_held(held: float, runs: int) -> str:
-    """Return GPU time as GPU-hours; of several runs their mean."""
     return f"{display.gpu_time(held / runs)} a run" if runs > 1 else display.gpu_time(held)
 
 
@@ -126,7 +122,6 @@ def build_time_table(bars: Sequence[TimeBar]) -> Table:
 
 
 def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
-    """Return the name of every class that some bar shows, in the order in which bars show them."""
     labels = {part.key: part.label for bar in bars for part in bar.parts}
     ordered = (*GPU_TIME_CLASSES, *sorted(set(labels) - set(GPU_TIME_CLASSES)))
     return {key: labels[key] for key in ordered if key in labels}

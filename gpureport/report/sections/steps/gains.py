@@ -82,8 +82,6 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
     figures, rows, told = Figures(comparison), [], []
     for place, gain in enumerate(gains):
         step, since, facts = gain.step, gain.since_before, [*(_list_facts(gain) if place else ())]
-        if place > 1:
-            facts = [*_list_since_first(gain, columns), *facts]
         small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
@@ -149,17 +147,6 @@ def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_
     yield from [describe_reason(each.reason) for each in changes if count_family(each.reason)][:1]
 
 
-def _list_since_first(gain: StepGain, columns: Sequence[_Column]) -> Iterator[Fact]:
-    """Yield how many times as fast a step is as the first one, with the verdicts, where that is known."""
-    changes = [
-        f"{display.lower_first(each.title)} {differences.format_times(change.ratio)} as fast, {change.verdict.short}"
-        for each in columns
-        if each.is_times and (change := _read(each, gain.since_first))
-    ]
-    if changes:
-        yield Fact(name="Since first", text="; ".join(changes))
-
-
 def _list_facts(gain: StepGain) -> Iterator[Fact]:
     listed = differences.list_setup_changes(gain.changes)
     yield Fact(name="Changed", text=say("gains.changed", changes=listed, recorded=gain.params_recorded))
@@ -172,7 +159,6 @@ def _list_facts(gain: StepGain) -> Iterator[Fact]:
             "gains.advised",
             **_describe_advice(change),
             others=len(list_changes_of_job(gain.changes)) > 1,
-            outcome=_describe_outcome(gain),
             gone=fates.get((change.kind, change.cause)) is ChangeKind.RESOLVED,
             stays=fates.get((change.kind, change.cause)) is ChangeKind.PERSISTING,
         )
@@ -206,25 +192,7 @@ def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:
         yield Fact(name="Quality", text="; ".join(parts))
 
 
-def _describe_outcome(gain: StepGain) -> str:
-    """Return what a step was worth: of the whole job, and where that is not established what else is."""
-    since = gain.since_before
-    job = since.gpu_time if since else None
-    if since is None or (job is None and since.training is None):
-        return WORDS["gains.no_outcome"]
-    is_open = job is None or not job.verdict.is_established
-    outcomes = [("GPU time", differences.format_percent_change, job)] if job else []
-    if since.training and (job is None or (is_open and since.training.verdict.is_established)):
-        outcomes.append(("training alone", lambda ratio: f"{differences.format_times(ratio)} as fast", since.training))
-    if since.energy and job and is_open and since.energy.verdict.is_established:
-        outcomes.append(("energy", differences.format_percent_change, since.energy))
-    texts = [f"{name} {show(change.ratio)}, {change.verdict.short}" for name, show, change in outcomes]
-    fell = [quality.name_metric(change.name) for change in gain.quality if change.fell]
-    return "; ".join([*texts, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
-
-
 def _describe_potential(comparison: Comparison) -> str:
-    """Return how many times as fast the last step could be at most, and what it would have to lose for that."""
     last = comparison.steps[-1].analyses
     found = estimate_potential(comparison.remaining, last)
     step, pauses = display.clean(found.step), gpu_time.excessive_short_pauses(last)

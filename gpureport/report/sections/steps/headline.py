@@ -34,12 +34,10 @@ _TENFOLD = 10.0
 
 
 def judge_ends(comparison: Comparison) -> Delta | None:
-    """Return the difference that the chain is judged by, from the first step to the last."""
     return comparison.judged(comparison.steps[0].label, comparison.steps[-1].label)
 
 
 def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
-    """Return what changed from the first step to the last, and what did most of it, in a sentence and in one word."""
     last, delta = comparison.steps[-1], judge_ends(comparison)
     if delta is None or delta.difference is None or not delta.before:
         return describe_quality_alone(comparison), VerdictCode.QUALITY_FELL
@@ -80,7 +78,6 @@ def _describe_size(delta: Delta, noun: str) -> str:
 
 
 def _describe_scaling(comparison: Comparison) -> str:
-    """Return what each of more GPUs does; empty for as many GPUs."""
     ends = comparison.steps[0].label, comparison.steps[-1].label
     for found in scaling(comparison.steps):
         if (found.base, found.step) == ends:
@@ -164,7 +161,6 @@ _Ends = tuple[float | None, float | None]
 
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
-    """Return four figures of the first and the last step with their changes, by work where that is known."""
     last, figures, memory = comparison.steps[-1], Figures(comparison), build_memory_tile(comparison)
     # of a run where the work is not known
     energy = _build_tile(figures, ENERGY_PER_WORK if last.value(ENERGY_PER_WORK) is not None else ENERGY, "GPUs only")
@@ -190,7 +186,6 @@ def _set_tile(  # noqa: PLR0913 - the parts of a tile
 
 
 def _build_tile(figures: Figures, metric: str, context: str, scale: tuple[str, float] | None = None) -> Tile:
-    """Return a tile of a figure in a unit that has a size, otherwise in that of all steps."""
     ends = figures.ends(metric)
     if metric == ENERGY:
         scale = scales.choose_energy_unit(ends)

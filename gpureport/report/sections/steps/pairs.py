@@ -214,7 +214,6 @@ def _format_sides(check: Comparability) -> Iterator[str]:
 
 
 def _describe_doubt(check: Comparability) -> str:
-    """Return what differs between two steps that may be no fair pair, and why it matters."""
     return f"{WORDS[f'check.{check.check}']}: {' against '.join(_format_sides(check))}. {describe_check(check)}"
 
 
@@ -222,7 +221,6 @@ def _describe_doubt(check: Comparability) -> str:
 
 
 def list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
-    """Yield which kinds are gone, new or still there, and why that is not known of others."""
     fates = summarize_by_kind(changes)
     for fate, name in _FATES.items():
         titles = (terms.kind_title(display.clean(kind), cause) for (kind, cause), each in fates.items() if each is fate)

@@ -92,7 +92,6 @@ def _word(best: BestGroup, what: str) -> str:
 
 
 def list_study(study: Study, comparison: Comparison) -> Iterator[Block]:
-    """Yield the best groups, then a table of effects for each figure that says something of its own."""
     facts = list(_list_best(study))
     for names, key in ((study.varied.names, "each_run"), (study.varied.repetitions, "repetitions")):
         if names:
@@ -164,7 +163,6 @@ def _join(labels: Iterable[str]) -> str:
 
 
 def _is_inverse(one: FigureEffects, other: FigureEffects) -> bool:
-    """Return whether every change of one figure undoes that of the other."""
     changes, twins = (
         [level.change or 0.0 for setting in each.settings for level in setting.levels] for each in (one, other)
     )
@@ -213,7 +211,6 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
 
 
 def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
-    """Return four figures: which groups are the best, then more of the best one."""
     found = []
     for best in filter(None, (study.best_by_cost, study.best_by_speed)):
         shown = Figures(comparison).format(best.metric)
@@ -229,7 +226,6 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
 
 
 def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
-    """Yield the time to the target, how work scales with GPUs, the largest batch, and which GPUs would hold a step."""
     steps, figures = comparison.steps, Figures(comparison)
     times = [found for step in steps if (found := measure_time_to_target(step, comparison.goals))]
     if times:
