@@ -1,7 +1,6 @@
 """Pages of several runs: steps, repetitions, groups, many comparisons, quality, and what single runs may say."""
 
 import json
-import re
 from itertools import pairwise
 from typing import Any
 
@@ -179,15 +178,6 @@ def test_groups_have_a_best_one_and_no_gains() -> None:
     two = grouped(1000, 3000, 2000, 2500, by="param:batch,param:workers", workers=["2", "2", "8", "8"])
     sections = json.loads(build_page(two, "json"))["comparison"]["study"]
     assert any("workers" in text for text in strings(sections))
-
-
-def test_runs_with_equal_params_are_shown_as_repetitions_not_given_as_such() -> None:
-    made = [with_params(with_run(run(f"r{place}", seconds=300)), workers=value) for place, value in enumerate("2288")]
-    hints = {form: build_page(made, form, full=True) for form in ("html", "md", "txt")}
-    for form, text in hints.items():
-        assert plain(re.sub(r"<[^>]+>", "", text)).count("have equal params") == 1, form
-    apart = [with_params(with_run(run(f"r{place}", seconds=300)), workers=value) for place, value in enumerate("2468")]
-    assert "have equal params" not in build_page(apart, "html")
 
 
 def test_a_cost_needs_a_price_and_the_work() -> None:

@@ -40,7 +40,7 @@ _NAMES = {
 }
 _MAX_LISTED = 20
 """Events that are listed; the JSON has them all."""
-_TEXT, _PAIR = 160, 2
+_TEXT = 160
 
 
 def group_by_node(gpus: Sequence[Device]) -> dict[str | None, list[Device]]:
@@ -231,28 +231,3 @@ def _describe(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
         line=f"line {entry.line}",
         sentence=f"E{place}, {when}, {said} (line {entry.line})",
     )
-
-
-def group_close_events(
-    events: Sequence[LogEventLine], apart: Callable[[Sequence[LogEventLine]], float]
-) -> list[list[LogEventLine]]:
-    """Return the timed events in order of time, grouped where they are too close to be distinguished.
-
-    `apart` is how many seconds the next event must be away from the first of those that stand together.
-    """
-    groups: list[list[LogEventLine]] = []
-    timed = [(event.at, event) for event in events if event.at is not None]
-    for at, event in sorted(timed, key=lambda each: each[0]):
-        if groups and at < (groups[-1][0].at or 0.0) + apart(groups[-1]):
-            groups[-1].append(event)
-        else:
-            groups.append([event])
-    return groups
-
-
-def format_numbers(group: Sequence[LogEventLine]) -> str:
-    """Return the numbers of events that stand together: `E2`, `E2 E3`, `E2-E7`."""
-    places = sorted(int(event.id[1:]) for event in group)
-    if len(places) > _PAIR and places[-1] - places[0] == len(places) - 1:
-        return f"E{places[0]}\N{EN DASH}E{places[-1]}"
-    return " ".join(f"E{place}" for place in places[:_PAIR]) + (" …" if len(places) > _PAIR else "")

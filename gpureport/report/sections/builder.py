@@ -32,6 +32,7 @@ from gpureport.report.sections.steps import gains, headline, pairs, tables
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.words import WORDS
 
 _TITLE, _CHAIN = 120, 80
 _LAST_STEP_FIRST = "Those of the last step first. "
@@ -136,7 +137,7 @@ def _build_comparison_part(
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
-        legend=tables.describe_marks(charts),
+        legend=WORDS[f"chart.{charts[0].form}"] if charts else "",
         estimates=estimates,
         study=tuple(groups.list_study(study, comparison)) if study else (),
         reference=tuple(select_blocks(reference, Form.FULL)),

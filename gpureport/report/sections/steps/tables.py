@@ -134,23 +134,6 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
     ), table
 
 
-def describe_marks(found: Sequence[IntervalChart]) -> str:
-    rows = [row for chart in found for row in chart.rows if row.value is not None]
-    if not rows:
-        return ""
-    bars = found[0].form == "bars"
-    dots = [dot for row in rows if len(row.runs) > 1 or bars for dot in row.runs]
-    return say(
-        "chart.legend",
-        bars=bars,
-        several=any(len(row.runs) > 1 for row in rows),
-        intervals=any(row.interval for row in rows),
-        hollow=not all(row.interval for row in rows),
-        dots=bool(dots),
-        left_out=display.join_words(list(dict.fromkeys(dot.text for dot in dots if not dot.counted))),
-    ).rstrip()
-
-
 def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
     """Yield the figure that the chain is judged by, then how fast training alone went, then utilisation."""
     steps = figures.comparison.steps
