@@ -9,7 +9,7 @@ import json
 import math
 import zlib
 from base64 import b64encode
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -191,10 +191,6 @@ _METRICS = (
 )
 
 
-def select_metrics(recorded: Collection[str]) -> list[PlottedMetric]:
-    return [each for each in _METRICS if each.metric in recorded and each.instead_of not in recorded]
-
-
 def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> dict[str, Any]:
     unit = metric.unit
     offset, step = scale.offset * unit.factor, scale.step * unit.factor
@@ -286,7 +282,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     bucket = level if level >= _LEAST_BUCKET * (info.interval or 1.0) else 0
     series = [rows.rows_of(device.id) for device in info.devices]
     recorded = {name for name in rows.schema.names for one in series if one.column(name).null_count < len(one)}
-    metrics = select_metrics(recorded)
+    metrics = [each for each in _METRICS if each.metric in recorded and each.instead_of not in recorded]
     names = [metric.metric for metric in metrics]
     devices = [collect_samples(run.recording, device, names, bucket) for device in info.devices]
     parts = [[part for device in devices for part in device.parts.get(at, ())] for at in range(len(metrics))]

@@ -69,7 +69,10 @@ def list_fields(value: Any, without: str = "") -> Content:
     A figure, or an interval, is null where nothing bounds it.
     """
     names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
-    said = {name: _bound(getattr(value, name)) for name in names}
+    said = {name: getattr(value, name) for name in names}
+    for name, each in said.items():
+        ends = each if isinstance(each, tuple) else (each,)
+        said[name] = None if any(isinstance(end, float) and not isfinite(end) for end in ends) else each
     if "verdict" in said:
         said["verdict_code"] = said["verdict"].code if said["verdict"] else ""
     reason = said.get("reason", "")
@@ -77,11 +80,6 @@ def list_fields(value: Any, without: str = "") -> Content:
         words = "" if reason is None else _REASONS[type(reason)](reason)
         said |= {"reason": words, "reason_code": getattr(reason, "kind", reason) or ""}
     return said
-
-
-def _bound(value: Any) -> Any:
-    ends = value if isinstance(value, tuple) else (value,)
-    return None if any(isinstance(end, float) and not isfinite(end) for end in ends) else value
 
 
 def take(value: object, keys: str, **made: Any) -> Content:

@@ -170,8 +170,7 @@ class _Pseudonyms:
                 gaps=tuple(map(self._at, quality.gaps)),
                 clock_steps=tuple(map(self._at, quality.clock_steps)),
                 log_events=tuple(
-                    replace(self._at(each), text=self.text(_anonymise_kernel_message(each.text)))
-                    for each in quality.log_events
+                    replace(self._at(each), text=self.text(_hide_process(each.text))) for each in quality.log_events
                 ),
                 notes=tuple(map(self.text, quality.notes)),
                 # a line may name anything
@@ -197,7 +196,7 @@ def _short_hash(identity: str | None) -> str | None:
     return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
 
 
-def _anonymise_kernel_message(text: str) -> str:
+def _hide_process(text: str) -> str:
     for shape, instead in _KERNEL if "NVRM: Xid (" in text else ():
         text = shape.sub(instead, text)
     return text

@@ -51,7 +51,10 @@ _NAMED = re.compile(
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
-"""What follows a blank belongs to an option alone: words such as `host memory` name no machine."""
+"""The machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
+
+What follows a blank belongs to an option alone: words such as `host memory` name no machine.
+"""
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
 _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
@@ -84,12 +87,6 @@ def _remove_port(host: str) -> str:
     return _PORT.sub("", host)
 
 
-def find_named_machines(text: str) -> Iterator[str]:
-    """Yield the machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`."""
-    for match in _NAMED.finditer(text):
-        yield from list_machines(match[2])
-
-
 def _hide_ipv6(found: re.Match[str]) -> str:
     """Return `<address>` for an address of IPv6; `::` alone is a sign of programming languages."""
     address = found["address"]
@@ -120,7 +117,8 @@ def list_mentioned_machines(run: Run) -> Iterator[str]:
     for key, value in run.params_and_tags:
         if names_machine(key, value):
             yield from list_machines(value)
-        yield from find_named_machines(value)
+        for match in _NAMED.finditer(value):
+            yield from list_machines(match[2])
 
 
 def list_people(run: Run) -> Iterator[str]:

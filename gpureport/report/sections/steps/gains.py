@@ -86,7 +86,12 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         told.append(Block(title=head.text, level=3, facts=facts))
-    facts = [*_list_overall_facts(gains)]
+    facts = [*_list_quality(gains[-1].quality_since_first)]
+    if any(gain.params_recorded for gain in gains[1:]):
+        names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)
+        n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
+        text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
+        facts.append(Fact(name="Advised", text=text))
     if len(gains) > 2 and (columns or facts):  # noqa: PLR2004 - of two steps the row above is the first
         small = f"{rows[0][0].text} to {rows[-1][0].text}"
         head = Cell(text="All steps together", small=small)
@@ -175,15 +180,6 @@ def _describe_advice(change: AdvisedChange) -> dict[str, str]:
     title, step = STEPS[change.name].title, display.clean(change.advised_in)
     finding = terms.kind_title(display.clean(change.kind), change.cause)
     return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
-
-
-def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
-    yield from _list_quality(gains[-1].quality_since_first)
-    if any(gain.params_recorded for gain in gains[1:]):
-        names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)
-        n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
-        text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
-        yield Fact(name="Advised", text=text)
 
 
 def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:

@@ -43,7 +43,18 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
     is_work = delta.metric == PER_WORK
     one = name_one(display.shorten(display.clean(last.work_unit or ""), 24)) or "unit of work"
     noun = f"GPU time per {'training step' if one == 'step' else one}" if is_work else "GPU utilisation"
-    change = _describe_scaling(comparison) or (_describe_size(delta, noun) if is_work else _describe_use(delta))
+    ends = comparison.steps[0].label, last.label
+    scaled = next((each for each in scaling(comparison.steps) if (each.base, each.step) == ends), None)
+    if scaled is not None:
+        few, many = scaled.gpus
+        change = say("headline.scaling", few=few, many=many, share=display.percent(scaled.efficiency))
+    elif is_work:
+        change = _describe_size(delta, noun)
+    else:
+        values = (delta.before, delta.after)
+        before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
+        way = "" if before == after else "rises" if delta.difference > 0 else "falls"
+        change = say("headline.use", way=way, before=before, after=after)
     if delta.verdict in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
         change = say(f"headline.{delta.verdict.code}", noun=noun)
     if fall := quality.describe_fall(comparison):
@@ -70,22 +81,6 @@ def _describe_size(delta: Delta, noun: str) -> str:
         return f"{differences.format_times(ratio)} the {noun}"
     size = differences.format_percent_change(ratio).lstrip(f"{MINUS}+")
     return f"{size} {'less' if ratio < 1 else 'more'} {noun}"
-
-
-def _describe_scaling(comparison: Comparison) -> str:
-    ends = comparison.steps[0].label, comparison.steps[-1].label
-    found = next((each for each in scaling(comparison.steps) if (each.base, each.step) == ends), None)
-    if found is None:
-        return ""
-    few, many = found.gpus
-    return say("headline.scaling", few=few, many=many, share=display.percent(found.efficiency))
-
-
-def _describe_use(delta: Delta) -> str:
-    values = (delta.before, delta.after)
-    before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
-    way = "" if before == after else "rises" if (delta.difference or 0) > 0 else "falls"
-    return say("headline.use", way=way, before=before, after=after)
 
 
 def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
