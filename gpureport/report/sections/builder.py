@@ -131,9 +131,9 @@ def _build_comparison_part(
     links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
     title = "Changes between groups" if study else "Changes between steps"
     facts = [*gains.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
-    reference = [] if study else [*gains.list_gains(comparison, links)]
+    reference = [] if study else [gains.list_gains(comparison, links)]
     reference.append(Block(anchor="links", title=title, facts=facts))
-    reference += pairs.list_pairs(comparison, links, is_chain=study is None)
+    reference += pairs.list_pairs(comparison, links)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,

@@ -25,7 +25,6 @@ from gpureport.comparison.gains import (
     build_gains,
     estimate_potential,
 )
-from gpureport.comparison.quality import QualityChange
 from gpureport.comparison.setup import list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study, select_focus
@@ -38,9 +37,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head.loss_sentence import describe_loss, describe_short_pauses
-from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_training_source
-from gpureport.report.sections.steps.pairs import list_fates
 from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
 from gpureport.report.wording.words import WORDS, say
@@ -75,33 +72,32 @@ _COLUMNS = (
 )
 
 
-def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
-    """Yield the table of gains of a chain, a row a step, what the last step could gain at most, and facts of each."""
+def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
+    """Return the table of gains of a chain, a row a step, what the last step could gain at most, and advice taken."""
     gains = build_gains(comparison, links)
     columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
-    figures, rows, told = Figures(comparison), [], []
+    figures, rows = Figures(comparison), []
+    facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
     for place, gain in enumerate(gains):
-        step, since, facts = gain.step, gain.since_before, [*(_list_facts(gain) if place else ())]
+        step, since = gain.step, gain.since_before
         small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
-        told.append(Block(title=head.text, level=3, facts=facts))
-    facts = [*_list_quality(gains[-1].quality_since_first)]
-    if any(gain.params_recorded for gain in gains[1:]):
-        names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)
-        n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
-        text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
-        facts.append(Fact(name="Advised", text=text))
-    if len(gains) > 2 and (columns or facts):  # noqa: PLR2004 - of two steps the row above is the first
-        small = f"{rows[0][0].text} to {rows[-1][0].text}"
-        head = Cell(text="All steps together", small=small)
+        if place and (advice := _describe_advice(gain)):
+            facts.append(Fact(name=f"Advice in {head.text}", text=advice))
+    if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
+        head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
         rows.append([head, *(_format(each, gains[-1].since_first) for each in columns)])
-        told.append(Block(title=head.text, level=3, facts=facts))
+        if any(gain.params_recorded for gain in gains[1:]):
+            names = dict.fromkeys(_name_advice(change)["noun"] for gain in gains for change in gain.advised)
+            n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
+            text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
+            facts.append(Fact(name="Advice in all", text=text))
+    if not columns:
+        return Block(anchor="gains", title="Gains", texts=[WORDS["gains.no_work"]], facts=facts)
     titles = ("Step", *(column.title for column in columns))
     table = build_table(titles, rows, *_list_notes(figures, gains, columns))
-    potential = [Fact(name="Potential", text=_describe_potential(comparison))]
-    yield Block(anchor="gains", title="Gains", table=table, facts=[fact for fact in potential if fact.text])
-    yield from told
+    return Block(anchor="gains", title="Gains", table=table, facts=facts)
 
 
 def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
@@ -133,9 +129,6 @@ def _format(column: _Column, since: GainSince | None) -> Cell:
 
 
 def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_Column]) -> Iterator[str]:
-    if not columns:
-        yield WORDS["gains.no_work"]
-        return
     metrics, comparison = {column.metric for column in columns}, figures.comparison
     yield WORDS["gains.note"]
     if TRAINING_RATE in metrics:
@@ -152,40 +145,29 @@ def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_
     yield from [describe_reason(each.reason) for each in changes if count_family(each.reason)][:1]
 
 
-def _list_facts(gain: StepGain) -> Iterator[Fact]:
-    listed = differences.list_setup_changes(gain.changes)
-    yield Fact(name="Changed", text=say("gains.changed", changes=listed, recorded=gain.params_recorded))
-    yield from _list_quality(gain.quality)
+def _describe_advice(gain: StepGain) -> str:
+    """Return which changes an earlier finding had advised, and what became of it; empty where nothing changed."""
     fates = summarize_by_kind(gain.findings)
-    if said := " ".join(f"{fact.name}: {fact.text}." for fact in list_fates(gain.findings)):
-        yield Fact(name="Findings", text=said)
     advised = [
         say(
             "gains.advised",
-            **_describe_advice(change),
+            **_name_advice(change),
             others=len(list_changes_of_job(gain.changes)) > 1,
             gone=fates.get((change.kind, change.cause)) is ChangeKind.RESOLVED,
             stays=fates.get((change.kind, change.cause)) is ChangeKind.PERSISTING,
         )
         for change in gain.advised
     ]
-    advised += [say("gains.perhaps", **_describe_advice(change)) for change in gain.possibly_advised]
-    if advised or gain.changes:
-        # a param may have any name, so that it is never known that nothing was advised
-        nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"]
-        yield Fact(name="Advised", text=" ".join(advised) or nothing)
+    advised += [say("gains.perhaps", **_name_advice(change)) for change in gain.possibly_advised]
+    # a param may have any name, so that it is never known that nothing was advised
+    nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"] if gain.changes else ""
+    return " ".join(advised) or nothing
 
 
-def _describe_advice(change: AdvisedChange) -> dict[str, str]:
+def _name_advice(change: AdvisedChange) -> dict[str, str]:
     title, step = STEPS[change.name].title, display.clean(change.advised_in)
     finding = terms.kind_title(display.clean(change.kind), change.cause)
     return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
-
-
-def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:
-    lines = quality.list_lines(changes)
-    if parts := [f"{each.title} {each.before} → {each.after}, {each.verdict.text}" for each in lines]:
-        yield Fact(name="Quality", text="; ".join(parts))
 
 
 def _describe_potential(comparison: Comparison) -> str:

@@ -49,11 +49,8 @@ _Shown = Sequence[tuple[FigureFormat, Delta]]
 """Figures of two steps in the order shown."""
 
 
-def list_pairs(comparison: Comparison, links: Sequence[StepPair], *, is_chain: bool) -> Iterator[Block]:
-    """Yield every step against the one before, and where that is another one against the first; then what they share.
-
-    The gains of a chain say what became of findings.
-    """
+def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
+    """Yield every step against the one before and also the first, then whether all were recorded alike."""
     figures, first, noted, is_first = Figures(comparison), comparison.steps[0].label, set[str](), True
     labels = [f"{display.clean(link.base.label)} to {display.clean(link.step.label)}" for link in links]
     whole = []
@@ -76,9 +73,8 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair], *, is_chain: b
         texts = [WORDS["precision.note"]] if is_first and why else []
         yield Block(title="How sure", level=4, texts=texts, facts=why)
         yield Block(title="Training at the end", level=4, facts=[*quality.list_facts(link.quality)])
-        if not is_chain:
-            found = [*list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
-            yield Block(title="Findings", level=4, facts=found)
+        found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
+        yield Block(title="Findings", level=4, facts=found)
         title, is_first = "Whole recordings, start-up and end included", False
         whole.append(Block(title=title, label=label, level=3, table=_build_whole_recording_table(shown)))
     yield Block(
@@ -220,7 +216,7 @@ def _describe_doubt(check: Comparability) -> str:
 # --- what became of findings
 
 
-def list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
+def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
     fates = summarize_by_kind(changes)
     for fate, name in _FATES.items():
         titles = (terms.kind_title(display.clean(kind), cause) for (kind, cause), each in fates.items() if each is fate)

@@ -121,17 +121,10 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
         for each in zip(*(chart.rows for chart in known), strict=True)
     ]
     table = build_table(("Step", *(chart.title for chart in known)), rows)
-    if not study or not known:
-        return tuple(known), table
-    if len(study.by) > 1:
+    if study and known and len(study.by) > 1:
         # work where it is known, otherwise utilisation: panels of both would be too many
-        return tuple(_split_into_panels(known[-1], study)), table
-    # the heading says the name of the param or tag
-    prefix = f"{display.clean(study.by[0].name)}="
-    return tuple(
-        replace(chart, rows=tuple(replace(row, label=row.label.removeprefix(prefix)) for row in chart.rows))
-        for chart in known
-    ), table
+        known = [*_split_into_panels(known[-1], study)]
+    return tuple(known), table
 
 
 def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
