@@ -41,14 +41,11 @@ class Tile:
 
     @property
     def figures(self) -> str:
-        """What it shows, before and now."""
         before = f"{self.before} → " if self.before else ""
         return f"{before}{self.value}{self.unit and f' {self.unit}'}"
 
 
 class VerdictCode(StrEnum):
-    """What the headline says, in one word: of a run, of steps, or of groups."""
-
     FINDING = "finding"  # the worst there is; `Verdict.kind` says which
     HEALTHY = "healthy"
     SHORT_PAUSES = "short_pauses"  # no problem, but many short pauses that nothing explains
@@ -117,8 +114,6 @@ class Action:
 
 
 class FirstScreen(Protocol):
-    """What begins with a first screen: the report of some runs, the page on many."""
-
     @property
     def verdict(self) -> Verdict: ...
 

@@ -12,8 +12,6 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A mark on an axis: where it is, and what is written at it."""
-
     at: float
     text: str
 

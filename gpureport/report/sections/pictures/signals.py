@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.report.runs.drawn_gpus import find_limits
+from gpureport.report.runs.over_time import find_limits
 from gpureport.report.wording import display
 
 
