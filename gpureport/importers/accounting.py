@@ -52,8 +52,6 @@ class _Row(NamedTuple):
 
 
 class Table(LocalStore):
-    """A table whose rows are its runs; those without GPU figures hold no hardware series."""
-
     def __init__(self, where: str) -> None:
         super().__init__(take_stream(where) or Path(where), where)
         file = RawFile(self.path)
@@ -76,7 +74,6 @@ class Table(LocalStore):
                 self.rows[key] = row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}")
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return all runs; an experiment is a project."""
         return [
             RunInfo(
                 id=row.id,

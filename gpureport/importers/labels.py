@@ -71,7 +71,6 @@ class LabelTable:
                 self._rows_by[key].append(row)
 
     def find_tags(self, run: Run) -> Pairs:
-        """Return a run's labels from the table; nothing without a row of its own."""
         # a param may name the host of a database
         named = [*(device.node for device in run.devices), *(find_label(run.tags, "node") or "").split(", ")]
         nodes = [shorten_node(node) for node in named if node]

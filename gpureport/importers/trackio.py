@@ -81,8 +81,6 @@ def _read_numbers(text: Any) -> dict[str, float] | None:
 
 
 class TrackioStore(LocalStore):
-    """A database of Trackio, which holds the runs of one project."""
-
     def query(self, query: str, *values: str) -> list[Any]:
         """Return rows; `RUN` is the column that names a run, which had no id before version 0.24."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
@@ -91,7 +89,6 @@ class TrackioStore(LocalStore):
             return connection.execute(query, values).fetchall()
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return all runs, newest first."""
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
         found = []
         for key, name, began, system in self.query(_RUNS):

@@ -147,7 +147,6 @@ class RemotePath:
                 raise
 
     def unlink(self, *, missing_ok: bool = True) -> None:
-        """Remove an object; nothing where there is none."""
         del missing_ok
         with suppress(FileNotFoundError), self.reach() as client:
             client.delete_file(self.path)
@@ -240,7 +239,6 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
 
 
 def is_bucket_url(text: str) -> bool:
-    """Return whether a text is the URL of something in a bucket."""
     return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 

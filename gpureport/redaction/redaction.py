@@ -128,7 +128,6 @@ def _hide_after(
 
 
 def _is_credential(_: str, word: str) -> bool:
-    """Return whether what follows `Bearer` or `Basic` is no word, as in `basic training`."""
     return len(word) >= len("0123456789abcdef") or not word.isalpha()
 
 
@@ -178,7 +177,6 @@ def hide_secret_value(name: str, value: str) -> str:
 
 
 def _hide_in_word(word: str, name: str = "") -> str:
-    """Return a word of a command line, possibly a whole script, without its secrets."""
     if assigned := _ASSIGNMENT.fullmatch(word):
         name, sign, value = assigned.groups()
         if may_be_secret(name, value):

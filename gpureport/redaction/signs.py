@@ -61,7 +61,6 @@ def use_own_secrets(own: OwnSecrets) -> None:
 
 
 def get_own_secrets() -> OwnSecrets:
-    """Return the secrets that a person added."""
     return _in_use
 
 

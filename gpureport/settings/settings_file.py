@@ -31,7 +31,6 @@ class Section:
     lines: dict[str, int] = field(default_factory=dict)
 
     def number(self, key: str, default: float | None = None) -> float | None:
-        """Return a number, the default when the key is absent."""
         value: Any = self.values.get(key, default)
         if not _is_kind(value, int | float):
             what = f"{key} must be a number, not {value!r}"
@@ -47,14 +46,12 @@ class Section:
         return value
 
     def text(self, key: str) -> str:
-        """Return a text that is not blank, empty if absent."""
         value: Any = self.values.get(key)
         if not _is_kind(value, str) or (value is not None and not value.strip()):
             raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
         return value or ""
 
     def switch(self, key: str) -> bool | None:
-        """Return true or false, None when the key is absent."""
         value: Any = self.values.get(key)
         if not _is_kind(value, bool):
             what = f"{key} must be true or false, not {value!r}"
@@ -66,7 +63,6 @@ class Section:
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
-        """Refuse keys that are not known."""
         for key in self.values.keys() - known:
             hint = f"known are {', '.join(sorted(known))}"
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
@@ -85,7 +81,6 @@ class Settings:
     text: str = ""
 
     def section(self, name: str) -> Section:
-        """Return a table by dotted name, empty if absent; `SettingsError` for something else there."""
         values: Any = self.content
         for part in name.split("."):
             values = values.get(part, {})
@@ -157,7 +152,6 @@ def check_sections(settings: Settings) -> Settings:
 
 @lru_cache(1)
 def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
-    """Return the lines of each table's keys, by its name in the order of headings."""
     found: dict[str, list[dict[str, int]]] = {}
     current: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -171,7 +165,6 @@ def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
 
 
 def _is_kind(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a kind, as msgspec tells them apart; none is of any."""
     if value is None:
         return True
     import msgspec

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.places.s3_server import BreakingRoad, s3_server
 
 if TYPE_CHECKING:
@@ -76,8 +74,3 @@ def bucket(server: tuple[int, BreakingRoad], monkeypatch: pytest.MonkeyPatch) ->
     )
     client.create_dir(name)
     return Bucket(name=name, client=client, road=road)
-
-
-@pytest.fixture
-def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    return program(capsys, monkeypatch, tmp_path)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from gpureport.errors import CodedProblem, SourceError
-from gpureport.importers.neptune.hardware import Stored
+from gpureport.importers.neptune.stored import Stored
 from gpureport.parsing import parse_json
 
 _SILENT = 60.0

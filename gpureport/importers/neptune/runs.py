@@ -6,20 +6,31 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
-from gpureport.importers.neptune import exports, hardware, local
-from gpureport.importers.neptune.hardware import DeviceKey, Hardware, Namespace, Process, Stored, read_hardware
+from gpureport.importers.neptune import hardware, stored
+from gpureport.importers.neptune.hardware import Hardware, Namespace, Process, read_hardware
+from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import unreadable
-from gpureport.importers.tracker_series import Series, build_tracked, join_series, list_absent, list_rejected
-from gpureport.recording import Device
+from gpureport.importers.tracker_series import (
+    Series,
+    build_device_table,
+    build_tracked,
+    join_series,
+    list_absent,
+    list_rejected,
+)
+from gpureport.recording import HOST, Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
 _WANTED = "give an export of neptune-exporter, or a .neptune folder"
-_RECOGNISERS = (exports.is_export_file, local.is_operation_log, local.is_scale_database)
-_FINDERS = (exports.find_exported_runs, local.find_local_runs, local.find_scale_runs)
+_RECOGNISERS = (stored.is_export_file, stored.is_operation_log, stored.is_scale_database)
+_FINDERS = (stored.find_exported_runs, stored.find_local_runs, stored.find_scale_runs)
 _INTEGRATIONS = "source_code/integrations/"
 """Where Neptune's integrations put their version; their names tell the framework."""
 
@@ -33,7 +44,6 @@ class Recordings(Store):
         self.grouped = () if asked.group is None else tuple(run.id for run in held[asked.group])
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs whose names fit a pattern, newest first; a server has applied the filter."""
         found = [self._describe(*item) for item in self.held.items()]
         found.sort(key=lambda each: each.started or 0, reverse=True)
         return [each for each in found if fnmatchcase(each.name, experiment or "*")]
@@ -56,7 +66,6 @@ class Recordings(Store):
         )
 
     def find_spaces(self, run: Stored) -> list[Namespace]:
-        """Return the namespaces of the processes of a run."""
         return hardware.find_namespaces(run.paths or (), run.scalars, self.chosen)
 
 
@@ -127,7 +136,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
         if run.files and (any(space.client for space in spaces) or run.scalars.get("sys/id") == run.id):
             paths = [path for space in spaces for path in space.leaves]
-            run = exports.correct_local_times(run, paths, options.tz)  # noqa: PLW2901
+            run = stored.correct_local_times(run, paths, options.tz)  # noqa: PLW2901
         runs.append(run)
         for space in spaces:
             stages.add(space.stage or space.path)
@@ -149,11 +158,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
         hint = f"--gpus can name {', '.join(map(str, sorted(found.gpus)))}"
         raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
-    series = {
-        _describe_device(found, key, asked.gpu_memory_total): table
-        for key in found.blocks
-        if len(table := found.build_table(key))
-    }
+    series = _build_devices(found, asked.gpu_memory_total)
     if not series:
         raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
     labels = {
@@ -192,31 +197,46 @@ def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
     }
 
 
-def _find_highest(found: Hardware, key: DeviceKey, metric: str) -> float:
+def _find_highest(found: Hardware, node: str, metric: str) -> float:
     """Return the client's stated maximum of a gauge, for the machine's largest GPU; 0 if none."""
     stated = (
         each.run.highest.get(path, 0.0)
         for each in found.processes
         for path, meaning in each.space.leaves.items()
-        if each.node == key[0] and meaning.metric == metric
+        if each.node == node and meaning.metric == metric
     )
     return max(stated, default=0.0)
 
 
-def _describe_device(found: Hardware, key: DeviceKey, given: int | None) -> Device:
-    gpu, blocks, device = key[1], found.blocks[key], found.describe(key)
-    if gpu is None:
-        return device
-    totals = [block.values[hardware.MEMORY_TOTAL][0] for block in blocks if hardware.MEMORY_TOTAL in block.values]
-    total = totals[0] if totals else _find_highest(found, key, hardware.MEMORY) * hardware.GIB
-    # only the recipe records the model
-    models = (each.run.scalars.get(f"{each.space.path}/details/gpu/{gpu}/name") for each, *_ in blocks)
-    return replace(
-        device,
-        model=next((model for model in models if isinstance(model, str)), None),
-        memory_total_bytes=given or round(total) or None,
-        power_limit_watts=_find_highest(found, key, hardware.POWER) or None,
-    )
+def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]:
+    """Return devices with their rows, without those that have none; `given` is the memory of each GPU."""
+    series = {}
+    for (node, gpu), blocks in found.blocks.items():
+        named = found.name_node(node)
+        own = HOST if gpu is None else f"gpu:{gpu}"
+        device = Device(id=own if named is None else f"{named}/{own}", index=gpu, node=named)
+        if gpu is not None:
+            totals = [
+                block.values[hardware.MEMORY_TOTAL][0] for block in blocks if hardware.MEMORY_TOTAL in block.values
+            ]
+            total = totals[0] if totals else _find_highest(found, node, hardware.MEMORY) * hardware.GIB
+            # only the recipe records the model
+            models = (each.run.scalars.get(f"{each.space.path}/details/gpu/{gpu}/name") for each, *_ in blocks)
+            device = replace(
+                device,
+                model=next((model for model in models if isinstance(model, str)), None),
+                memory_total_bytes=given or round(total) or None,
+                power_limit_watts=_find_highest(found, node, hardware.POWER) or None,
+            )
+        values = {
+            name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
+            for name in dict.fromkeys(name for block in blocks for name in block.values)
+        }
+        stages = [block.process.space.stage or "" for block in blocks for _ in block.times]
+        times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
+        if len(table := build_device_table(device.id, times, values, imputed, stages)):
+            series[device] = table
+    return series
 
 
 def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
@@ -232,8 +252,8 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
             "GPU memory in use holds what the driver reserves (NVML's first interface), "
             "a few hundred MiB that nvidia-smi leaves out"
         )
-    gpus = [key for key in found.blocks if key[1] is not None]
-    if asked.gpu_memory_total is None and any(_find_highest(found, key, hardware.MEMORY) for key in gpus):
+    nodes = {node for node, gpu in found.blocks if gpu is not None}
+    if asked.gpu_memory_total is None and any(_find_highest(found, node, hardware.MEMORY) for node in nodes):
         yield "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
 
 

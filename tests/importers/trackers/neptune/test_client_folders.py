@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
-from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, refused, rejected, times
+from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, rejected, times
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
@@ -191,15 +191,6 @@ def test_two_values_at_one_time(tmp_path: Path) -> None:
     found = recording(tmp_path)
     assert rejected(found) == [("another_value_at_the_same_time", 1)]
     assert column(found, "gpu:1", "gpu_utilization_ratio")[3:4] == [0.44]
-
-
-def test_series_that_share_no_time(tmp_path: Path) -> None:
-    later = Schedule(utilization=[LOAD], start=START + 40_000)
-    kept = [each for each in folders.operations(RUN) if each["path"][-1] != "gpu_0"]
-    folders.write(
-        tmp_path, kept + folders.floats("monitoring/training/gpu_0", later.series()["monitoring/training/gpu_0"])
-    )
-    assert refused(tmp_path).code == "times_not_shared"
 
 
 def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:

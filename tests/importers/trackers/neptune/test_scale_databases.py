@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from tests.cli.program import Program
 from tests.importers.trackers.neptune import databases, folders
 from tests.importers.trackers.neptune.schedule import GIB, START
 from tests.importers.trackers.tracked import codes, column, recording, refused
@@ -79,12 +78,6 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     shutil.rmtree(torn.parent)
     databases.write(tmp_path, databases.recipe(VALUES), version="v9")
     assert "newer_database" in codes(recording(tmp_path))
-
-
-def test_listing(gpureport: Program, tmp_path: Path) -> None:
-    databases.write(tmp_path, databases.recipe(VALUES))
-    line = gpureport("ingest", "--list", str(tmp_path)).out
-    assert all(word in line for word in ("scale-1", "exp-a", "local", "1 GPU, host")), line
 
 
 ONCE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
