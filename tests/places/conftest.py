@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """A bucket as its server has it.
-
-    Attributes:
-        name: its name.
-        client: a way to the server that does not break.
-        road: the one that the program takes.
-    """
+    """A bucket as its server has it."""
 
     name: str
     client: "fs.S3FileSystem"

@@ -13,7 +13,8 @@ import pytest
 from tests.cli.program import Program
 from tests.importers.trackers.mlflow.real import oracle, served
 from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
-from tests.publishing.contents import refuse, state
+from tests.importers.trackers.tracked import state
+from tests.publishing.conftest import refuse
 
 NAMES = ("base", "workers", "amp")
 PER_WORK = "gpu_seconds_per_1000_work"

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.testing import Recording
-from tests.importers.trackers.neptune import folders
 from tests.importers.trackers.neptune.schedule import GIB
-from tests.importers.trackers.tracked import column, recording, times
+from tests.importers.trackers.tracked import column, recording, state, times
 
 pytestmark = [
     pytest.mark.tracker,
@@ -48,9 +47,9 @@ def job(folder: Path, **settings: object) -> None:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recording]:
     folder = tmp_path_factory.mktemp("client")
     job(folder, STANDIN_BUSY=BUSY, STANDIN_REST=REST)
-    before = folders.state(folder / ".neptune")
+    before = state(folder / ".neptune")
     found = recording(folder / ".neptune")
-    assert folders.state(folder / ".neptune") == before
+    assert state(folder / ".neptune") == before
     return folder, found
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
-from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, rejected, times
+from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, rejected, state, times
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
@@ -81,14 +81,14 @@ def test_log_and_export_agree(tmp_path: Path) -> None:
 def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     place = folders.write(tmp_path, folders.operations(RUN))
     (place / "last_put_version").unlink()
-    before = folders.state(tmp_path)
+    before = state(tmp_path)
     place.chmod(0o555)
     try:
         recording(tmp_path)
         assert "2 GPUs, host" in gpureport("ingest", "--list", str(tmp_path)).out
     finally:
         place.chmod(0o755)
-    assert folders.state(tmp_path) == before
+    assert state(tmp_path) == before
 
 
 def test_a_killed_run(tmp_path: Path) -> None:

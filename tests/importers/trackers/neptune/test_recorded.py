@@ -3,8 +3,7 @@
 import pytest
 
 from tests.genuine import TRACKERS, needs_trackers
-from tests.importers.trackers.neptune import folders
-from tests.importers.trackers.tracked import codes, recording, recordings, times
+from tests.importers.trackers.tracked import codes, recording, recordings, state, times
 
 DATA = TRACKERS / "neptune"
 pytestmark = [
@@ -26,11 +25,11 @@ def test_the_export_of_los_angeles() -> None:
 
 
 def test_every_recorded_folder() -> None:
-    before = folders.state(DATA)
+    before = state(DATA)
     expected = {"offline-sample": 8, "offline-clean": 2, "async-sample": 1, "scale-offline-sample": 1}
     for name, runs in expected.items():
         assert len(recordings(DATA / name)) == runs
-    assert folders.state(DATA) == before
+    assert state(DATA) == before
 
 
 def test_what_went_wrong_is_told() -> None:
