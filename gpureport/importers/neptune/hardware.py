@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,10 +67,15 @@ _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Namespace:
-    """One process's hardware series: known ones by path, and others; the client's own monitor drops zeros."""
+class Process:
+    """A namespace of a run: known series of hardware by path, and others; the client's own monitor drops zeros.
 
+    `node` is what it ran on, empty if its name is unknown.
+    """
+
+    run: Stored
     path: str
+    node: str
     stage: str | None = None
     client: bool = False
     leaves: dict[str, Meaning] = field(default_factory=dict)
@@ -90,30 +95,36 @@ class NameMap:
         return f"{','.join(self.namespaces)};{series}" if self.namespaces or self.series else ""
 
 
-def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameMap) -> list[Namespace]:
-    """Return a run's namespaces by path, from the paths of its series and single values.
+def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
+    """Return a run's namespaces by path.
 
     One of the client's begins as its own do, or describes a process; `train/memory` alone makes none.
     """
-    own = Namespace(path="--map", leaves={path: chosen.series[path] for path in series if path in chosen.series})
+
+    def begin(path: str, **more: Any) -> Process:
+        hosts = (f"{path}/hostname", f"{path}/details/hostname", "sys/hostname")
+        node = next((str(run.scalars[name]) for name in hosts if run.scalars.get(name)), "")
+        return Process(run=run, path=path, node=node, **more)
+
+    series = run.paths or set()
+    own = begin("--map", leaves={path: chosen.series[path] for path in series if path in chosen.series})
     found = {("--map", False): own}
-    for path in sorted({*series}.difference(own.leaves)):
+    for path in sorted(series.difference(own.leaves)):
         gauge = _GAUGE.fullmatch(path)
         if (match := gauge or _BELOW.fullmatch(path)) is None:
             continue
         name, gpu, leaf = match.group("space", "gpu", "name")
         stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
-        new = Namespace(path=name, client=gauge is not None, stage=stage or None)
-        space = found.setdefault((name, new.client), new)
+        space = found.setdefault((name, bool(gauge)), begin(name, client=bool(gauge), stage=stage or None))
         meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
         if meaning is None:
             space.others.append(path)
         else:
             space.leaves[path] = meaning._replace(gpu=int(gpu or 0)) if "gpu" in meaning.metric else meaning
-    described = {path.rpartition("/")[0] for path in scalars if path.endswith(("/hostname", "/pid", "/tid"))}
+    described = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     described |= {*chosen.namespaces}
 
-    def is_own(space: Namespace) -> bool:
+    def is_own(space: Process) -> bool:
         is_named = space.path in described or space.path.split("/")[0] in {"monitoring", "runtime"}
         return is_named and not {f"{space.path}/cpu", f"{space.path}/memory"}.isdisjoint(space.leaves)
 
@@ -142,14 +153,6 @@ _FORKED = 1_000_000
 """Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s: a process that is forked
 starts it again, which records a tick at once, so a loader with 14 workers makes 14 within a second (measured)."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
-
-
-class Process(NamedTuple):
-    """A namespace of a run, and the node it ran on; empty if its name is unknown."""
-
-    run: Stored
-    space: Namespace
-    node: str
 
 
 DeviceKey = tuple[str, int | None]
@@ -203,8 +206,8 @@ class Hardware:
         """Return a run's named processes in the order they began; a resumed one has one stage."""
         found: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         for (node, _), blocks in self.blocks.items():
-            for block in (block for block in blocks if block.process.space.stage is not None):
-                found[str(block.process.space.stage), self.name_node(node)] += block.times[[0, -1]].tolist()
+            for block in (block for block in blocks if block.process.stage is not None):
+                found[str(block.process.stage), self.name_node(node)] += block.times[[0, -1]].tolist()
         stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items()]
         return tuple(sorted(stages, key=lambda each: (each.start, each.end, each.name, each.node or "")))
 
@@ -218,9 +221,9 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
-    for block in sorted(held, key=lambda each: (int(each.times[0]), each.process.space.path)):
-        (_, space, node), gpu = block.process, block.gpu
-        if space.client and gpu is not None and any(path.endswith(_UNNUMBERED) for path in space.leaves):
+    for block in sorted(held, key=lambda each: (int(each.times[0]), each.process.path)):
+        process, gpu, node = block.process, block.gpu, block.process.node
+        if process.client and gpu is not None and any(path.endswith(_UNNUMBERED) for path in process.leaves):
             gpu = sum(each.process.node == node and each.times[-1] >= block.times[0] for each in bare)
             bare.append(block)
         found.blocks.setdefault((node, gpu), []).append(block)
@@ -234,8 +237,8 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
 
 
 def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
-    series, space = process.run.series, process.space
-    meanings = {path: meaning for path, meaning in space.leaves.items() if path in series and len(series[path].times)}
+    series = process.run.series
+    meanings = {path: meaning for path, meaning in process.leaves.items() if path in series and len(series[path].times)}
     ticks, values = place_on_ticks([series[path] for path in meanings])
     known = ~np.isnan(values)
     for path, meaning in meanings.items():
@@ -244,7 +247,7 @@ def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
         found.rejected[TWICE_AT_ONCE] += len(series[path].times) - lost
     found.rejected[TWICE_AT_ONCE] -= int(known.sum())
     dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
-    if space.client:
+    if process.client:
         kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
         for row, path in enumerate(meanings):
             dropped[row] = _find_dropped_zeros(path, dict(zip(meanings, known, strict=True)), ticks)
@@ -299,7 +302,7 @@ def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
     copies, so are those next to them, up to 1.5 intervals away (pragmatic).
     """
     kept: list[DeviceRows] = []
-    for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.space.path)):
+    for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
         for edge in (0, round(_find_pace(block.times) * 1.5)):
             if edge == 0 or 2 * int(copies.sum()) > len(copies):

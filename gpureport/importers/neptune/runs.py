@@ -12,7 +12,7 @@ import pyarrow as pa
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.neptune import hardware, stored
-from gpureport.importers.neptune.hardware import Hardware, Namespace, Process, read_hardware
+from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
 from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
@@ -52,7 +52,7 @@ class Recordings(Store):
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
-        gpus = {each.gpu for run in runs for space in self.find_spaces(run) for each in space.leaves.values()}
+        gpus = {each.gpu for run in runs for space in self.find_processes(run) for each in space.leaves.values()}
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
         return RunInfo(
             id=run_id,
@@ -65,8 +65,8 @@ class Recordings(Store):
             lacks="not looked into" if first.paths is None else "",
         )
 
-    def find_spaces(self, run: Stored) -> list[Namespace]:
-        return hardware.find_namespaces(run.paths or (), run.scalars, self.chosen)
+    def find_processes(self, run: Stored) -> list[Process]:
+        return hardware.find_processes(run, self.chosen)
 
 
 def _holds(path: Path) -> bool:
@@ -129,30 +129,24 @@ def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
 
 def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOptions) -> Tracked:
     locator = f"neptune:{store.where}#{info.id}"
-    runs, processes, stages = list[Stored](), list[Process](), set[str]()
+    runs, every = [each.load() if each.load else each for each in store.held[info.id]], list[Process]()
     parts, params = defaultdict[str, list[Series]](list), dict[str, str]()
-    for run in (each.load() if each.load else each for each in store.held[info.id]):
-        spaces = store.find_spaces(run)
+    for run in runs:
+        own = store.find_processes(run)
         # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
-        if run.files and (any(space.client for space in spaces) or run.scalars.get("sys/id") == run.id):
-            paths = [path for space in spaces for path in space.leaves]
-            run = stored.correct_local_times(run, paths, options.tz)  # noqa: PLW2901
-        runs.append(run)
-        for space in spaces:
-            stages.add(space.stage or space.path)
-            if asked.stage in {None, space.stage}:
-                hosts = (f"{space.path}/hostname", f"{space.path}/details/hostname", "sys/hostname")
-                node = next((str(run.scalars[name]) for name in hosts if run.scalars.get(name)), "")
-                processes.append(Process(run, space, node))
-        for path in sorted({*run.series}.difference(*((*space.leaves, *space.others) for space in spaces))):
+        if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
+            stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
+        for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
             parts[path].append(run.series[path])
-        params |= _collect_params(run, spaces)
+        params |= _collect_params(run, own)
+        every += own
+    processes = [each for each in every if asked.stage in {None, each.stage}]
     metrics = {path: join_series(each) for path, each in parts.items()}
-    if not stages:
+    if not every:
         what = "the run holds no hardware series"
         raise SourceError(locator, what, "the client records none in notebooks", code="no_hardware_series")
     if not processes:
-        hint = f"it has {', '.join(sorted(stages))}"
+        hint = f"it has {', '.join(sorted({each.stage or each.path for each in every}))}"
         raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
     found = read_hardware(processes, options.gpus)
     if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
@@ -187,9 +181,9 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     )
 
 
-def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
-    described = {f"{space.path}/{name}" for space in spaces for name in ("hostname", "pid", "tid", "traceback")}
-    inside = ("sys/", "source_code/", "monitoring/", *(f"{space.path}/details/" for space in spaces))
+def _collect_params(run: Stored, processes: Sequence[Process]) -> dict[str, str]:
+    described = {f"{each.path}/{name}" for each in processes for name in ("hostname", "pid", "tid", "traceback")}
+    inside = ("sys/", "source_code/", "monitoring/", *(f"{each.path}/details/" for each in processes))
     return {
         path: str(value).lower() if isinstance(value, bool) else str(value)
         for path, value in sorted(run.scalars.items())
@@ -202,7 +196,7 @@ def _find_highest(found: Hardware, node: str, metric: str) -> float:
     stated = (
         each.run.highest.get(path, 0.0)
         for each in found.processes
-        for path, meaning in each.space.leaves.items()
+        for path, meaning in each.leaves.items()
         if each.node == node and meaning.metric == metric
     )
     return max(stated, default=0.0)
@@ -221,7 +215,7 @@ def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]
             ]
             total = totals[0] if totals else _find_highest(found, node, hardware.MEMORY) * hardware.GIB
             # only the recipe records the model
-            models = (each.run.scalars.get(f"{each.space.path}/details/gpu/{gpu}/name") for each, *_ in blocks)
+            models = (each.run.scalars.get(f"{each.path}/details/gpu/{gpu}/name") for each, *_ in blocks)
             device = replace(
                 device,
                 model=next((model for model in models if isinstance(model, str)), None),
@@ -232,7 +226,7 @@ def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]
             name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
             for name in dict.fromkeys(name for block in blocks for name in block.values)
         }
-        stages = [block.process.space.stage or "" for block in blocks for _ in block.times]
+        stages = [block.process.stage or "" for block in blocks for _ in block.times]
         times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
         if len(table := build_device_table(device.id, times, values, imputed, stages)):
             series[device] = table
@@ -247,7 +241,7 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
         yield f"utilization of {never} was never reported: it is unknown, always 0 or not supported"
     if unrestored:
         yield f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing"
-    if any(each.metric == hardware.MEMORY for process in found.processes for each in process.space.leaves.values()):
+    if any(each.metric == hardware.MEMORY for process in found.processes for each in process.leaves.values()):
         yield (
             "GPU memory in use holds what the driver reserves (NVML's first interface), "
             "a few hundred MiB that nvidia-smi leaves out"
@@ -265,10 +259,7 @@ def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quali
     """
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
     others = [
-        each.run.series[path]
-        for each in found.processes
-        for path in each.space.others
-        if not path.endswith(hardware.DERIVED)
+        each.run.series[path] for each in found.processes for path in each.others if not path.endswith(hardware.DERIVED)
     ]
     noise = found.nan.total() + sum(len(each.times) for each in others)
     rejected = (*(entry for run in runs for entry in run.rejected), *list_rejected(found.rejected))

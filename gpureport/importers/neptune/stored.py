@@ -231,8 +231,8 @@ def _load(run: Stored, root: Path) -> Stored:
     return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: timeless})])
 
 
-def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> Stored:
-    """Return a run of local times with UTC times where a zone is given, and notes on them.
+def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> None:
+    """Move the local times of a run to UTC where a zone is given, and note what is odd about them.
 
     Samples in the zone's doubled hour are left out, as they are ambiguous.
     """
@@ -252,7 +252,7 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
         if tz:
             why = f"with --tz {tz} as well: the export was made in another zone, or monitoring began that late"
         notes.append(f"the first sample lies {hours} the time at which the run was made, {why}")
-    return replace(run, series=series, notes=notes, rejected=[*run.rejected, *list_rejected({NO_TIME: left})])
+    run.series, run.notes, run.rejected = series, notes, [*run.rejected, *list_rejected({NO_TIME: left})]
 
 
 # the client's folders, and databases of neptune-scale
