@@ -31,12 +31,7 @@ def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
     exits, planter = Exits(tmp_path), Planter()
     for number in range(3):
         (tmp_path / f"log{number}.csv").write_text(log(60 + number))
-    labels = [
-        "--param",
-        f"vault_id={planter.plant('name')}",
-        "--tag",
-        f"cfg.door-pin={planter.plant('last part')}",
-    ]
+    labels = ["--param", f"vault_id={planter.plant('name')}", "--tag", f"cfg.door-pin={planter.plant('last part')}"]
     labels += ["--tag", f"note=see corp-{planter.plant('pattern')}", "--step", f"step corp-{planter.plant('step')}"]
     sources = [f"log{number}.csv" for number in range(3)]
     # before the settings name them

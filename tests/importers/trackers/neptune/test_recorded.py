@@ -6,10 +6,7 @@ from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.tracked import codes, recording, recordings, state, times
 
 DATA = TRACKERS / "neptune"
-pytestmark = [
-    pytest.mark.tracker,
-    needs_trackers,
-]
+pytestmark = [pytest.mark.tracker, needs_trackers]
 UTC, LOS_ANGELES = DATA / "exporter-sample" / "neptune2-utc", DATA / "exporter-sample" / "neptune2-los-angeles"
 
 
