@@ -19,10 +19,10 @@ from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 from gpureport.parsing import MOST
 from gpureport.recording import HOST, Device, Run, Work
 from gpureport.series_table import METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, empty_training
-from gpureport.training_names import choose_throughput, recognise_metric
+from gpureport.training_names import choose_throughput
 from gpureport.work_counting import count_by_rates
 
-_MOST_STEP, _MOST_NAMED = 2**62, 4
+_MOST_STEP = 2**62
 
 
 class Series(NamedTuple):
@@ -202,18 +202,11 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         times = np.concatenate([points.times for points in metrics.values()])
         span = int(times.min()), int(times.max())
     work, notes = _count_work(metrics, throughput, span), [*quality.notes]
-    roles: dict[str, list[str]] = {}
-    for each in metrics:
-        if recognition := recognise_metric(each):
-            roles.setdefault(recognition.role, []).append(each)
     if work is not None:
         notes.append(f"Work done, by {work[0]}: {work[1].amount:.0f} {work[1].unit}.")
     elif throughput is not None:
-        available = list_first([*metrics], _MOST_NAMED) or "none"
+        available = list_first([*metrics], 4) or "none"
         notes.append(f"No training metric {throughput!r} counts work in this run; it has {available}.")
-    if roles:
-        told = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
-        notes.append(f"Training metrics by their names: {told}.")
     training = _arrange_training(metrics, span if stage else None)
     unseen = (last - span[1]) / 1e6
     # three intervals without samples at the end are worth a note (pragmatic)
