@@ -57,7 +57,7 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: boo
 
     It returns where the file is then, and where MLflow looks if that is elsewhere. A database and a file store stay as
     they are: the file is copied to where their artifacts lie. Whoever wrote the store chose that folder, so that one
-    outside the store, or one that a server names, is written to only when a person says so.
+    outside the store is written to only when a person says so, and one that a server names never.
     """
     if not isinstance(store, Server):
         folder = _artifact_folder(store, run)
@@ -70,7 +70,7 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: boo
         if stated is not None and stated.resolve() != folder.resolve():
             after = f"; MLflow looks in {stated}, which is not on this machine: copy it there"
         return lambda: copy_to_folder(file, folder / ARTIFACT_FOLDER) + after
-    send = _find_sender(store, run, file, follow_uri=follow_uri)
+    send = _find_sender(store, run, file)
 
     def put() -> str:
         send()
@@ -96,21 +96,13 @@ def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
     return store.home(run) / "artifacts"
 
 
-def _find_sender(store: Server, run: RunInfo, file: Path, *, follow_uri: bool) -> Callable[[], object]:
+def _find_sender(store: Server, run: RunInfo, file: Path) -> Callable[[], object]:
     parts = urlsplit(run.artifact_uri)
-    if not isinstance(store, SignedServer):
-        here = folder_of_uri(run.artifact_uri)
-        if parts.scheme == "mlflow-artifacts":
-            inside = PurePosixPath(parts.path.lstrip("/")) / ARTIFACT_FOLDER / file.name
-            path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
-            return lambda: store.request("PUT", path, file.read_bytes())
-        if here is not None and here.parent.is_dir():
-            if not follow_uri:
-                what = f"the server keeps artifacts in a folder of this machine, {here / ARTIFACT_FOLDER}"
-                hint = "add --follow-artifact-uri if it runs on this machine and you trust it"
-                raise SourceError(store.where, what, hint, code="foreign_artifacts")
-            return partial(copy_to_folder, file, here / ARTIFACT_FOLDER)
-    if not parts.scheme:
+    if parts.scheme == "mlflow-artifacts" and not isinstance(store, SignedServer):
+        inside = PurePosixPath(parts.path.lstrip("/")) / ARTIFACT_FOLDER / file.name
+        path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
+        return lambda: store.request("PUT", path, file.read_bytes())
+    if parts.scheme in {"", "file"}:
         what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
         hint = "give its database on that machine, or start it with --serve-artifacts"
         raise SourceError(store.where, what, hint, code="foreign_artifacts")
