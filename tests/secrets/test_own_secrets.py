@@ -95,17 +95,6 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
     assert exits.find_leaks(planter) == []
 
 
-def test_a_list_of_the_store_shows_none(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(log(60))
-    labels = ["--param", "vault_id=4711", "--tag", "note=corp-4711", "--step", "corp-4711", "--name", "corp-4711"]
-    assert gpureport("ingest", "log.csv", *labels, "--work", "1000:corp-4711").code == 0
-    for settings in ("", _SETTINGS):
-        (tmp_path / "gpureport.toml").write_text(settings)
-        for form in ("text", "json", "csv"):
-            shown = gpureport("runs", "list", "--format", form)
-            assert (shown.code, "4711" in shown.out) == (0, not settings)
-
-
 def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:
     """The settings of a command are one file."""
     (tmp_path / "log.csv").write_text(log(60))

@@ -65,19 +65,6 @@ def test_any_schedule_comes_back_from_log_and_export(
                 assert "never_reported" in codes(found)
 
 
-def test_log_and_export_agree(tmp_path: Path) -> None:
-    start = START + 678
-    schedule = Schedule(utilization=RUN.utilization, cpu=RUN.cpu, start=start)
-    folders.write(tmp_path / ".neptune", [*folders.operations(schedule), *folders.floats("loss", loss(start, 9))])
-    dumps.write(tmp_path / "dump", dumps.run(schedule, series={"loss": loss(start, 9)}))
-    log, dump = recording(tmp_path / ".neptune"), recording(tmp_path / "dump")
-    for device in ("gpu:0", "gpu:1", "host"):
-        gap = [abs(one - other) for one, other in zip(times(log, device), times(dump, device), strict=True)]
-        assert max(gap) < 1000
-        assert log.rows_of(device).drop(["timestamp"]).equals(dump.rows_of(device).drop(["timestamp"]))
-    assert log.training.column("value").equals(dump.training.column("value"))
-
-
 def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     place = folders.write(tmp_path, folders.operations(RUN))
     (place / "last_put_version").unlink()
