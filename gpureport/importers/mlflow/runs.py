@@ -20,23 +20,14 @@ import pyarrow as pa
 from gpureport.columns import FloatArray, IntArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
+from gpureport.importers import tracker_series
 from gpureport.importers.account import list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
-from gpureport.importers.tracker_series import (
-    Meaning,
-    Series,
-    build_device_table,
-    build_tracked,
-    is_measured,
-    join_series,
-    list_absent,
-    list_rejected,
-    place_on_ticks,
-)
+from gpureport.importers.tracker_series import Meaning, Series
 from gpureport.limits import MOST_LABELS
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import HOST, Device
@@ -173,8 +164,8 @@ def _read_node(
     node: str | None, named: _Named, started: int | None, options: ReadOptions, account: _Account
 ) -> Iterator[tuple[Device, pa.Table]]:
     series = [*named.values()]
-    ticks, values = place_on_ticks(series)
-    every = join_series(series)
+    ticks, values = tracker_series.place_on_ticks(series)
+    every = tracker_series.join_series(series)
     writers = _assign_writers(every.steps[np.unique(every.times, return_index=True)[1]])
     order = np.argsort(writers, kind="stable")
     # where a process began to record; only the first began with the run
@@ -215,7 +206,7 @@ def _read_node(
             memory_total_bytes=None if memory is None else round(memory),
             power_limit_watts=_derive_total(columns.get("gpu_power_watts"), columns.get("gpu_power_ratio")),
         )
-        if len(table := build_device_table(device.id, logged if options.as_logged else read, columns)):
+        if len(table := tracker_series.build_device_table(device.id, logged if options.as_logged else read, columns)):
             yield device, table
 
 
@@ -271,7 +262,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     hardware = {key: one for key, one in points.items() if key.startswith(stores.HARDWARE_PREFIX)}
     for one in hardware.values():
         # no measurement reaches MOST
-        one.values[~is_measured(one.values)] = np.nan
+        one.values[~tracker_series.is_measured(one.values)] = np.nan
     account = _Account(Counter({TORN: torn}), Counter(), [], [])
     read = [
         pair
@@ -297,8 +288,8 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         lines=lines,
         rows_kept=lines - first - account.rejected.total(),
         noise=first,
-        rejected=list_rejected(account.rejected),
-        absent_cells=list_absent(dict(sorted(account.absent.items()))),
+        rejected=tracker_series.list_rejected(account.rejected),
+        absent_cells=tracker_series.list_absent(dict(sorted(account.absent.items()))),
         notes=tuple(notes),
     )
     last = {key: int(one.times[-1]) // 1000 for key, one in points.items()}
@@ -310,7 +301,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     if info.started is not None:
         more["lasted"] = info.started, info.ended or max(last.values(), default=0) * 1000
     counts = {key: len(one.times) for key, one in points.items()}
-    return build_tracked(
+    return tracker_series.build_tracked(
         locator,
         tables,
         {key: one for key, one in points.items() if key not in hardware},

@@ -17,14 +17,11 @@ import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
+from gpureport.importers import tracker_series
 from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.tools.mapped import read_column
-from gpureport.importers.tracker_series import (
-    Meaning,
-    is_measured,
-    place_on_ticks,
-)
+from gpureport.importers.tracker_series import Meaning
 from gpureport.parsing import UNITS
 from gpureport.recording import Stage
 from gpureport.settings.settings_file import Settings
@@ -239,10 +236,10 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
 def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
     series = process.run.series
     meanings = {path: meaning for path, meaning in process.leaves.items() if path in series and len(series[path].times)}
-    ticks, values = place_on_ticks([series[path] for path in meanings])
+    ticks, values = tracker_series.place_on_ticks([series[path] for path in meanings])
     known = ~np.isnan(values)
     for path, meaning in meanings.items():
-        lost = int((~is_measured(series[path].values)).sum())
+        lost = int((~tracker_series.is_measured(series[path].values)).sum())
         found.nan[meaning.metric] += lost
         found.rejected[TWICE_AT_ONCE] += len(series[path].times) - lost
     found.rejected[TWICE_AT_ONCE] -= int(known.sum())

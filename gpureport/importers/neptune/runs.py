@@ -11,20 +11,14 @@ import pyarrow as pa
 
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
+from gpureport.importers import tracker_series
 from gpureport.importers.neptune import hardware, stored
 from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
 from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import unreadable
-from gpureport.importers.tracker_series import (
-    Series,
-    build_device_table,
-    build_tracked,
-    join_series,
-    list_absent,
-    list_rejected,
-)
+from gpureport.importers.tracker_series import Series
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
@@ -141,7 +135,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         params |= _collect_params(run, own)
         every += own
     processes = [each for each in every if asked.stage in {None, each.stage}]
-    metrics = {path: join_series(each) for path, each in parts.items()}
+    metrics = {path: tracker_series.join_series(each) for path, each in parts.items()}
     if not every:
         what = "the run holds no hardware series"
         raise SourceError(locator, what, "the client records none in notebooks", code="no_hardware_series")
@@ -164,7 +158,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     tags = dict.fromkeys((tag for each in processes for tag in each.run.tags), "true")
     tags |= {name: text for name, each in labels.items() if (text := ", ".join(dict.fromkeys(filter(None, each))))}
     lasts = [*(run.last or 0 for run in runs), *(int(each.times.max()) for each in metrics.values() if len(each.times))]
-    return build_tracked(
+    return tracker_series.build_tracked(
         locator,
         series,
         metrics,
@@ -228,7 +222,7 @@ def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]
         }
         stages = [block.process.stage or "" for block in blocks for _ in block.times]
         times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
-        if len(table := build_device_table(device.id, times, values, imputed, stages)):
+        if len(table := tracker_series.build_device_table(device.id, times, values, imputed, stages)):
             series[device] = table
     return series
 
@@ -262,14 +256,14 @@ def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quali
         each.run.series[path] for each in found.processes for path in each.others if not path.endswith(hardware.DERIVED)
     ]
     noise = found.nan.total() + sum(len(each.times) for each in others)
-    rejected = (*(entry for run in runs for entry in run.rejected), *list_rejected(found.rejected))
+    rejected = (*(entry for run in runs for entry in run.rejected), *tracker_series.list_rejected(found.rejected))
     return Quality(
         lines=points + noise + sum(entry.rows for entry in rejected),
         rows_kept=kept,
         rejected=rejected,
         noise=noise,
         continued=points - kept,
-        absent_cells=list_absent({(name, "NaN"): count for name, count in found.nan.items()}),
+        absent_cells=tracker_series.list_absent({(name, "NaN"): count for name, count in found.nan.items()}),
         imputed_points=found.count("imputed"),
         notes=(*(note for run in runs for note in run.notes), *_describe_rows(found, asked)),
     )
