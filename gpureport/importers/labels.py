@@ -51,16 +51,12 @@ class LabelRow(NamedTuple):
 
 
 class LabelMatch(NamedTuple):
-    """A run's name, the row that labels it or rows that fit equally well, and why it has no labels."""
-
     name: str
     rows: list[LabelRow]
     doubt: str
 
 
 class LabelTable:
-    """A table, and which of its rows belong to the runs looked up in it, by run id."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows, self.unread = _read_rows(path)

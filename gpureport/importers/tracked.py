@@ -101,7 +101,6 @@ class TrackedReading:
     def __init__(
         self, chosen: SelectedRuns, info: RunInfo, options: ReadOptions, labels: Labels, *, strict: bool
     ) -> None:
-        """Prepare to read, in an existing zone; with `strict`, a point that is not understood is an error."""
         if options.tz:
             load_zone(options.tz)
         self._kind, self._info, self._options, self._strict = chosen.tracker.kind, info, options, strict

@@ -66,7 +66,6 @@ _RUNS = """
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
-    """Return the numbers logged at once by name; None for what is not Trackio's JSON."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         found = json.loads(text).items()
         known = ("NaN", "Infinity", "-Infinity")
@@ -123,7 +122,6 @@ class TrackioStore(LocalStore):
 def _build_devices(
     points: Mapping[str, Series], gpus: tuple[int, ...] | None, counts: Counter[str]
 ) -> dict[Device, pa.Table]:
-    """Return the rows of a run's devices, GPUs by number before the machine; of cores the busiest counts."""
     ticks, read = tracker_series.place_on_ticks([*points.values()])
     values: dict[int | None, dict[str, FloatArray]] = defaultdict(dict)
     for (key, own), row in zip(points.items(), read, strict=True):

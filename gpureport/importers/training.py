@@ -207,7 +207,6 @@ def _is_training(text: str, *, of_loss: bool) -> bool:
 
 
 def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
-    """Return whether names include a step or time, and a metric; `of_loss` asks for a loss or the like."""
     plain = set(map(_normalise, names))
     is_known = not of_loss or plain >= _BOARD or any(map(LOSS.search, plain))
     return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
@@ -288,7 +287,6 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) -> Work | None:
-    """Return the total of its rows' steps, None if they do not rise; a row may stand for its epoch."""
     done = done[~np.isnan(done)]
     if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
         return None
@@ -344,7 +342,6 @@ def _parse_number(cell: object) -> float | None:
 
 
 def is_training_text(text: str) -> bool:
-    """Return whether a text's first lines are a training loop's: steps with a loss, rate or time."""
     rows = (cells for _, _, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account()))
     of_loop = (
         any(name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) for name in cells)
@@ -427,7 +424,6 @@ def _read_pairs(text: str) -> dict[str, float]:
 
 
 def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return cells with the share of an iteration spent waiting for data, where they give both times."""
     # the time beside data loading is seconds per iteration, unless another one is called so
     named = [name for name in cells if str(name).lower() in STEP_TIMES]
     times = [name for name in named if str(name).lower() != "time"] or named

@@ -25,7 +25,6 @@ Writer = Callable[[RunInfo, Mapping[str, float], Mapping[str, str], Sequence[str
 
 
 def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, follow_uri: bool) -> list[Put]:
-    """Return what puts files among the artifacts of a target's run, or a comparison on each of its runs."""
     place, named = split_locator(target, PREFIX)
     store = open_store(place)
     if named is not None:
@@ -139,7 +138,6 @@ def is_comparison(file: Path) -> bool:
 
 
 def read_run_figures(file: Path) -> list[RunFigures]:
-    """Return the figures of each run of a comparison, or raise a `SourceError`: the JSON of older ones is refused."""
     hint = "write one: gpureport compare BASE NEXT --format json"
     try:
         return [*_read_runs(json.loads(file.read_text(encoding="utf-8")))]

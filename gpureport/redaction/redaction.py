@@ -205,7 +205,6 @@ def _unquote(piece: str) -> str:
 
 
 def redact_extra_columns(table: "pa.Table") -> "pa.Table":
-    """Return a table without secrets in extra columns, by name or form."""
     for name in table.column_names:
         if name.startswith(EXTRA):
             table = _redact_texts(table, name, partial(redact_value, name.removeprefix(EXTRA)))
@@ -221,7 +220,6 @@ def redact_column(table: "pa.Table", name: str) -> "pa.Table":
 
 
 def _redact_texts(table: "pa.Table", name: str, redact: Callable[[str], str], *, distinct: bool = False) -> "pa.Table":
-    """Return a table with a column's texts replaced; the table itself where none changes."""
     import pyarrow as pa
 
     place = table.schema.get_field_index(name)

@@ -112,8 +112,6 @@ class RunLookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One comparison; `parse_condition` makes it and checks that it makes sense."""
-
     key: str
     operator: str
     value: str

@@ -56,7 +56,6 @@ class SeriesWriter:
         self._ordered = True
 
     def add(self, batch: "pa.Table") -> None:
-        """Take a batch; write full row groups, or the fullest where too many rows are held."""
         device = batch.column("device")[0].as_py()
         self._columns |= dict.fromkeys(batch.column_names)
         self._held.setdefault(device, []).append(batch)
@@ -95,7 +94,6 @@ class SeriesWriter:
         return bool(self._columns.keys() - {*self._schema.names})
 
     def _take(self, device: str) -> "pa.Table":
-        """Return the rows held of a device, which are no longer held."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
         del self._rows[device]
         times = columns.integers(table.column("timestamp"))
@@ -104,7 +102,6 @@ class SeriesWriter:
         return table
 
     def _begin(self, path: Path) -> "parquet.ParquetWriter":
-        """Begin a file of the columns known so far: run_id, keys and metrics, then extras."""
         if self._writer is not None:
             self._writer.close()
         known = [
@@ -118,7 +115,6 @@ class SeriesWriter:
         return self._writer
 
     def _write(self, table: "pa.Table") -> None:
-        """Write a row group, with the run's id and nulls for missing columns, to a file with its columns."""
         writer, rows = self._writer, len(table)
         if writer is None or self._lacks_column():
             writer = self._begin(self._path.with_suffix(f".{len(self._parts)}"))

@@ -84,7 +84,6 @@ def is_store_scheme(scheme: str) -> bool:
 
 
 def refuse_database_server(scheme: str, store: str) -> None:
-    """Refuse a database server as a store, by its URL's scheme, with or without a driver after `+`."""
     if scheme.partition("+")[0] in _DATABASE_SERVERS:
         what = "a database server is not opened directly: that could change its schema"
         hint = "run `mlflow server --backend-store-uri ...`, give its http URL"

@@ -33,8 +33,6 @@ T = TypeVar("T")
 
 
 class Contents(NamedTuple):
-    """A store's content of a run, by name, and how many points could not be read."""
-
     points: dict[str, Series]
     params: dict[str, str]
     tags: dict[str, str]
@@ -253,7 +251,6 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _list_names(folder: Path, deepest: int = limits.DEEPEST_FOLDER) -> list[str]:
-    """Return the sorted names of files in a folder; names with slashes are files in its folders."""
     found = []
     for path in _list_folder(folder):
         is_folder = deepest and path.is_dir() and not path.is_symlink()

@@ -129,7 +129,6 @@ def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
 
 
 def read_name_map(path: Path | None) -> NameMap:
-    """Read the table `neptune` of a TOML file, an empty map without one; raise a `SettingsError` for a wrong one."""
     if path is None:
         return NameMap()
     file = Settings(file=str(path), content=read_toml(path, "see docs/how-to/neptune.md").content)
@@ -196,7 +195,6 @@ class Hardware:
         return node if node and len({node for node, _ in self.blocks}) > 1 else None
 
     def count(self, part: str) -> int:
-        """Return how many points rows have, or how many zeros were restored: `points` or `imputed`."""
         return sum(int(getattr(block, part).sum()) for blocks in self.blocks.values() for block in blocks)
 
     def list_stages(self) -> tuple[Stage, ...]:

@@ -156,7 +156,6 @@ class Tracker:
         return source.startswith(f"{self.kind}:")
 
     def runs(self, source: str, selection: Selection) -> "SelectedRuns":
-        """Return a store's runs that are meant, and those left out, or raise `SourceError`."""
         store, named = self._open(source, selection)
         if store.grouped:
             selection = replace(selection, runs=(), experiment=None)
@@ -186,7 +185,6 @@ class SelectedRuns(NamedTuple):
 
 
 def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
-    """Return the store and the run (or None) that a locator names."""
     store = source.removeprefix(prefix)
     if "#" not in store or path_exists(store):
         return store, None
@@ -252,7 +250,6 @@ def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
 
 
 def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
-    """Return the run of an id, a beginning of one, or a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
     if not found and "*" in name:
