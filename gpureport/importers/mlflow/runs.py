@@ -218,14 +218,13 @@ def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found
-    last: list[int] = []
-    latest: list[int] = []
+    # by writer, the longest waiting first
+    last: dict[int, int] = {}
     for place, step in enumerate(steps.tolist()):
-        waiting = [writer for writer, known in enumerate(last) if known == step - 1]
-        waiting = waiting or [writer for writer, known in enumerate(last) if known < step]
-        writer = min(waiting, key=latest.__getitem__, default=len(last))
-        last[writer : writer + 1], latest[writer : writer + 1] = [step], [place]
-        found[place] = writer
+        waiting = [writer for writer, known in last.items() if known == step - 1]
+        writer = next(iter(waiting or [writer for writer, known in last.items() if known < step]), len(last))
+        last.pop(writer, None)
+        last[writer], found[place] = step, writer
     return found
 
 
