@@ -25,7 +25,7 @@ from gpureport.recording import Recording, Work
 from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.report.formats.output import render, write
 from gpureport.series_table import hold_rows
-from gpureport.settings.secret_settings import SECTION, read_own_secrets
+from gpureport.settings.settings_file import SECRETS, read_own_secrets
 
 Run = Recording | Analysis  # analysed or not
 Paths = str | Path | Sequence[str | Path]  # one, or several
@@ -183,7 +183,7 @@ def analyze(
         UserWarning: of each setting that can no longer be set.
     """
     stated = _read_settings(settings)
-    if stated.content.get(SECTION):
+    if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
         # rows that lie in a file lose secrets whenever they are read
         rows = recording.rows

@@ -18,22 +18,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from gpureport import columns
+from gpureport import columns, series_table
 from gpureport.limits import MOST_SERIES_BYTES
 from gpureport.places import Place
 from gpureport.redaction import redact_extra_columns
 from gpureport.redaction.redaction import EXTRA
 from gpureport.regular_files import check_regular_file
-from gpureport.series_table import (
-    KEY_FIELDS,
-    METRIC_TYPES,
-    SCHEMA,
-    TRAINING_SCHEMA,
-    SeriesRows,
-    arrange_series,
-    empty_training,
-    sort_by_time,
-)
+from gpureport.series_table import SeriesRows
 from gpureport.store.run_records import read_stored_file
 
 _ROW_GROUP = 196_608
@@ -42,7 +33,7 @@ _SHARED_ROWS = 65_536
 """Rows of a row group that short devices share. A row group a device of 720 rows takes 11.6 bytes a row."""
 _MOST_ROWS_HELD = 950_272
 """Rows of all devices that are held at most, then the fullest device is written: about 65 MB for ten columns."""
-_KEYS = tuple(field.name for field in KEY_FIELDS)
+_KEYS = tuple(field.name for field in series_table.KEY_FIELDS)
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -65,7 +56,6 @@ class SeriesWriter:
         self._ordered = True
 
     def add(self, batch: "pa.Table") -> None:
-        """Take a batch; write full row groups, or the fullest where too many rows are held."""
         device = batch.column("device")[0].as_py()
         self._columns |= dict.fromkeys(batch.column_names)
         self._held.setdefault(device, []).append(batch)
@@ -91,8 +81,8 @@ class SeriesWriter:
             self._parts[0].rename(self._path)
         else:
             self._arrange(devices)
-        known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns]
-        return (*known, *(name for name in self._columns if name not in SCHEMA.names))
+        known = [name for name in (*_KEYS, *series_table.METRIC_TYPES) if name in self._columns]
+        return (*known, *(name for name in self._columns if name not in series_table.SCHEMA.names))
 
     def abandon(self) -> None:
         """Close the file; its content does not matter."""
@@ -104,7 +94,6 @@ class SeriesWriter:
         return bool(self._columns.keys() - {*self._schema.names})
 
     def _take(self, device: str) -> "pa.Table":
-        """Return the rows held of a device, which are no longer held."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
         del self._rows[device]
         times = columns.integers(table.column("timestamp"))
@@ -113,18 +102,19 @@ class SeriesWriter:
         return table
 
     def _begin(self, path: Path) -> "parquet.ParquetWriter":
-        """Begin a file of the columns known so far: run_id, keys and metrics, then extras."""
         if self._writer is not None:
             self._writer.close()
-        known = [pa.field("run_id", _TEXTS, nullable=False), *(each for each in SCHEMA if each.name in self._columns)]
-        extras = [pa.field(name, _TEXTS) for name in self._columns if name not in SCHEMA.names]
+        known = [
+            pa.field("run_id", _TEXTS, nullable=False),
+            *(each for each in series_table.SCHEMA if each.name in self._columns),
+        ]
+        extras = [pa.field(name, _TEXTS) for name in self._columns if name not in series_table.SCHEMA.names]
         self._schema = pa.schema([*known, *extras])
         self._parts.append(path)
         self._writer = parquet.ParquetWriter(path, self._schema, **_writer_options(self._columns))
         return self._writer
 
     def _write(self, table: "pa.Table") -> None:
-        """Write a row group, with the run's id and nulls for missing columns, to a file with its columns."""
         writer, rows = self._writer, len(table)
         if writer is None or self._lacks_column():
             writer = self._begin(self._path.with_suffix(f".{len(self._parts)}"))
@@ -147,7 +137,7 @@ class SeriesWriter:
 
             def join(device: str) -> pa.Table:
                 tables = [file.read_row_group(index) for file, index in groups[device]]
-                return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
+                return series_table.sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
 
             for table in _share_groups(join(device) for device in devices if device in groups):
                 self._write(table)
@@ -171,7 +161,6 @@ def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
 
 
 def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
-    """Return how these columns are written."""
     return {
         "compression": "zstd",
         # 2 % fewer bytes than 3; higher gains nothing (measured 1 to 9)
@@ -189,7 +178,6 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
 
 
 def redact_series(content: bytes) -> bytes:
-    """Return a file of series without secrets in extra columns; unchanged without any."""
     with parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
         schema = file.schema_arrow
         if not any(name.startswith(EXTRA) for name in schema.names):
@@ -203,7 +191,6 @@ def redact_series(content: bytes) -> bytes:
 
 
 def write_training(table: "pa.Table", path: Path) -> None:
-    """Write training metrics."""
     parquet.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
@@ -221,7 +208,7 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"
         raise ValueError(msg)
-    schema = arrange_series([file.schema_arrow.empty_table().select([*names])]).schema
+    schema = series_table.arrange_series([file.schema_arrow.empty_table().select([*names])]).schema
     parts: dict[str, list[tuple[int, int, int]]] = {device: [] for device in devices}
     for group in range(file.num_row_groups):
         for device, start, end in _find_devices(file.read_row_group(group, columns=["device"])):
@@ -240,7 +227,7 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
             # what lies in order is not copied piece by piece
             first = ranges.pop()[0] if ranges and ranges[-1][1] == begin else begin
             ranges.append((first, begins[group] + end))
-        return arrange_series([table.slice(begin, end - begin) for begin, end in ranges])
+        return series_table.arrange_series([table.slice(begin, end - begin) for begin, end in ranges])
 
     return SeriesRows(schema, {each: sum(end - start for _, start, end in held) for each, held in parts.items()}, read)
 
@@ -263,7 +250,9 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
 
 def read_training(path: Place, expected: str | None) -> "pa.Table":
     """Return training metrics, checksums verified as for series; none if none are expected."""
-    return empty_training() if expected is None else _open_verified(path, expected).read().cast(TRAINING_SCHEMA)
+    if expected is None:
+        return series_table.empty_training()
+    return _open_verified(path, expected).read().cast(series_table.TRAINING_SCHEMA)
 
 
 def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
@@ -276,7 +265,6 @@ def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
 
 
 def hash_file(path: Place) -> str:
-    """Return the sha256 of a file."""
     if not isinstance(path, Path):
         return sha256(path.read_bytes()).hexdigest()
     check_regular_file(path, most=MOST_SERIES_BYTES)

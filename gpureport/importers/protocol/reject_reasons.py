@@ -126,9 +126,7 @@ NOTE_CODES: dict[str, str] = {
     "no_system_metrics": "no system metrics in this run",
     "derived_values": "derived from a value and its share",
     "reserved_memory_counted": "holds what the driver reserves",
-    "from_neptune": "the run came from neptune",
     "zeros_put_back": "are put back",
-    "mlflow_zeros_put_back": "were put back",
     "never_reported": "was never reported",
     "stamped_late": "mlflow stamps a system metric when it logs it",
     "processes_told_by_steps": "their samples were told apart by their steps",
@@ -144,7 +142,6 @@ NOTE_CODES: dict[str, str] = {
     "work_counted": "work done, by ",
     "no_work_metric": "counts work in this run",
     "one_mean": "holds one mean of the whole run",
-    "training_metrics_named": "training metrics by their names",
 }
 """Code of a note to words that it holds, in lower case; the first that fits."""
 
