@@ -76,7 +76,6 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
 
 
 def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
-    """Return an explanation as text for a terminal or a pipe; lines to be copied are never wrapped."""
     return write_blocks(blocks, page)
 
 
@@ -96,7 +95,6 @@ def _explain_recording() -> Iterator[Block]:
 
 
 def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:
-    """Yield what a kind or a family of kinds means; briefly what fits on a screen of it."""
     rule = next(rule for rule in rules if kinds[0] in rule.kinds)
     conditions = [f"{kind}: {rule.conditions[kind]}" if len(kinds) > 1 else rule.conditions[kind] for kind in kinds]
     yield from _section(f"{name}: {'; '.join(map(terms.kind_title, kinds))}")
@@ -123,7 +121,6 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
 
 
 def _describe_limit(limit: Threshold) -> str:
-    """Return a limit as it is set, all its digits included, and a ratio in per cent too, with its source."""
     unit = {"Cel": "°C", "By": "bytes", "By/s": "bytes/s"}.get(limit.unit, limit.unit)
     amount = f"({100 * limit.value:g}%)" if limit.unit == "1" else unit
     value = f"{limit.value:.15g}{' ' if limit.unit == '1' else display.GAP}{amount}"
@@ -145,7 +142,6 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[list[str], tuple[str, ...]]]:
-    """Yield the first steps of a kind, each with the causes that have them."""
     causes: dict[tuple[str, ...], list[str]] = {}
     for cause, steps in KINDS[kind].steps.items():
         causes.setdefault(steps[:most], []).append(cause or "other")
@@ -170,7 +166,6 @@ def _step_facts(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def name_frameworks(step: Step) -> str:
-    """Return which frameworks a step is for, in words."""
     named = display.join_words([str(each) for each in step.frameworks if each is not None])
     if not named:
         return "a run that names no framework"

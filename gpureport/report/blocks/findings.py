@@ -17,7 +17,6 @@ _LOW = "Low."
 
 
 def list_findings(report: Report) -> Iterator[Block]:
-    """Yield how many were found, then the blocks of each row."""
     found = Counter(row.severity for row in report.rows)
     counted = [display.plural(found[each], each) for each in ("problem", "warning") if found[each]]
     counted += [f"{found['info']} info"] if found["info"] else []

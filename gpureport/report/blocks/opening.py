@@ -17,7 +17,6 @@ _DOUBTS = 5
 
 
 def list_blocks(report: Report) -> Iterator[Block]:
-    """Yield the blocks of a report, in the order in which a terminal and Markdown print them."""
     yield Block(forms=Form.ALL, part="details", head=report)
     yield from _pictures(report)
     yield Block(forms=Form.ALL, part="actions", title="What to do next", actions=report.actions)
@@ -30,7 +29,6 @@ def list_blocks(report: Report) -> Iterator[Block]:
 
 
 def describe_change(change: Change | None) -> str:
-    """Return a change with the step it is measured from, its interval and its verdict."""
     if change is None:
         return ""
     since = change.since and f"since {change.since}"
@@ -38,7 +36,6 @@ def describe_change(change: Change | None) -> str:
 
 
 def list_study(report: Report) -> Iterator[Block]:
-    """Yield the best group and what each setting did, and for Markdown what makes comparisons doubtful."""
     part = report.comparison
     for each in part.study if part else ():
         forms, facts = Form.LONG | Form.PAPER, each.facts

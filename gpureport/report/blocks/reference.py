@@ -106,7 +106,6 @@ def _gain_cell(cell: GainCell) -> Cell:
 
 
 def _changes(part: ComparisonPart) -> Iterator[Block]:
-    """Yield what is still lost, each step against the one before, and then once how sure all of it is."""
     title = "Changes between groups" if part.grouped else "Changes between steps"
     yield Block(anchor="links", title=title, facts=(*part.remaining, *part.across))
     said: set[str] = set()
@@ -158,7 +157,6 @@ def _gpu_time(report: Report) -> Iterator[Block]:
 
 
 def _gpus(report: Report) -> Iterator[Block]:
-    """Yield which GPUs stand apart, then their tables, what held their clocks, and stages."""
     several = report.several
     apart = [(run.label if several else "", line) for run in report.gpus for line in run.outliers]
     absent = [] if report.gpus else ["No GPU was recorded."]
@@ -252,7 +250,6 @@ def _quality(report: Report) -> Iterator[Block]:
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:
-    """Yield the command, versions and inputs, what the words mean, and when what was found is found."""
     method, told = report.method, {row.title for row in report.rows}
     paper, made = Form.PAGE | Form.PAPER, "This report was made with"
     terms = [fact for fact in method.definitions if fact.name.lower() in words]

@@ -63,15 +63,12 @@ class HorizontalScale:
     width: float | None
 
     def share(self, value: float) -> float:
-        """Return how far across a value lies, from 0 to 1."""
         return (value - self.start) / (self.end - self.start) if self.end > self.start else 0.0
 
     def position(self, value: float) -> str:
-        """Return a value as a coordinate."""
         return self._format(self.share(value))
 
     def length(self, value: float) -> str:
-        """Return a difference of values as a length."""
         return self._format(self.share(self.start + value))
 
     def _format(self, share: float) -> str:
@@ -96,7 +93,6 @@ def measure_text(words: str) -> float:
 
 
 def shorten_number(value: float, decimals: int = 2) -> str:
-    """Return a coordinate without needless digits."""
     text = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
     return "0" if text in {"", "-0"} else text
 
@@ -111,19 +107,16 @@ def paint(role: str, colour: Colour) -> str:
 
 
 def rect(x: float, y: float, width: float, height: float, look: str) -> str:
-    """Return a rectangle; `look` are the attributes of its fill."""
     return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" {look}/>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
-    """Return a line."""
     return f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" {look}/>'
 
 
 def text(  # noqa: PLR0913 - where, what, how
     x: float, y: float, words: str, colour: Colour = INK, *, size: float = TEXT, anchor: str = "", bold: bool = False
 ) -> str:
-    """Return text on a base line."""
     where = f' text-anchor="{anchor}"' if anchor else ""
     weight = ' font-weight="600"' if bold else ""
     look = f'font-size="{size:g}"{where}{weight} {paint("fill", colour)}'
@@ -144,12 +137,10 @@ def write_document(body: Iterable[str], *, width: float | None, height: float, l
 
 
 def find_fill(key: str) -> ClassFill:
-    """Return the fill of a class of GPU time."""
     return CLASSES.get(key, OTHER_CLASS)
 
 
 def define_patterns(keys: Collection[str], prefix: str) -> str:
-    """Return the hatches that some classes need; `prefix` begins their ids."""
     tiles = "".join(_write_pattern(key, prefix) for key in dict.fromkeys(keys) if find_fill(key).hatch)
     return f"<defs>{tiles}</defs>" if tiles else ""
 
@@ -172,7 +163,6 @@ def paint_shape(key: str, prefix: str, shape: str) -> str:
 
 
 def draw_swatch(key: str, label: str, prefix: str) -> str:
-    """Return a sample of the fill of a class, for a legend."""
     drawn = [define_patterns([key], prefix), paint_shape(key, prefix, 'rect width="16" height="10" rx="2"')]
     return write_document(drawn, width=16, height=10, label=label)
 
@@ -210,7 +200,6 @@ def place_time_ticks(start: float, end: float) -> tuple[Tick, ...]:
 
 
 def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> str:
-    """Return a line down the figure at each tick."""
     lines = (
         f'<line x1="{(at := scale.position(tick.at))}" x2="{at}" y1="0" y2="{height:g}"/>'
         for tick in ticks
@@ -220,7 +209,6 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
 
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
-    """Return the labels of an axis as a figure of its own."""
     shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
     letters = sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR
     narrow = shown if letters < (scale.width or NARROW) else shown[::2]

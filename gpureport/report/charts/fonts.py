@@ -31,17 +31,14 @@ def shipped_fonts() -> tuple[Path, ...]:
 
 
 def family_names(paths: Iterable[Path]) -> tuple[str, ...]:
-    """Return the names of the fonts' families, each once."""
     return tuple(dict.fromkeys(_open_font(path).family_name for path in paths))
 
 
 def drawable_characters(paths: Iterable[Path]) -> frozenset[int]:
-    """Return every character that one of the fonts can draw, as code points."""
     return frozenset[int]().union(*(_open_font(path).get_charmap() for path in paths))
 
 
 def find_missing_characters(text: str, drawable: frozenset[int]) -> list[int]:
-    """Return the characters of a text that cannot be drawn, in order."""
     return sorted({ord(char) for char in set(text)} - drawable - _NEVER_DRAWN)
 
 

@@ -31,7 +31,6 @@ _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
-    """Return bars whose length is GPU time, split by class, with the interval of the whole below their end."""
     scale = svg.HorizontalScale(start=0.0, end=spent.end, width=width)
     height = _WHISKER + _CAP + 2 if any(bar.interval for bar in spent.bars) else _THICK
     bars = (
@@ -105,14 +104,12 @@ def _draw_interval(bar: SpentBar, scale: svg.HorizontalScale) -> str:
 
 
 def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> tuple[str, ...]:
-    """Return curves of GPU utilisation, with a band of classes below each."""
     scale = svg.HorizontalScale(start=0.0, end=use.seconds, width=width)
     rows = (_draw_use_row(row, use, scale, f"{prefix}{place}") for place, row in enumerate(use.rows))
     return (*rows, svg.draw_axis(use.ticks, scale))
 
 
 def _draw_use_row(row: UseRow, use: UseOverTime, scale: svg.HorizontalScale, prefix: str) -> str:
-    """Return the curve with a dashed line at 100%, as long as the run, and the classes of each bucket below it."""
     length = len(row.mean) * row.bucket_seconds
     span, stacked = max(scale.share(length), 1e-6), svg.stack_classes(row.band, row.band_seconds)
     full = (
@@ -133,7 +130,6 @@ def _draw_use_row(row: UseRow, use: UseOverTime, scale: svg.HorizontalScale, pre
 
 
 def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tuple[str, ...]:
-    """Return a panel a quantity: the GPU, the others in grey, the limit and the stretches of a finding."""
     scale = svg.HorizontalScale(start=history.start, end=history.end, width=width)
     panels = (_draw_panel(history, panel, scale) for panel in history.panels)
     return (*panels, svg.draw_axis(history.ticks, scale))
@@ -171,7 +167,6 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
 
 
 def _draw_lines(panel: SignalPanel, scale: svg.HorizontalScale, tall: float) -> Iterator[str]:
-    """Yield the other GPUs in grey, then that of the panel: a line, or the area below it."""
     main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
         shares = (line.mean - panel.low) / (panel.high - panel.low or 1.0)

@@ -38,7 +38,6 @@ _NARROWEST, _MARGIN = 0.05, 0.06
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
-    """Return the strips of a run: utilisation as height, hatched without samples, classes and findings below."""
     row = next(height for most, height in _STRIPS if len(run.strips) <= most)
     labels = [display.shorten_middle(strip.label, _LABEL) for strip in run.strips]
     events = [event for event in run.events if event.at is not None]
@@ -94,7 +93,6 @@ def _draw_strip(
 def _draw_marks(
     marks: dict[str, list[FindingMark]], scale: svg.HorizontalScale, row: float, prefix: str, place: int
 ) -> Iterator[str]:
-    """Yield the stretches of each finding, at least two points long; what holds for nearly all of a run is thin."""
     for card, each in marks.items():
         top, thick = (0.93, 0.045) if each[0].whole else (0.82, 0.1)
         ends = ((scale.share(end) * (scale.width or WIDTH) for end in (mark.start, mark.end)) for mark in each)
@@ -121,7 +119,6 @@ def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bot
 
 
 def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
-    """Return a figure of every step, as dots or bars with their interval under its name, and a small dot a run."""
     low, high = _find_ends(chart)
     scale, bottom = (width - 2 * _SIDE) / (high - low), 4 + _ROW * len(chart.rows)
     body = []

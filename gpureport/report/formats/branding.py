@@ -32,12 +32,10 @@ class Brand:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files it reads."""
         return tuple(path for path in (self.logo, self.font) if path)
 
     @property
     def colours(self) -> dict[str, str]:
-        """The colours that templates read, by meaning."""
         if not self.accent:
             return palette.SHARED
         parts = (int(self.accent[at : at + 2], 16) for at in (1, 3, 5))

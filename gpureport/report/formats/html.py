@@ -40,7 +40,6 @@ class _CompiledTemplates(BytecodeCache):
 
 
 def template_environment(brand: Brand = PLAIN) -> Environment:
-    """Return the environment that runs templates."""
     pages = Environment(
         loader=FileSystemLoader(find_shipped_folder("templates")),
         autoescape=True,
@@ -60,7 +59,6 @@ def template_environment(brand: Brand = PLAIN) -> Environment:
 
 
 def content_security_policy(style: str, script: str = "") -> str:
-    """Return the content security policy that allows nothing but this style sheet and script."""
     scripts = f" script-src '{_digest(script)}';" if script else ""
     return (
         f"default-src 'none'; style-src '{_digest(style)}';{scripts} img-src data:; base-uri 'none'; form-action 'none'"
@@ -145,8 +143,6 @@ def _group_sections(report: Report) -> dict[str, list[Block]]:
 
 
 def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
-    """Return the filter that makes links of the names of findings in a text, which it escapes."""
-
     def link(text: str) -> Markup:
         parts = _NAMED.split(text)
         links = (Markup('<a href="#{0}">{0}</a>').format(each) if each in ids else escape(each) for each in parts)
@@ -156,7 +152,6 @@ def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
 
 
 def _first_marks(report: Report) -> dict[str, tuple[int, int]]:
-    """Return for each finding card the places of the run and the strip that mark it first."""
     marks: dict[str, tuple[int, int]] = {}
     for place, run in enumerate(report.timeline):
         for position, strip in enumerate(run.strips):

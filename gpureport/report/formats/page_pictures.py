@@ -36,17 +36,14 @@ def draw_page_pictures(report: Report) -> dict[str, Any]:
 
 
 def draw_legend(spent: TimeSpent | None) -> tuple[tuple[str, Markup], ...]:
-    """Draw the name and the swatch of each class that a bar shows."""
     classes = spent.legend if spent else ()
     swatches = mark_safe(draw_swatch(each.key, each.label, "legend") for each in classes)
     return tuple(zip((each.label for each in classes), swatches, strict=True))
 
 
 def draw_spent(spent: TimeSpent | None) -> tuple[Markup, ...]:
-    """Draw the bars of GPU time, and their axis."""
     return mark_safe(draw_spent_bars(spent, "spent") if spent else ())
 
 
 def mark_safe(figures: Iterable[str]) -> tuple[Markup, ...]:
-    """Return figures as a template sets them as they are."""
     return tuple(Markup(figure) for figure in figures)  # noqa: S704 - figures escape what they write

@@ -47,7 +47,6 @@ class FigureWriter:
         return {"file": f"{name}.svg", "width": width, "height": height, "alt": root.get("aria-label", "")}
 
     def write_all(self, name: str, drawn: Iterable[str]) -> list[dict[str, Any]]:
-        """Write several figures, numbered."""
         return [self.write(f"{name}{at}", svg) for at, svg in enumerate(drawn)]
 
 

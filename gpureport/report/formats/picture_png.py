@@ -13,7 +13,6 @@ _DPI = 144.0
 
 
 def render(report: Report) -> bytes:
-    """Return the picture, drawn by typst from that of an SVG file."""
     paths = fonts.shipped_fonts()
     svg = fonts.replace_missing_characters(picture_svg.render(report), fonts.drawable_characters(paths))
     held = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[paths[0].parent])

@@ -92,7 +92,6 @@ def _draw_legend(spent: TimeSpent) -> str:
 
 
 def _list_marks(report: Report, place: int, run: Timeline) -> list[str]:
-    """Return the titles of the findings and events that the strips mark, in lines."""
     marked = {mark.card for strip in run.strips for mark in strip.marks}
     cards = [card for card in report.findings if card.run_index == place and card.id in marked]
     shown = [f"{card.id} {display.shorten(card.title, _NAME)} ({card.severity})" for card in cards]

@@ -7,8 +7,6 @@ from gpureport.report.model.pictures import SignalHistory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLine:
-    """One measured value in words, the limit it was held against, and where that limit comes from."""
-
     quantity: str
     observed: str
     limit: str = ""
@@ -17,8 +15,6 @@ class EvidenceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One stretch of time a finding speaks of, in seconds since the first sample."""
-
     device: str
     start: float
     end: float

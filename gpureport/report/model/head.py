@@ -41,7 +41,6 @@ class Tile:
 
     @property
     def figures(self) -> str:
-        """What it shows, before and now."""
         before = f"{self.before} → " if self.before else ""
         return f"{before}{self.value}{self.unit and f' {self.unit}'}"
 
@@ -117,13 +116,11 @@ class Action:
 
 
 class FirstScreen(Protocol):
-    """What begins with a first screen: the report of some runs, the page on many."""
+    @property
+    def verdict(self) -> Verdict: ...
 
     @property
-    def verdict(self) -> Verdict: ...  # noqa: D102 - as named - what the types say
+    def quiet_line(self) -> str: ...
 
     @property
-    def quiet_line(self) -> str: ...  # noqa: D102
-
-    @property
-    def tiles(self) -> tuple[Tile, ...]: ...  # noqa: D102
+    def tiles(self) -> tuple[Tile, ...]: ...

@@ -12,8 +12,6 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A mark on an axis: where it is, and what is written at it."""
-
     at: float
     text: str
 
@@ -28,8 +26,6 @@ class ClassName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSegment:
-    """The time of one class in a bar: its length in the unit of the bars, and the same in words."""
-
     key: str
     label: str
     value: float
@@ -78,8 +74,6 @@ class TimeSpent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassStretch:
-    """A stretch of time in one class of GPU time, in seconds since the first sample."""
-
     key: str
     start: float
     end: float
@@ -104,8 +98,6 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseOverTime:
-    """Small multiples of GPU utilisation on one time axis, which is `seconds` long."""
-
     caption: str
     rows: tuple[UseRow, ...]
     seconds: float
@@ -192,8 +184,6 @@ class TimeBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMark:
-    """A stretch of a strip that a finding card speaks of; `whole` when the card speaks of nearly all of the run."""
-
     card: str
     severity: str
     start: float
@@ -217,8 +207,6 @@ class LogEventLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricLimit:
-    """A limit that a metric of a GPU is held against, in the base unit of the metric, and in words: `limit 88 °C`."""
-
     metric: str
     value: float
     text: str

@@ -64,18 +64,15 @@ def clean_sentence(text: str) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """Return a text with a full stop, unless it ends with a mark already."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def headline(text: str) -> tuple[str, str]:
-    """Return what stands in large letters and what follows it: of a long text its first sentence alone."""
     first, *rest = _SENTENCE.split(text, maxsplit=1) if len(text) > _HEADLINE else (text,)
     return (f"{first}.", rest[0]) if rest else (text, "")
 
 
 def shorten(text: str, length: int) -> str:
-    """Return text of at most `length` characters, an ellipsis where it was cut."""
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
@@ -105,7 +102,6 @@ def lower_first(text: str) -> str:
 
 
 def raise_first(text: str) -> str:
-    """Return text as it begins a sentence: its first letter a capital."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -120,12 +116,10 @@ def join_words(words: list[str] | tuple[str, ...]) -> str:
 
 
 def join(*texts: str, by: str = "; ") -> str:
-    """Return the texts that are not empty."""
     return by.join(filter(None, texts))
 
 
 def join_first(texts: list[str], most: int, noun: str = "") -> str:
-    """Return the first texts, and how many more there are."""
     left = len(texts) - most
     return "; ".join([*texts[:most], *([plural(left, f"more {noun}") if noun else f"{left} more"] if left > 0 else [])])
 
@@ -187,17 +181,14 @@ def rough_duration(seconds: float) -> str:
 
 
 def power(watts: float) -> str:
-    """Return a power in watts."""
     return f"{number(watts)}{GAP}W"
 
 
 def money(amount: float, currency: str = "") -> str:
-    """Return an amount of money with the sign or the code of its currency, where one is given."""
     return number_format.format_money(amount, clean(currency)).replace(" ", GAP)
 
 
 def temperature(celsius: float) -> str:
-    """Return a temperature in °C."""
     return f"{celsius:.1f}".replace("-", MINUS).removesuffix(".0") + f"{GAP}°C"
 
 
@@ -217,7 +208,6 @@ _COUNTED = ("", "rows", "cores")
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """Return a value of a base unit in the unit people use for it."""
     if value is None or math.isnan(value):
         return NOT_RECORDED
     if unit in _COUNTED and value == round(value):
@@ -230,7 +220,6 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def or_not_recorded(value: float | None, shown: Show) -> str:
-    """Return the value as `shown` prints it, or that it was not recorded."""
     return NOT_RECORDED if value is None or math.isnan(value) else shown(value)
 
 

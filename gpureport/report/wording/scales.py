@@ -23,16 +23,13 @@ class Scale:
     decimals: Callable[[float], int] = number_format.count_decimals
 
     def unit(self, value: float) -> tuple[str, float]:
-        """Return the name and the size of the unit that a value is printed in."""
         return number_format.choose_unit(value, self.units)
 
     def format(self, value: float) -> str:
-        """Return a value with its unit."""
         name, size = self.unit(value)
         return _join(self.text(value / size), name)
 
     def format_signed(self, value: float, *, bare: bool = False) -> str:
-        """Return a value with its sign, and with its unit unless it is wanted `bare`."""
         name, size = self.unit(value)
         return _join(self._sign(value / size), "" if bare else name)
 
@@ -145,5 +142,4 @@ def choose_rate_unit(hertz: Iterable[float | None], unit: str | None) -> tuple[f
 
 
 def name_work(unit: str | None) -> str:
-    """Return what work is counted in."""
     return display.shorten(display.clean(unit or "units of work"), 24)

@@ -48,14 +48,12 @@ _PLURALS = {"ches": "ch", "shes": "sh", "sses": "ss", "xes": "x", "ies": "y", "s
 
 
 def class_title(key: str, causes: Iterable[str] = ()) -> str:
-    """Return what a class of GPU time is called; slowed time by its cause, where it has only one."""
     title = CLASSES.get(key) or _WORDS["fleet"].get(key, key.replace("_", " ").capitalize())
     by_cause = {_WORDS["slowed"].get(cause, title) for cause in causes} if key == "throttled" else set()
     return by_cause.pop() if len(by_cause) == 1 else title
 
 
 def kind_title(name: str, cause: str | None = None) -> str:
-    """Return the title of a kind, or of its cause where that has one; an unknown kind is spelled out."""
     return CAUSES.get(cause or "") or KINDS.get(name, name.replace("_", " ").capitalize())
 
 
@@ -73,7 +71,6 @@ def _title_of_word(word: str) -> str:
 
 
 def column_title(name: str) -> str:
-    """Return what a column, the field it is recorded by, or a quantity in words is called in prose."""
     name = _RECORDED.get(name, name)
     if name in _WORDS["columns"]:
         return _WORDS["columns"][name]
@@ -89,7 +86,6 @@ def per_batch(unit: str | None) -> str:
 
 
 def name_figure(metric: str, per: str = "") -> str:
-    """Return what a figure is called, by its name in JSON, per a batch of work: 1,000 units of work when empty."""
     return FIGURE_NAMES[metric].format(per=per or per_batch(None))
 
 

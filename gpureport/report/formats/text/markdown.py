@@ -40,12 +40,10 @@ def escape(text: str) -> str:
 
 
 def render(report: Report) -> str:
-    """Return the report as Markdown of at most `LIMIT` bytes."""
     return write_blocks(list_blocks(report), report.version, " ".join(build_report_command(report.method.command)))
 
 
 def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
-    """Return as many blocks as fit, then the version and the command for the full report."""
     full = f" · full report: {_code(command)}" if command else ""
     last = f"gpureport {_say(version)}{full}\n"
     room = LIMIT - len(f"{_CUT}{last}".encode())

@@ -54,7 +54,6 @@ _BLANK = 0.005
 
 
 def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
-    """Return the report as text for a page: everything, or (not `full`) one screen of it."""
     command = build_report_command(report.method.command)
     closing = [*_continue_lines(["Full report:", *command], page)] if command else []
     return write_blocks(list_blocks(report), page, closing, full=full)
@@ -148,7 +147,6 @@ def _body(block: Block, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield the headline, what was read, a fact never on two lines that fits on one, and what to know with it."""
     yield from page.wrap(head.verdict.sentence, style="heading")
     yield Line()
     facts = head.quiet_line.split(" · ")
@@ -197,7 +195,6 @@ def _set_columns(texts: Sequence[str], widths: Sequence[int], rights: Sequence[b
 
 
 def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs: Mapping[str, str] = BLOCKS) -> str:
-    """Return a bar of characters, where the longest bar has so many: one sign a class, by largest remainder."""
     total = sum(part.value for part in segments)
     cells = round(total / longest * length) if longest else 0
     exact = [part.value / total * cells if total else 0.0 for part in segments]
@@ -292,7 +289,6 @@ def _draw_heights(series: Series, length: int, page: Page) -> str:
 
 
 def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a figure a line; on a screen in columns, with its verdict or as much of its context as fits."""
     if most is None:
         texts = (join(tile.figures, describe_change(tile.change), tile.context) for tile in tiles)
         yield from _facts([Fact(name=tile.label, text=text) for tile, text in zip(tiles, texts, strict=True)], page)
@@ -311,7 +307,6 @@ def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line
 
 
 def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterator[Line]:
-    """Yield what to do; on a screen its gain alone, in a column where every one fits on its line."""
     shown, indent = actions[:most], _GUTTER + 3
     widest = max(display.terminal_width(action.title) for action in shown)
     is_beside = indent + widest + _GUTTER + max(display.terminal_width(action.gain) for action in shown) <= page.width

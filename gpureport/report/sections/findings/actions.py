@@ -182,7 +182,6 @@ def _ask(title: str, gain: str, text: str, certainty: str, command: str = "") ->
 def _list_measurements(
     comparison: Comparison, runs: Sequence[ReportRun], every: Sequence[Found], *, is_hinted: bool
 ) -> Iterator[tuple[int, Action]]:
-    """Yield what to record or repeat: before what findings ask for (0), after it (1), or at the end (2)."""
     steps = comparison.steps
     length = min(recorded_seconds(step.analyses) for step in (steps[0], steps[-1]))
     if len(steps) > 1 and length < SHORTEST_REPETITION_SECONDS:

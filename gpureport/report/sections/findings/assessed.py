@@ -143,7 +143,6 @@ def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], 
 
 
 def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLine]:
-    """Yield lines that say the same of many groups as one, kind by kind."""
     of_kinds = group_holders((line.kind, line) for line in lines)
     alike = group_holders((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
     for line, names in alike.items():
@@ -152,7 +151,6 @@ def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLi
 
 
 def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
-    """Yield the questions of the practice for every run."""
     for run in runs:
         lines = [
             CheckLine(

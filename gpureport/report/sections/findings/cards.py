@@ -119,7 +119,6 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the finding's own sentence, or for several how many there are and how long they last."""
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     if len(group.findings) == 1:
         return largest
@@ -238,7 +237,6 @@ def _mark(found: Found, position: int, run: ReportRun) -> RunMark:
 
 
 def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
-    """Return in how many runs findings are, and in which steps; of a single run on which GPUs."""
     count, steps = len(found.runs), list(dict.fromkeys(run.step for run in found.runs.values()))
     if not found.several:
         return runs[0].devices(found.devices)
@@ -261,7 +259,6 @@ def _describe_cost(found: Found) -> str:
 
 
 def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
-    """Return what to do and how, or that nothing is left to do and what was."""
     advice, kind = advise(found, every), KINDS.get(found.finding.kind)
     title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
     if gone_in and kind and kind.gpu_time_class not in _STAYING:

@@ -70,12 +70,10 @@ class Found:
 
     @property
     def run(self) -> ReportRun:
-        """The run that lost most."""
         return self.worst.parts[0].run
 
     @property
     def position(self) -> int:
-        """Its position in the report."""
         return self.worst.parts[0].position
 
     @cached_property
@@ -86,7 +84,6 @@ class Found:
 
     @property
     def share(self) -> float:
-        """The largest share; 0 where none is known."""
         return max(self.shares, default=0.0)
 
     @cached_property
@@ -102,7 +99,6 @@ class Found:
 
     @property
     def seconds(self) -> float:
-        """How long it lasted in the run."""
         return total_seconds(self.spans)
 
     @property
@@ -120,7 +116,6 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def restrict_to(self, step: str) -> "Found | None":
-        """Return the findings of one step alone; None where it has none."""
         parts = [part for part in self.parts if part.run.step == step]
         return Found(parts, several=self.several) if parts else None
 
@@ -160,7 +155,6 @@ def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
 
 
 def rank(found: Found) -> tuple[int, float]:
-    """Sort the gravest first, then what lost most."""
     return -SEVERITIES.index(found.severity), -(found.lost or 0.0)
 
 

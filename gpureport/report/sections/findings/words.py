@@ -35,7 +35,6 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
 
 
 def find_words(found: Found, name: str, default: Any = "") -> Any:
-    """Return what is said of a kind and its cause under a name."""
     kind = KINDS.get(found.finding.kind)
     return _choose_case(kind.report.get(name, default), found.finding.cause) if kind else default
 
@@ -69,7 +68,6 @@ def tell(found: Found, template: str, *, now: bool = False, **places: str) -> st
         return all(fill(*name) for name in _NAME.findall(text))
 
     def choose_form(form: re.Match[str]) -> str:
-        """Return the form of a word: of one GPU, of several, in the past."""
         forms = form[1].split("/")
         chosen = forms[:2] if now else forms[2:] or forms
         return chosen[found.is_plural and len(chosen) > 1]
@@ -91,7 +89,6 @@ def _list_values(found: Found, name: str) -> tuple[list[float], str]:
 
 
 def _describe(found: Found, name: str, *, now: bool) -> str:
-    """Return a figure in words; empty where it is not known."""
     if name in _WORKED_OUT:
         return _WORKED_OUT[name](found)
     if name in {"why", "busy"}:
@@ -111,7 +108,6 @@ def _describe_lost(found: Found) -> str:
 
 
 def _describe_gaps(found: Found) -> str:
-    """Return the part of its time that each GPU concerned spent in idle gaps, as its bar shows it."""
     shares = [
         fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
         / gpu_time.measure_own_seconds(time)
@@ -242,7 +238,6 @@ class Advice(NamedTuple):
 
 
 def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequence[str]:
-    """Return the words of what to do about findings; none for what asks for nothing."""
     said = KINDS[kind].report.get("do", ()) if kind in KINDS else ()
     words: Sequence[str] = _choose_case(said, cause or ("workers" if _WORKERS in steps[:1] else None))
     return ACTIONS[words[1:]] if isinstance(words, str) else words
@@ -256,7 +251,6 @@ def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
 
 
 def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
-    """Return words of advice with their figures and those of the caller."""
     title, *others = [tell(found, text, now=False, **places) for text in said]
     return Advice(title, *(UNKNOWN_GAIN if text == "?" else text for text in others))
 

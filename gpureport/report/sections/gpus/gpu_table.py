@@ -176,7 +176,6 @@ def _build_node_rows(
 
 
 def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
-    """Return one table a run that has several stages."""
     columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
     held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
     return tuple(
@@ -187,7 +186,6 @@ def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
 
 def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:
     def take_mean(metric: str) -> float | None:
-        """Return the mean of a metric over the time of all devices that recorded it."""
         found = [summary for one in stage.statistics if (summary := one.metric(metric))]
         seconds = sum(summary.seconds for summary in found)
         return sum(summary.mean * summary.seconds for summary in found) / seconds if seconds > 0 else None
@@ -209,7 +207,6 @@ def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:
 
 
 def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
-    """Return one table a run on whose busy GPUs a reason showed or was counted, the harmful ones first."""
     held = ((run, [entry for entry in run.analysis.throttle_ledger if _measure_reason(entry) > 0]) for run in runs)
     return tuple(RunTable(label=run.label, table=_build_clock_table(run, shown)) for run, shown in held if shown)
 

@@ -21,7 +21,6 @@ _NEARLY_ALL = 0.995
 def apply_gpu_hour_price(
     runs: Sequence[tuple[Recording, Analysis]], gpu_hour_price: float | None
 ) -> list[tuple[Recording, Analysis]]:
-    """Return the runs with their cost at one price, where they have none of their own."""
     if gpu_hour_price is None:
         return list(runs)
     prices = Prices().with_overrides(gpu_hour_price, None)
@@ -29,14 +28,12 @@ def apply_gpu_hour_price(
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
-    """Return energy, cost and carbon of each run, with how to state a price where none has any."""
     hint = () if any(run.analysis.cost and run.analysis.cost.gpus for run in runs) else (_HINT,)
     held = [RunFacts(label=run.label, facts=(*_list_facts(run), *hint)) for run in runs]
     return tuple(entry for entry in held if entry.facts)
 
 
 def lost_cost(analyses: Sequence[Analysis]) -> float | None:
-    """Return what lost GPU time cost over some runs; None where a GPU has no price."""
     total = 0.0
     for analysis in analyses:
         amounts = {gpu.device: gpu.amount for gpu in analysis.cost.gpus} if analysis.cost else {}
@@ -48,19 +45,16 @@ def lost_cost(analyses: Sequence[Analysis]) -> float | None:
 
 
 def currency(analyses: Sequence[Analysis]) -> str:
-    """Return the currency of prices; empty where none is stated, or runs differ."""
     names = {analysis.cost.currency for analysis in analyses if analysis.cost}
     return names.pop() if len(names) == 1 else ""
 
 
 def price_note(analyses: Sequence[Analysis]) -> str:
-    """Return when the prices of a cost held; empty where that is not stated."""
     days = sorted({analysis.cost.date for analysis in analyses if analysis.cost and analysis.cost.date})
     return f"Costs by prices of {display.join_words(days)}." if days else ""
 
 
 def common_price(analyses: Sequence[Analysis]) -> str:
-    """Return the price of a GPU-hour in words where it is one for all; empty otherwise."""
     costs = [analysis.cost for analysis in analyses if analysis.cost]
     said = {(gpu.amount, cost.currency) for cost in costs for gpu in cost.gpus}
     amount, currency = said.pop() if len(said) == 1 else (None, "")

@@ -106,7 +106,6 @@ def _strips(
 
 
 def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
-    """Yield where the device has no samples: before its first, in its log gaps, and after its last."""
     if not len(cells):
         yield 0.0, seconds
         return

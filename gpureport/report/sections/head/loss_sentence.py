@@ -72,7 +72,6 @@ def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCo
 
 
 def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
-    """Return what a class of GPU time was lost to: slowed clocks by what slowed them."""
     if name != "throttled":
         return LOSSES.get(name, name.replace("_", " "))
     kinds = {found.kind for analysis in analyses for found in analysis.findings}
@@ -113,7 +112,6 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
 
 
 def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
-    """Return whether a notable part of the GPU time, but not most of it, holds no utilisation."""
     return gains.UNSEEN_RATIO < gpu_time.unobserved_ratio(analyses) <= gains.MOST_UNSEEN_RATIO
 
 
@@ -127,7 +125,6 @@ def _describe_cost(analyses: Sequence[Analysis]) -> str:
 
 
 def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:
-    """Return the largest losses with their shares, and what the others come to."""
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
     named = [name for name in lost if lost[name] / held >= gains.NOTABLE_RATIO][:_NAMED]

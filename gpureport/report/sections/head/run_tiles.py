@@ -87,7 +87,6 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
 
 
 def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
-    """Return what stands for a figure of GPU time, and why; empty where it can be told."""
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
@@ -104,7 +103,6 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
 
 
 def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
-    """Return how much GPU time was computing, and how much was lost to what."""
     labels, (absent, why), analyses = (
         ("GPU time computing", "GPU time lost"),
         _explain_absence(step, findings),
@@ -174,7 +172,6 @@ def _build_energy_tile(step: Step) -> Tile:
 
 
 def build_memory_tile(comparison: Comparison) -> Tile:
-    """Return the highest memory use of one GPU; its change is neither better nor worse."""
     first, last = comparison.steps[0], comparison.steps[-1]
     peak = last.value(_MEMORY)
     before = None if first is last else first.value(_MEMORY)

@@ -179,7 +179,6 @@ def _write_run_lead(headline: Headline, runs: Sequence[ReportRun], findings: Fin
 
 
 def _describe_slowing_cost(told: Found) -> str:
-    """Return what a slowed clock cost the GPU and the run, if that is known."""
     if told.finding.kind not in _SLOWED or not told.lost or told.share < gains.NOTABLE_RATIO:
         return ""
     share = f"{display.percent(told.share)} of all GPU time"
@@ -191,7 +190,6 @@ def _describe_slowing_cost(told: Found) -> str:
 def _describe_comparison(
     comparison: Comparison, study: Study | None, repetitions: str
 ) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return headline, code and lead on several steps or groups; an empty headline where nothing can be compared."""
     if study is not None:
         sentence, code, details = describe_study(study, comparison)
         if sentence:
@@ -212,7 +210,6 @@ def _describe_comparison(
 
 
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
-    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained."""
     yield warn_of_falls(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)

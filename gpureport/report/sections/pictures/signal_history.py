@@ -52,7 +52,6 @@ class _View:
 
     @property
     def middles(self) -> FloatArray:
-        """Those of the buckets."""
         return (self.edges[1:] + self.edges[:-1]) / 2
 
 
@@ -113,7 +112,6 @@ def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
 
 
 def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> _Spans:
-    """Return the stretches of findings in seconds since the first sample, those that overlap as one."""
     found = sorted(
         (max(run.since_start(each.start), 0.0), min(run.since_start(each.end), run.seconds))
         for finding in findings
@@ -160,7 +158,6 @@ def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
 
 
 def _build_panel(view: _View, signal: signals.Signal, kind: str, *, is_alert: bool) -> SignalPanel | None:
-    """Return the panel of a quantity; None where it was not recorded within the axis."""
     run, devices = view.run, [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
     found = [(device, _read(run, device, signal)) for device in devices if device]
     read = [(device, samples) for device, samples in found if samples]
@@ -233,7 +230,6 @@ def _choose_ends(signal: signals.Signal, known: FloatArray, most: float) -> tupl
 
 
 def _count_cores(view: _View) -> int:
-    """Return how many logical cores the machine has; 0 where that was not recorded."""
     series = build_device_series(view.run.recording, view.host) if view.host else None
     known = series is not None and series.is_recorded("cpu_logical_cores")
     return int(np.nanmax(series.values("cpu_logical_cores"))) if series and known else 0
@@ -281,7 +277,6 @@ def _describe(
 
 
 def _describe_others(view: _View, panels: Sequence[SignalPanel]) -> str:
-    """Return where the other GPUs are in the panels that show them; empty where none does."""
     if not any(len(panel.lines) > 1 for panel in panels):
         return ""
     total, drawn = len(view.run.run.gpus) - 1, len(view.gpus) - 1

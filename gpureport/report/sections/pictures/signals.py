@@ -76,32 +76,26 @@ _TIMES = {
 
 
 def choose_signals(kind: str) -> tuple[Signal, ...]:
-    """Return what a picture of a kind of finding shows; an empty one is a run without problems."""
     return _BY_KIND.get(kind, _BY_KIND[""])
 
 
 def find_alarming_signal(kind: str) -> Signal:
-    """Return the quantity that shows what went wrong in a kind of finding."""
     return POWER if kind == "hollow_util" else choose_signals(kind)[0]
 
 
 def describe_time(kind: str) -> str:
-    """Return when the shaded stretches of a kind of finding were, as it stands behind a figure."""
     return next((f"while {state}" for state, kinds in _TIMES.items() if kind in kinds), "meanwhile")
 
 
 def find_limit(signal: Signal, series: DeviceSeries) -> tuple[float, str] | None:
-    """Return the limit of a quantity in its unit, and in words; None where none is known."""
     limit = next((limit for limit in find_limits(series) if limit.metric in signal.metrics), None)
     return (limit.value * signal.factor, limit.text) if limit else None
 
 
 def format_value(signal: Signal, value: float) -> str:
-    """Return a value in the unit of a quantity."""
     number = f"{value:,.1f}".removesuffix(".0") if signal.unit in {"GiB", "GB/s"} else f"{value:,.0f}"
     return f"{number}{'' if signal.unit == '%' else display.GAP}{signal.unit}"
 
 
 def format_number(signal: Signal, value: float) -> str:
-    """Return a value without its unit."""
     return format_value(signal, value).removesuffix(signal.unit).rstrip(display.GAP)

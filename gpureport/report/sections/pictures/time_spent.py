@@ -77,19 +77,16 @@ def build_segments(
 
 
 def sort_classes(keys: Iterable[str]) -> list[str]:
-    """Return classes in the order in which they are drawn."""
     found = set(keys)
     return [*(key for key in _ORDER if key in found), *sorted(found - set(_ORDER))]
 
 
 def list_legend(bars: Sequence[SpentBar], causes: Causes, least: float = 0.0) -> tuple[ClassName, ...]:
-    """Return the classes of some bars, those alone that some segment longer than `least` shows."""
     shown = {part.key for bar in bars for part in bar.segments if part.value > least}
     return tuple(ClassName(key=key, label=class_title(key, causes.get(key, ()))) for key in sort_classes(shown))
 
 
 def describe_pauses(bars: Sequence[SpentBar]) -> str:
-    """Return a sentence on short pauses, where bars have some; begins with a space."""
     has_pauses = any(part.key == "short_pauses" for bar in bars for part in bar.segments)
     return " Short pauses count as work, not as lost." if has_pauses else ""
 
@@ -104,7 +101,6 @@ class SpentUnit(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of the figure: `GPU-s`."""
         return f"GPU-{self.short}"
 
 
@@ -119,7 +115,6 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
 
 
 def choose_unit_per_run(seconds: float) -> SpentUnit:
-    """Return the unit of the GPU time of runs, of which the longest took so many GPU-seconds."""
     short, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
     return SpentUnit(size, short, name_figure("gpu_seconds"), PER_RUN)
 
@@ -167,7 +162,6 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
 
 
 def choose_steps(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps that are drawn: of many the first, and the last."""
     return list(steps) if len(steps) <= _MOST_STEPS else [steps[0], *steps[1 - _MOST_STEPS :]]
 
 
@@ -214,7 +208,6 @@ def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes:
 
 
 def _change(comparison: Comparison, base: int, place: int, metric: str) -> Change | None:
-    """Return how a figure changed between two steps; None where they were not set side by side."""
     first, last = comparison.steps[base].label, comparison.steps[place].label
     change = build_change(next((delta for delta in comparison.between(first, last) if delta.metric == metric), None))
     return change if change and change.arrow else None
@@ -251,7 +244,6 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]:
-    """Return the GPUs that have a bar of their own, in their order, and those that share one."""
     if len(times) <= _MOST_GPUS:
         spent = [_round_shares(time) for time in times]
         usual = max(spent, key=spent.count)
@@ -296,7 +288,6 @@ def _build_gpu_bar(
 
 
 def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
-    """Return the GPU of a bar, or the GPUs: by their numbers where these follow each other."""
     names = [run.device(device) for device in devices]
     if len(names) == 1:
         return names[0]
@@ -405,7 +396,6 @@ def _average(sums: Sequence[CumulativeSums], edges: FloatArray) -> FloatArray:
 
 
 def _describe(run: ReportRun, sums: Sequence[CumulativeSums]) -> str:
-    """Return how busy GPUs were from the first to the last sustained work."""
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
     seconds = fsum(part.seconds for part in steady)
     if seconds <= 0:
