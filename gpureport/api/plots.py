@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.columns import FloatArray, integers
 from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording
-from gpureport.report.charts.palette import BUSY, CLASSES, MUTED, OTHER_CLASS, SEVERITY
+from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS
 from gpureport.report.wording.terms import FIGURE_NAMES, class_title, name_figure
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ def _draw_changes(comparison: "Comparison", _: str, axes: "Axes") -> "Axes":
         if not delta.before or delta.difference is None:
             continue
         scale, place = 100 / abs(delta.before), len(names)
-        colour = BUSY.fixed if delta.verdict.is_established else MUTED.fixed
+        colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
         if delta.interval is not None:
             axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
         axes.plot(delta.difference * scale, place, "o" if delta.interval else "|", color=colour)
         names.append(f"{name_figure(delta.metric)}: {delta.verdict}")
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.axvline(0, color=MUTED.fixed, linewidth=0.8)
+    axes.axvline(0, color=COLOURS["muted"], linewidth=0.8)
     axes.set_xlabel(f"% change from {first} to {last}, with its 95% interval")
     return axes
 
@@ -132,7 +132,7 @@ def _shade(axes: "Axes", analysis: "Analysis", shown: set[str]) -> None:
     named: set[str] = set()
     for finding in analysis.findings:
         if shown & set(finding.devices):
-            colour = SEVERITY[finding.severity.value].fixed
+            colour = COLOURS[finding.severity.value]
             for span in finding.intervals:
                 start, end = ((at - analysis.run.started) / 6e7 for at in (span.start, span.end))
                 axes.axvspan(start, end, color=colour, alpha=0.15, label="" if finding.kind in named else finding.kind)

@@ -6,15 +6,16 @@ sheet of a page: `wide-only` marks text that fits on a wide page alone, `narrow-
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report.charts.palette import CLASSES, GRID, INK, MUTED, OTHER_CLASS, ClassFill, Colour
+from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS, ClassFill
 from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
@@ -101,9 +102,12 @@ def _n(value: float) -> str:
     return shorten_number(float(value), 1)
 
 
-def paint(role: str, colour: Colour) -> str:
-    """Return the attributes that fill (`fill`) or draw (`stroke`) something in a colour of the palette."""
-    return f'{role}="{colour.fixed}"' + (f' class="{role[0]}-{colour.css}"' if colour.css else "")
+def paint(role: str, colour: str) -> str:
+    """Return the attributes that fill (`fill`) or draw (`stroke`) something in a colour of the palette.
+
+    `ink` follows the text around the figure.
+    """
+    return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
 
 
 def rect(x: float, y: float, width: float, height: float, look: str) -> str:
@@ -115,7 +119,7 @@ def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
 
 
 def text(  # noqa: PLR0913 - where, what, how
-    x: float, y: float, words: str, colour: Colour = INK, *, size: float = TEXT, anchor: str = "", bold: bool = False
+    x: float, y: float, words: str, colour: str = "ink", *, size: float = TEXT, anchor: str = "", bold: bool = False
 ) -> str:
     where = f' text-anchor="{anchor}"' if anchor else ""
     weight = ' font-weight="600"' if bold else ""
@@ -125,15 +129,20 @@ def text(  # noqa: PLR0913 - where, what, how
 
 def write_document(body: Iterable[str], *, width: float | None, height: float, label: str) -> str:
     """Return a figure: as wide as its surroundings where `width` is None; `label` says in words what it shows."""
-    size = (
-        f'width="100%" height="{height:g}"'
-        if width is None
-        else f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
-    )
-    return (
-        f'<svg {size} role="img" aria-label="{escape(label)}" font-family="{_FONTS}" font-size="{TEXT:g}" '
-        f'fill="none">{"".join(body)}</svg>'
-    )
+    size = f'width="100%" height="{height:g}"'
+    if width is not None:
+        size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    look = f'font-family="{_FONTS}" font-size="{TEXT:g}" fill="none"'
+    return f'<svg {size} role="img" aria-label="{escape(label)}" {look}>{"".join(body)}</svg>'
+
+
+def map_figures(drawn: Any, do: Callable[[str, str], Any], name: str = "figure") -> Any:
+    """Return what is made of each figure, with a name of its own, in the lists and under the keys that they have."""
+    if isinstance(drawn, str):
+        return do(name, drawn)
+    named = drawn.items() if isinstance(drawn, Mapping) else enumerate(drawn)
+    made = {key: map_figures(each, do, f"{name}-{key}") for key, each in named}
+    return made if isinstance(drawn, Mapping) else tuple(made.values())
 
 
 def find_fill(key: str) -> ClassFill:
@@ -141,18 +150,14 @@ def find_fill(key: str) -> ClassFill:
 
 
 def define_patterns(keys: Collection[str], prefix: str) -> str:
-    tiles = "".join(_write_pattern(key, prefix) for key in dict.fromkeys(keys) if find_fill(key).hatch)
+    tiles = ""
+    for key, fill in ((key, find_fill(key)) for key in dict.fromkeys(keys)):
+        if fill.hatch:
+            side, path, thickness = _TILES[fill.hatch]
+            ink = f'stroke="{fill.text}" stroke-width="{thickness:g}" stroke-opacity=".4"'
+            tiles += f'<pattern id="{prefix}-{key}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
+            tiles += f'<path d="{path}" {ink}/></pattern>'
     return f"<defs>{tiles}</defs>" if tiles else ""
-
-
-def _write_pattern(key: str, prefix: str) -> str:
-    fill = find_fill(key)
-    side, path, thickness = _TILES[fill.hatch]
-    ink = f'stroke="{fill.text}" stroke-width="{thickness:g}" stroke-opacity=".4"'
-    return (
-        f'<pattern id="{prefix}-{key}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
-        f'<path d="{path}" {ink}/></pattern>'
-    )
 
 
 def paint_shape(key: str, prefix: str, shape: str) -> str:
@@ -205,7 +210,7 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
         for tick in ticks
         if scale.start <= tick.at <= scale.end
     )
-    return f"<g {paint('stroke', GRID)}>{''.join(lines)}</g>"
+    return f"<g {paint('stroke', 'grid')}>{''.join(lines)}</g>"
 
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
@@ -219,7 +224,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
         for tick in shown
     )
     label = f"Axis: {', '.join(tick.text for tick in shown)}"
-    body = f"<g {paint('fill', MUTED)}>{texts}</g>"
+    body = f"<g {paint('fill', 'muted')}>{texts}</g>"
     return write_document([body], width=scale.width, height=_AXIS_HEIGHT, label=label)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from html import escape
 
 from gpureport.report.charts import elements as svg
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN
 from gpureport.report.model.pictures import (
     SignalHistory,
     SignalPanel,
@@ -63,7 +62,7 @@ def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> It
         at, length = scale.position(start), scale.length(part.value)
         yield svg.paint_shape(part.key, prefix, f'rect x="{at}" width="{length}" height="{_THICK:g}"')
         if place:
-            yield f'<line x1="{at}" x2="{at}" y1="0" y2="{_THICK:g}" {svg.paint("stroke", PAPER)}/>'
+            yield f'<line x1="{at}" x2="{at}" y1="0" y2="{_THICK:g}" {svg.paint("stroke", "paper")}/>'
         yield from _write_texts(part, start, scale)
         start += part.value
 
@@ -100,7 +99,7 @@ def _draw_interval(bar: SpentBar, scale: svg.HorizontalScale) -> str:
         for end in bar.interval
         if scale.start <= end <= scale.end
     ]
-    return f'<g {svg.paint("stroke", INK)} stroke-width="1.4">{"".join(lines)}</g>'
+    return f'<g {svg.paint("stroke", "ink")} stroke-width="1.4">{"".join(lines)}</g>'
 
 
 def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> tuple[str, ...]:
@@ -113,13 +112,13 @@ def _draw_use_row(row: UseRow, use: UseOverTime, scale: svg.HorizontalScale, pre
     length = len(row.mean) * row.bucket_seconds
     span, stacked = max(scale.share(length), 1e-6), svg.stack_classes(row.band, row.band_seconds)
     full = (
-        f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {svg.paint("stroke", GRID)} stroke-dasharray="2 3"/>'
+        f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {svg.paint("stroke", "grid")} stroke-dasharray="2 3"/>'
     )
     return svg.write_document(
         [
             svg.draw_grid(use.ticks, scale, _BAND_TOP + _BAND),
             full,
-            svg.draw_plot(row.mean, scale, 1, _CURVE - 1, svg.paint("fill", BUSY), span=span, filled=True),
+            svg.draw_plot(row.mean, scale, 1, _CURVE - 1, svg.paint("fill", "busy"), span=span, filled=True),
             svg.define_patterns(stacked, prefix),
             *svg.draw_band(stacked, scale, prefix, _BAND_TOP, _BAND, span=span),
         ],
@@ -141,17 +140,17 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
     shaded = [(start, end) for start, end in spans if end > start]
     grounds = (
         f'<rect x="{scale.position(start)}" width="{scale.length(end - start)}" height="{tall + _FOOT:g}" '
-        f"{svg.paint('fill', SPAN)}/>"
+        f"{svg.paint('fill', 'span')}/>"
         for start, end in shaded
     )
     limit, limit_name = _draw_limit(panel, scale, tall, shaded)
     ends = ((panel.high, 10.0), (panel.low, tall - 3))
-    labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", MUTED, size=_SMALL)) for end, y in ends]
+    labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", "muted", size=_SMALL)) for end, y in ends]
     labels.append(limit_name)
     if panel is history.panels[0] and len(shaded) == 1:
         labels.append(_label_span(history.span_text, scale, shaded[0]))
     # the lower end lies on the curve, on a ground of its own
-    ground = f'{svg.paint("stroke", PAPER)} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+    ground = f'{svg.paint("stroke", "paper")} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return svg.write_document(
         [
             *grounds,
@@ -167,16 +166,16 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
 
 
 def _draw_lines(panel: SignalPanel, scale: svg.HorizontalScale, tall: float) -> Iterator[str]:
-    main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
+    main = "host" if panel.is_of_host else "alert" if panel.is_alert and not panel.is_filled else "busy"
     for line in sorted(panel.lines, key=lambda line: line.is_main):
         shares = (line.mean - panel.low) / (panel.high - panel.low or 1.0)
         filled = line.is_main and panel.is_filled
-        thin = f'{svg.paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
+        thin = f'{svg.paint("stroke", "muted")} stroke-width="0.8" stroke-opacity=".7"'
         thick = svg.paint("fill", main) if filled else f'{svg.paint("stroke", main)} stroke-width="2"'
         look = (thick if line.is_main else thin) + ("" if filled else ' stroke-linejoin="round"')
         yield svg.draw_plot(shares, scale, _HEAD, tall - _HEAD, look, filled=filled)
     across = scale.position(scale.end)
-    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {svg.paint("stroke", GRID)}/>'
+    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {svg.paint("stroke", "grid")}/>'
 
 
 def _draw_limit(
@@ -186,7 +185,7 @@ def _draw_limit(
     if panel.limit is None or not panel.low <= panel.limit <= panel.high:
         return "", ""
     y = _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
-    colour = ALERT if panel.is_alert and panel.is_limit_reached else MUTED
+    colour = "alert" if panel.is_alert and panel.is_limit_reached else "muted"
     look = f'{svg.paint("stroke", colour)} stroke-dasharray="5 3"'
     is_right = bool(shaded) and scale.share(shaded[0][0]) < _LEFT
     x, where, anchor = (-4.0, scale.end, "end") if is_right else (_AFTER_END, scale.start, "")
@@ -201,4 +200,4 @@ def _label_span(words: str, scale: svg.HorizontalScale, span: tuple[float, float
     fits = scale.width is not None or scale.holds_text(words, length, svg.NARROW)
     # never on the upper end of the axis
     x = _AFTER_END if scale.share(start) < _AT_START else 6.0
-    return scale.place(start, svg.text(x, 11, words, ALERT, bold=True), "" if fits else svg.WIDE_ONLY)
+    return scale.place(start, svg.text(x, 11, words, "alert", bold=True), "" if fits else svg.WIDE_ONLY)

@@ -2,8 +2,7 @@
 
 import typst
 
-from gpureport.report.charts import fonts
-from gpureport.report.formats import picture_svg
+from gpureport.report.formats import pdf, picture_svg
 from gpureport.report.model.report_content import Report
 
 _SOURCE = b"""#set page(width: auto, height: auto, margin: 0pt)
@@ -13,8 +12,8 @@ _DPI = 144.0
 
 
 def render(report: Report) -> bytes:
-    paths = fonts.shipped_fonts()
-    svg = fonts.replace_missing_characters(picture_svg.render(report), fonts.drawable_characters(paths))
+    paths = pdf.find_shipped_fonts()
+    svg = pdf.replace_missing_characters(picture_svg.render(report), paths)
     held = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[paths[0].parent])
     content: bytes = typst.compile(_SOURCE, format="png", ppi=_DPI, font_paths=held, sys_inputs={"picture": svg})
     return content

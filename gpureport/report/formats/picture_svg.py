@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from gpureport.report.charts.elements import draw_swatch, rect, text, write_document
-from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT, MUTED
+from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT
 from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
 from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_timeline
 from gpureport.report.model.head import Change
@@ -30,7 +30,7 @@ def render(report: Report) -> str:
     top, body = 0.0, []
     for heading, lines, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))
-        body += [text(_MARGIN, top + 33 + _LINE * at, words, MUTED, size=_SMALL) for at, words in enumerate(lines)]
+        body += [text(_MARGIN, top + 33 + _LINE * at, words, "muted", size=_SMALL) for at, words in enumerate(lines)]
         top += 30 + _LINE * len(lines)
         for words, figure in figures:
             body.append(text(_MARGIN, top + 12, words, size=10.5) if words else "")
