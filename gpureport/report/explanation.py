@@ -29,15 +29,10 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.terminal_lines import PIPE, Page
 
 RECORDING = "recording"
-_SUGGESTED = 3
-"""Names that are suggested at most."""
-_SLIP = 0.85
-"""Likeness to a figure from which a word is taken for a slip: other names are more often meant."""
-_SHORTEST = 3
-"""Letters from which on a word is looked for in others."""
-_FIRST = 3
-"""Steps of a cause on the first page."""
-
+_SUGGESTED = 3  # names that are suggested at most
+_SLIP = 0.85  # likeness to a figure from which a word is taken for a slip: other names are more often meant
+_SHORTEST = 3  # letters from which on a word is looked for in others
+_FIRST = 3  # steps of a cause on the first page
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
 _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items() if isinstance(text, str)} | {

@@ -20,8 +20,7 @@ from gpureport.report.wording.words import group_holders
 
 LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
 _LOW = "Low."
-_DOUBTS = 5
-"""Doubts about comparisons that Markdown has at most."""
+_DOUBTS = 5  # doubts about comparisons that Markdown has at most
 
 
 def list_blocks(report: Report) -> Iterator[Block]:

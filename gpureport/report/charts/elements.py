@@ -22,12 +22,8 @@ from gpureport.report.wording import display
 WIDE, NARROW = 490.0, 320.0
 """Least points that a figure in a row is wide on a page of full width, and on any narrower one."""
 
-TEXT = 11.0
-"""Size of text in figures, in points."""
-
-_BOLD, _REGULAR = 0.68, 0.56
-"""Mean width of a letter, as a part of its size."""
-
+TEXT = 11.0  # size of text in figures, in points
+_BOLD, _REGULAR = 0.68, 0.56  # mean width of a letter, as a part of its size
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")

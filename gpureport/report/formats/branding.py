@@ -55,8 +55,7 @@ class Brand:
         return self.logo is not None and b"prefers-color-scheme" in self.logo.read_bytes()
 
 
-PLAIN = Brand()
-"""The look of gpureport itself."""
+PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:

@@ -25,8 +25,7 @@ from gpureport.report.samples import embedded_series
 
 STYLE, _SCRIPTS = "report.css", ("controls.js", "report.js")
 _NAMED = re.compile(r"\b([FR]\d+)\b")
-_TONES = {"better": "good", "worse": "bad"}
-"""Verdicts that have a colour; of all others a change is grey."""
+_TONES = {"better": "good", "worse": "bad"}  # verdicts that have a colour; of all others a change is grey
 
 
 class _CompiledTemplates(BytecodeCache):

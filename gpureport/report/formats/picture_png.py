@@ -7,8 +7,7 @@ from gpureport.report.model.report_content import Report
 
 _SOURCE = b"""#set page(width: auto, height: auto, margin: 0pt)
 #image(bytes(sys.inputs.picture), format: "svg", width: 900pt)"""
-_DPI = 144.0
-"""Two pixels a point."""
+_DPI = 144.0  # two pixels a point
 
 
 def render(report: Report) -> bytes:

@@ -17,25 +17,19 @@ NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
 
 _HOUR, _MINUTE, _ROUGH = 3600, 60, 600
-_TIMES = 2
-"""Ratio from which it reads better as times than as per cent."""
-_HEADLINE = 140
-"""Letters above which only the first sentence of a verdict is a headline."""
-_LARGER = 1000
-"""Number above which the larger unit of a range reads better."""
-
+_TIMES = 2  # ratio from which it reads better as times than as per cent
+_HEADLINE = 140  # letters above which only the first sentence of a verdict is a headline
+_LARGER = 1000  # number above which the larger unit of a range reads better
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(
     r"(?<=\d) (?=(?:°C|GPU-(?:h|min|s|ms)|[kMG]Hz|[KMG]iB|[kMG]B/s|[mkM]?Wh|k?W|ms|s|min|h|days)(?:\W|$))"
 )
-_SENTENCE = re.compile(r"\. (?=[A-Z])")
-"""Where a sentence ends and the next begins: a name may hold `1. one`."""
+_SENTENCE = re.compile(r"\. (?=[A-Z])")  # where a sentence ends and the next begins: a name may hold `1. one`
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
 """A number and its unit; a length of two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
-Show = Callable[[float], str]
-"""What prints a value with its unit."""
+Show = Callable[[float], str]  # what prints a value with its unit
 
 
 def clean(text: str) -> str:
@@ -203,8 +197,7 @@ _UNITS: dict[str, Show] = {
     "J": energy,
     "g": mass,
 }
-_COUNTED = ("", "rows", "cores")
-"""Units of what is counted: a whole number of it has no decimals."""
+_COUNTED = ("", "rows", "cores")  # units of what is counted: a whole number of it has no decimals
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -74,5 +74,4 @@ class Page:
         return text.translate(_ASCII).encode("ascii", "replace").decode() if self.ascii else text
 
 
-PIPE = Page()
-"""A pipe, or a file: 80 columns without colour."""
+PIPE = Page()  # a pipe, or a file: 80 columns without colour

@@ -19,12 +19,10 @@ _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("term
 
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
 """What the rule of each kind says of it."""
-KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}
-"""Title of each kind."""
+KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}  # title of each kind
 CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles.items()}
 """Title of causes that say more than their kind."""
-CLASSES = _WORDS["classes"]
-"""What each class of GPU time is called."""
+CLASSES = _WORDS["classes"]  # what each class of GPU time is called
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
     UNKNOWN: "cause unknown",
     OUTSIDE: "outside the job",
@@ -36,9 +34,7 @@ DEFINITIONS = tuple(
 """Terms and their meaning."""
 FIGURE_NAMES = _WORDS["figures"]
 """What figures of runs are called, in the order of columns; `per` is the batch of work, as `per_batch` names it."""
-PER_RUN = "a run"
-"""What figures without work are for."""
-
+PER_RUN = "a run"  # what figures without work are for
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
 _SUFFIX = re.compile(r"_(?:ratio|bytes_per_second|bytes|watts|celsius|hertz|seconds_total|seconds|total)$")

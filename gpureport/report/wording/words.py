@@ -44,8 +44,7 @@ Holder = TypeVar("Holder")
 
 _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
-_LONGEST = 48
-"""Most characters of a name in a sentence that must not be cut."""
+_LONGEST = 48  # most characters of a name in a sentence that must not be cut
 
 
 def group_holders(pairs: Iterable[tuple[Key, Holder]]) -> dict[Key, list[Holder]]:

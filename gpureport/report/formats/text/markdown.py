@@ -16,16 +16,10 @@ from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 
-LIMIT = 20_000
-"""Most bytes: a summary that is longer than its server takes would be lost whole."""
-
+LIMIT = 20_000  # most bytes: a summary that is longer than its server takes would be lost whole
 _MOST_ROWS = 24
-_LONGEST_TEXT, _LONGEST_CELL = 600, 240
-"""Most characters of a sentence, and of a line of a cell."""
-
-_BAR = 24
-"""Characters of the longest bar."""
-
+_LONGEST_TEXT, _LONGEST_CELL = 600, 240  # most characters of a sentence, and of a line of a cell
+_BAR = 24  # characters of the longest bar
 _CUT = "\n**Shortened: the full report has the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")

@@ -16,9 +16,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 
-_HEIGHT = 30
-"""Lines of a screen at most."""
-
+_HEIGHT = 30  # lines of a screen at most
 _MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 _MOST |= {"rows": 4, "runs": 3}
 """Entries that each part of a screen has at most."""
@@ -35,22 +33,18 @@ _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
 )
-BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
-"""The sign of each class of GPU time."""
-
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))  # the sign of each class of GPU time
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
-_NAME, _WORDS = 24, 22
-"""Columns that a name takes at most, and what is said of it at least."""
+_NAME, _WORDS = 24, 22  # columns that a name takes at most, and what is said of it at least
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
 """Cells of the longest bar, and of a series, at least: where a page is too narrow, words give way, then figures."""
 _EVENTS = "events"
 _ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
 """Options of a command that `gpureport report` does not have, that mean something else there, or of one call alone."""
-_BLANK = 0.005
-"""Share of the full height below which nothing is drawn."""
+_BLANK = 0.005  # share of the full height below which nothing is drawn
 
 
 def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:

@@ -17,8 +17,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
-_FEW, _NAMED_GROUPS = 4, 3
-"""Places and groups of GPUs that are named one by one."""
+_FEW, _NAMED_GROUPS = 4, 3  # places and groups of GPUs that are named one by one
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 """Answers to the questions of the practice as people read them; JSON keeps its own words."""

@@ -14,8 +14,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
-Key = tuple[str, str | None]
-"""Kind and cause."""
+Key = tuple[str, str | None]  # kind and cause
 _OTHERS = "GPUs"  # where runs name other ones
 _NOTABLE = 0.1
 """Share of the run from which a fact that calls for no action is the headline of a run without problems."""

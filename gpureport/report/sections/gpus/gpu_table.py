@@ -13,8 +13,7 @@ from gpureport.report.runs.drawn_gpus import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 
-_ROBUST = 3 * 1.4826
-"""Three robust standard deviations, in medians of absolute deviations."""
+_ROBUST = 3 * 1.4826  # three robust standard deviations, in medians of absolute deviations
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 """GPUs from which one can stand apart, and GPUs that are told of and shown beneath their node."""
 _BY_NODE = (
@@ -30,8 +29,7 @@ _CLOCK_NOTE = (
     "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
     "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
 )
-_AT_REST = {"gpu_idle"}
-"""Reasons that only occur at rest."""
+_AT_REST = {"gpu_idle"}  # reasons that only occur at rest
 _MOST_REASONS = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 

@@ -14,8 +14,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
-_NEARLY_ALL = 0.995
-"""Share of the time below which an energy says what part of it it covers."""
+_NEARLY_ALL = 0.995  # share of the time below which an energy says what part of it it covers
 
 
 def apply_gpu_hour_price(

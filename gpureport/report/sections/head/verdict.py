@@ -33,19 +33,13 @@ from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
-_LEAD, _DOUBTS = 3, 2
-"""Most sentences of a lead, and doubts in it; the other doubts are notes."""
-_RULES = 2
-"""Broken rules that are named; the table of rules has all."""
-_LOST = 0.1
-"""Share of the GPU time lost above which a run is not called healthy."""
+_LEAD, _DOUBTS = 3, 2  # most sentences of a lead, and doubts in it; the other doubts are notes
+_RULES = 2  # broken rules that are named; the table of rules has all
+_LOST = 0.1  # share of the GPU time lost above which a run is not called healthy
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0
-"""Ratio from which training is as many times as fast, rather than faster by per cent."""
-_HIDDEN = 1.1
-"""Ratio of both gains from which training alone is worth a sentence."""
-_SHORT, _START_UP = 600.0, 0.2
-"""Seconds of a run, and share of it without training, from which start-up hides a gain."""
+_TIMES = 2.0  # ratio from which training is as many times as fast, rather than faster by per cent
+_HIDDEN = 1.1  # ratio of both gains from which training alone is worth a sentence
+_SHORT, _START_UP = 600.0, 0.2  # seconds of a run, and share of it without training, from which start-up hides a gain
 
 
 Headline = tuple[str, VerdictCode, Found | None]

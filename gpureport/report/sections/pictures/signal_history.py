@@ -18,9 +18,7 @@ from gpureport.report.sections.pictures import signals
 from gpureport.report.wording import display, terms
 
 _BUCKETS = 240
-_OTHERS = 7
-"""Most GPUs drawn in grey beside the one that a picture is about."""
-
+_OTHERS = 7  # most GPUs drawn in grey beside the one that a picture is about
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
 """How much of the length of its stretches a crop shows before and after; fewest sampling intervals that it holds."""
 
