@@ -33,6 +33,7 @@ def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
 
 
 def lost_cost(analyses: Sequence[Analysis]) -> float | None:
+    # not known where a GPU has no price
     total = 0.0
     for analysis in analyses:
         amounts = {gpu.device: gpu.amount for gpu in analysis.cost.gpus} if analysis.cost else {}
@@ -62,11 +63,22 @@ def common_price(analyses: Sequence[Analysis]) -> str:
 
 def _list_facts(run: ReportRun) -> Iterator[Fact]:
     stated, said = run.analysis.cost, dict(_describe_energy(run.analysis))
+    if stated is not None and stated.gpus and stated.total is None:
+        said["Cost"] = "not known: the recording has no length, or a GPU has no price"
+    elif stated is not None and stated.gpus and stated.total is not None:
+        held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
+        said["Cost"] = f"{display.money(stated.total, stated.currency)} for {held}"
+        said["Idle cost"] = display.or_not_recorded(stated.idle, lambda each: display.money(each, stated.currency))
     if stated is not None and stated.gpus:
-        said |= dict(_describe_cost(run, stated)) | {"GPU-hour": "; ".join(_list_prices(run, stated))}
+        said["GPU-hour"] = "; ".join(_list_prices(run, stated))
     if stated is not None and stated.carbon_intensity is not None:
-        said["Carbon"] = _describe_carbon(stated, stated.carbon_intensity)
-    yield from (Fact(name=name, text=text) for name, text in said.items() if text)
+        at = f"at {display.number(stated.carbon_intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
+        how = "the driver's counter" if stated.counted else "the integral of sampled power"
+        said["Carbon"] = f"not known: the energy of a GPU was not recorded, or cannot be right; {at}"
+        if stated.carbon_grams is not None:
+            grams = display.mass(stated.carbon_grams)
+            said["Carbon"] = f"{grams} of CO2 equivalent for the GPUs alone, by {how}, {at}"
+    yield from (Fact(name=name, text=text) for name, text in said.items())
 
 
 def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -100,16 +112,6 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "Energy left out", f"power cannot be right: it {doubts[0]}{name_some(doubts)}"
 
 
-def _describe_cost(run: ReportRun, stated: Cost) -> Iterator[tuple[str, str]]:
-    if stated.total is None:
-        yield "Cost", "not known: the recording has no length, or a GPU has no price"
-        return
-    held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
-    yield "Cost", f"{display.money(stated.total, stated.currency)} for {held}"
-    idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
-    yield "Idle cost", idle
-
-
 def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
     groups = group_holders(((gpu.amount, gpu.source), gpu.device) for gpu in stated.gpus)
     for (amount, source), gpus in groups.items():
@@ -120,11 +122,3 @@ def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
         yield f"prices of {stated.date}"
     if not stated.currency:
         yield "no currency given (--gpu-hour-price '2.49 EUR')"
-
-
-def _describe_carbon(stated: Cost, intensity: float) -> str:
-    source = f"{display.number(intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
-    if stated.carbon_grams is None:
-        return f"not known: the energy of a GPU was not recorded, or cannot be right; at {source}"
-    how = "the driver's counter" if stated.counted else "the integral of sampled power"
-    return f"{display.mass(stated.carbon_grams)} of CO2 equivalent for the GPUs alone, by {how}, at {source}"

@@ -13,7 +13,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.findings.words import find_words, tell
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
-from gpureport.report.sections.pictures.signals import CLOCK, format_number
+from gpureport.report.sections.pictures.signal_history import CLOCK, format_value
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import build_plain_change
 from gpureport.report.wording.scales import split_common_unit
@@ -76,8 +76,8 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
     if kind in {"thermal_throttle", "hw_throttle"} and fall and meanwhile is not None and meanwhile < usual:
         yield Tile(
             label=f"Clock of {gpu} while {'hot' if kind == 'thermal_throttle' else 'slowed'}",
-            before=format_number(CLOCK, usual),
-            value=format_number(CLOCK, meanwhile),
+            before=format_value(CLOCK, usual, bare=True),
+            value=format_value(CLOCK, meanwhile, bare=True),
             unit=CLOCK.unit,
             change=Change(text=f"\N{MINUS SIGN}{fall}", arrow="down"),
             context=tell(found, "For {length}", now=True),
