@@ -1,7 +1,7 @@
 """Findings gathered for reading: a card for each kind and cause in one run, and a row for each over all runs."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -12,7 +12,7 @@ from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
 from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
-from gpureport.report.sections.findings.found import Found, gather, rank
+from gpureport.report.sections.findings.found import Found, Key, gather, rank
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
 from gpureport.report.sections.pictures.signal_history import build_history
 from gpureport.report.wording import display, terms
@@ -32,36 +32,40 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
 
     What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs.
     """
-    groups = [group for found in gather(runs) for group in sorted(found.groups, key=rank)]
-    causes = Counter((position, kind) for position, (kind, _) in {(group.position, group.key) for group in groups})
-    cards = {group: _build_card(group, runs, has_causes=causes[group.position, group.key[0]] > 1) for group in groups}
+    every = gather(runs)
+    titles, groups = _name_all(every), [group for found in every for group in sorted(found.groups, key=rank)]
     named = {(group.position, group.key): group for group in groups if None in group.roots}
     followed = ((each, named.get((each.position, key))) for each in groups for key in each.roots if key)
     roots = {each: root for each, root in followed if root}
     followers = group_holders((root, each) for each, root in roots.items())
     families = [(root, *followers.get(root, ())) for root in groups if root not in roots]
-    families.sort(key=lambda family: not any(cards[each].is_open for each in family))
+    families.sort(key=lambda family: all(each.run.step != runs[-1].step for each in family))
     ids = {each: f"F{at}" for at, each in enumerate(chain.from_iterable(families), 1)}
-    said: dict[object, Found] = {}
+    said: dict[object, FindingCard] = {}
     told = []
     for root, *own in families:
-        card = cards[root]
-        first = said.setdefault((card.title, card.severity, card.status, card.recommendations), root)
-        repeats = ids[first] if first.position != root.position else ""
-        told.append(replace(card, id=ids[root], explains=tuple(ids[each] for each in own), repeats=repeats))
+        card = replace(_build_card(root, runs, titles), id=ids[root], explains=tuple(ids[each] for each in own))
+        first = said.setdefault((card.title, card.severity, card.status, card.recommendations), card)
+        told.append(replace(card, repeats=first.id if first.run_index != card.run_index else ""))
         for each in own:
-            follower = cards[each]
+            follower = _build_card(each, runs, titles)
             is_part = {*each.devices} <= {*(root.devices or each.devices)} and None not in {each.lost, root.lost}
-            lost = f"{follower.lost}, counted under {ids[root]}" if is_part else follower.lost
+            lost = f"{follower.lost}, counted under {card.id}" if is_part else follower.lost
             steps = tuple(step for step in follower.steps if step not in card.steps)
-            told.append(replace(follower, id=ids[each], root=ids[root], lost=lost, steps=steps))
+            told.append(replace(follower, id=ids[each], root=card.id, lost=lost, steps=steps))
     return tuple(told)
 
 
-def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) -> FindingCard:
+def _name_all(every: Sequence[Found]) -> dict[Key, str]:
+    # causes of a kind that have no titles of their own are told apart in brackets
+    alike = Counter((found.finding.kind, found.title) for found in every)
+    causes = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
+    return {found.key: f"{found.title}{cause}" for found, cause in zip(every, causes, strict=True)}
+
+
+def _build_card(group: Found, runs: Sequence[ReportRun], titles: Mapping[Key, str]) -> FindingCard:
     worst, run, analysis, status = group.finding, group.run, group.run.analysis, _describe_status(group, runs)
-    named = f" (cause: {group.cause or 'not named'})" if has_causes else ""
-    occurrences, left = list(_list_occurrences(group)), len(group.intervals) - _LISTED
+    occurrences, left = _list_occurrences(group), len(group.intervals) - _LISTED
     held, cost = analysis.job_gpu_seconds, group.cost_by_run.get(group.position)
     is_least, lost, share = gains.loses_unknown_time(group.findings), "no direct loss", list[str]()
     if group.lost:
@@ -71,10 +75,11 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         lost = f"{'at least' if is_least else 'up to'} {display.gpu_time(group.lost)}"
     elif is_least:
         lost = "loss not known"
+    advice = (display.clean_sentence(each.recommendation) for each in group.findings if each.recommendation)
     return FindingCard(
         id="",
         kind=display.clean(worst.kind),
-        title=f"{group.title}{named}{f', {run.devices(group.devices)}' if group.devices else ''}",
+        title=f"{titles[group.key]}{f', {run.devices(group.devices)}' if group.devices else ''}",
         severity=group.severity.value,
         confidence=group.confidence.value,
         status=status,
@@ -88,21 +93,17 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         lost_cost=cost,
         summary=_summarize(group),
         evidence=tuple(map(_describe_evidence, worst.evidence)),
-        recommendations=_clean_once(each.recommendation for each in group.findings),
+        recommendations=tuple(dict.fromkeys(advice)),
         cause=group.cause,
         where=_describe_place(group, occurrences),
         count=len(group.findings),
         occurrences=tuple(occurrences[:_LISTED]),
         omitted=f"and {display.integer(left)} more" if left > 0 else "",
-        ruled_out=_clean_once(worst.ruled_out),
+        ruled_out=tuple(dict.fromkeys(map(display.clean_sentence, worst.ruled_out))),
         explains=(),
         fingerprints=group.fingerprints,
         steps=tuple(_list_steps(group.findings)),
     )
-
-
-def _clean_once(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(display.clean_sentence(text) for text in texts if text))
 
 
 def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
@@ -117,10 +118,16 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    largest = terms.humanize(display.clean_sentence(group.finding.summary))
-    if len(group.findings) == 1:
+    """Return the finding's own sentence, or for several how many there are (`7 gaps`) and how long they last.
+
+    Those that GPUs have at one time count as one.
+    """
+    largest, count = terms.humanize(display.clean_sentence(group.finding.summary)), len(group.findings)
+    if count == 1:
         return largest
-    run, said = group.run, _count_findings(group)
+    known, run = terms.DESCRIPTIONS.get(group.finding.kind), group.run
+    noun = (known.stretch if known else "") or "period"
+    said = display.plural(len(group.spans), noun) if len(group.spans) else display.plural(count, "finding")
     held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
     lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
     if lengths:
@@ -128,14 +135,6 @@ def _summarize(group: Found) -> str:
         longest = display.duration(max(seconds for _, seconds in lengths))
         said += f", {length} {'in all' if len(group.devices) == 1 else 'of GPU time'}, the longest {longest}"
     return f"{said}. Largest: {largest}"
-
-
-def _count_findings(group: Found) -> str:
-    """Return how many there are, those that GPUs have at one time as one: `7 gaps`."""
-    known = terms.DESCRIPTIONS.get(group.finding.kind)
-    noun = (known.stretch if known else "") or ("period" if len(group.findings) > 1 else "")
-    count = len(group.spans) if noun else 0
-    return display.plural(count, noun) if count else display.plural(len(group.findings), "finding")
 
 
 def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
@@ -150,13 +149,13 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     return f"{where}, {at} {stamp}" if stamp else where
 
 
-def _list_occurrences(group: Found) -> Iterator[Occurrence]:
-    run = group.run
-    spans = [(span.start, span.end, run.devices(each.devices)) for each in group.findings for span in each.intervals]
-    for begin, finish, device in sorted(spans):
-        start, end = run.since_start(begin), run.since_start(finish)
+def _list_occurrences(group: Found) -> list[Occurrence]:
+    run, found = group.run, []
+    for span, device in sorted((each, run.devices(one.devices)) for one in group.findings for each in one.intervals):
+        start, end = run.since_start(span.start), run.since_start(span.end)
         text = f"{display.elapsed(start)} to {display.elapsed(end)} ({display.duration(end - start)})"
-        yield Occurrence(device=device, start=start, end=end, text=text)
+        found.append(Occurrence(device=device, start=start, end=end, text=text))
+    return found
 
 
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
@@ -188,9 +187,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
     `cards` are the findings of each run. In a chain each step builds on the one before; groups stand side by side.
     """
     every = gather(runs)
-    alike = Counter((found.finding.kind, found.title) for found in every)
-    named = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
-    titles = {found.key: f"{found.title}{cause}" for found, cause in zip(every, named, strict=True)}
+    titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
     rows = []
     for found in every:

@@ -4,6 +4,7 @@ Of many GPUs the worst have bars of their own, and the others share one.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from math import fsum
 from typing import NamedTuple
 
@@ -101,7 +102,9 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
 
 
 def choose_unit_per_run(seconds: float) -> SpentUnit:
-    short, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
+    short, size = next(
+        each for each, least in zip(_TIMES[::-1], (36_000.0, 120.0, 0.0), strict=True) if seconds >= least
+    )
     return SpentUnit(size, short, name_figure("gpu_seconds"), PER_RUN)
 
 
@@ -117,10 +120,8 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
         return None
     units = {step.work_unit for step in comparison.steps}
     is_per_work = all(average(step, PER_WORK) for step in steps) and len(units) == 1 and None not in units
-    if is_per_work:
-        unit = choose_unit_per_work(comparison)
-    else:
-        unit = choose_unit_per_run(max(_mean_gpu_seconds(step).value for step in steps))
+    held = max(_mean_gpu_seconds(step).value for step in steps)
+    unit = choose_unit_per_work(comparison) if is_per_work else choose_unit_per_run(held)
     causes = seconds_by_cause(time for step in steps for each in step.analyses for time in each.gpu_time)
     is_chain = study is None and is_per_work
     bars = [_build_step_bar(comparison, step, unit, causes, is_chain=is_chain) for step in choose_steps(steps)]
@@ -167,8 +168,7 @@ def _mean_gpu_seconds(step: Step) -> Mean:
 def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes: Causes, *, is_chain: bool) -> SpentBar:
     place = next(at for at, each in enumerate(comparison.steps) if each.label == step.label)
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
-    mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
-    classes = _sum_classes(step)
+    mean, classes = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step), _sum_classes(step)
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
@@ -203,21 +203,31 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     times = [time for time in run.analysis.gpu_time if time.job_seconds > 0]
     if not times:
         return None
-    alone, others = _split_gpus(times)
-    longest = max(time.job_seconds for time in times)
-    quarters = tuple(Tick(at=longest * part / 4, text=display.percent(part / 4)) for part in range(5))
-    is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
-    causes = seconds_by_cause(times)
-    groups = [*([time] for time in alone), *([others] if others else [])]
-    losses = [_lost_ratio(*group) for group in groups]
+    shares_bar, longest = _find_alike(times), max(time.job_seconds for time in times)
+    others = [time for time, shares in zip(times, shares_bar, strict=True) if shares]
+    groups = [*([time] for time in times if time not in others), *([others] if others else [])]
+    causes, losses = seconds_by_cause(times), [_lost_ratio(*group) for group in groups]
     # those are flagged that lost clearly more than the one that lost least, or a lone one much
     least = min(losses) if len(losses) > 1 else _MUCH - _WORTH_A_COLOUR
-    bars = [
-        _build_gpu_bar(
-            run, group, causes, is_rest=group is others and bool(alone), is_bad=lost >= least + _WORTH_A_COLOUR
+    bars = []
+    for group, lost in zip(groups, losses, strict=True):
+        classes = {name: amount / len(group) for name, amount in seconds_by_class(group).items()}
+        whole, devices = fsum(time.job_seconds for time in group) / len(group), [time.device for time in group]
+        ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in group]
+        bar = SpentBar(
+            label=_name_gpus(run, devices, is_rest=len(groups) > 1),
+            small=f"{display.format_range(ratios, display.percent)} computing" if len(group) > 1 else "",
+            segments=build_segments(
+                classes, partial(lambda whole, amount: display.percent(amount / whole), whole), causes
+            ),
+            total="",
+            note=_describe_loss(classes, fsum(map(measure_own_seconds, group)) / len(group), causes),
+            is_bad=lost >= least + _WORTH_A_COLOUR,
+            beside=_describe_power(run, devices),
         )
-        for group, lost in zip(groups, losses, strict=True)
-    ]
+        bars.append(bar)
+    quarters = tuple(Tick(at=longest * part / 4, text=display.percent(part / 4)) for part in range(5))
+    is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
     return TimeSpent(
         caption=f"Each bar is the time of one GPU.{describe_pauses(bars)}",
         columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
@@ -229,48 +239,24 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     )
 
 
-def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]:
+def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
+    """Return of each GPU whether it shares a bar: of few where many are alike, of many all but the worst."""
     if len(times) <= _MOST_GPUS:
-        spent = [_round_shares(time) for time in times]
-        usual = max(spent, key=spent.count)
-        shares_bar = [each == usual for each in spent]
-        if not _FEWEST_ALIKE <= sum(shares_bar) < len(times):
-            return list(times), []
-    else:
-        lost = [_lost_ratio(time) for time in times]
-        worst = sorted(range(len(lost)), key=lambda at: -lost[at])[: _MOST_GPUS - 1]
-        median = sorted(lost)[len(lost) // 2]
-        shares_bar = [at not in worst or each <= median + _APART for at, each in enumerate(lost)]
-    pairs = list(zip(times, shares_bar, strict=True))
-    return [time for time, shares in pairs if not shares], [time for time, shares in pairs if shares]
-
-
-def _round_shares(time: GpuTime) -> dict[str, str]:
-    shares = {name: amount / time.job_seconds for name, amount in time.seconds}
-    return {name: display.percent(share) for name, share in shares.items() if share >= _NEGLIGIBLE}
+        shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
+        spent = [
+            {name: display.percent(share) for name, share in each.items() if share >= _NEGLIGIBLE} for each in shares
+        ]
+        alike = [each == max(spent, key=spent.count) for each in spent]
+        return alike if _FEWEST_ALIKE <= sum(alike) < len(times) else [False] * len(times)
+    lost = [_lost_ratio(time) for time in times]
+    worst = sorted(range(len(lost)), key=lambda at: -lost[at])[: _MOST_GPUS - 1]
+    median = sorted(lost)[len(lost) // 2]
+    return [at not in worst or each <= median + _APART for at, each in enumerate(lost)]
 
 
 def _lost_ratio(*times: GpuTime) -> float:
     lost = fsum(amount for time in times for name, amount in time.seconds if name in LOST_CLASSES)
     return lost / fsum(map(measure_own_seconds, times))
-
-
-def _build_gpu_bar(
-    run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_rest: bool, is_bad: bool
-) -> SpentBar:
-    classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
-    whole = fsum(time.job_seconds for time in times) / len(times)
-    devices = [time.device for time in times]
-    ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in times]
-    return SpentBar(
-        label=_name_gpus(run, devices, is_rest=is_rest),
-        small=f"{display.format_range(ratios, display.percent)} computing" if len(times) > 1 else "",
-        segments=build_segments(classes, lambda amount: display.percent(amount / whole), causes),
-        total="",
-        note=_describe_loss(classes, fsum(map(measure_own_seconds, times)) / len(times), causes),
-        is_bad=is_bad,
-        beside=_describe_power(run, devices),
-    )
 
 
 def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
@@ -322,12 +308,9 @@ def build_use_over_time(
     if len(runs) == 1:
         return None
     place_of = {run.run.id: place for place, run in enumerate(runs)}
-    known = [step for step in comparison.steps if _choose_typical_run(step)]
-    chosen = [
-        (step, place_of[identity])
-        for step in choose_steps(known)
-        if (identity := _choose_typical_run(step)) in place_of
-    ]
+    typical = {step.label: identity for step in comparison.steps if (identity := _choose_typical_run(step))}
+    known = [step for step in comparison.steps if step.label in typical]
+    chosen = [(step, place_of[typical[step.label]]) for step in choose_steps(known) if typical[step.label] in place_of]
     seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
     if seconds <= 0:
         return None
@@ -350,22 +333,20 @@ def _choose_typical_run(step: Step) -> str:
 
 
 def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
-    finest = max(axis / _BUCKETS, run.run.interval or 0.0)
     # the last bucket ends with the run, not beyond the axis
-    count = max(int(np.ceil(run.seconds / finest - 1e-9)), 1)
-    bucket = run.seconds / count
+    count = max(int(np.ceil(run.seconds / max(axis / _BUCKETS, run.run.interval or 0.0) - 1e-9)), 1)
     sums = []
     for gpu in run.run.gpus:
         series = build_device_series(run.recording, gpu)
         # a value speaks of the window before its stamp, so it lies that much earlier
         start, end = ((each - run.run.started - series.shift) / 1e6 for each in (series.start, series.end))
-        sums.append(accumulate(start, end, series.values("gpu_utilization_ratio")))
+        sums.append(accumulate(start, end, series.values(UTILISATION)))
     number = [each.analysis.run.id for each in step.runs].index(run.run.id) + 1
     return UseRow(
         label=display.clean(step.label),
         small=f"run {number} of {len(step.runs)}" if len(step.runs) > 1 else "",
-        mean=_average(sums, np.arange(count + 1, dtype=np.float64) * bucket),
-        bucket_seconds=bucket,
+        mean=_average(sums, np.arange(count + 1, dtype=np.float64) * (run.seconds / count)),
+        bucket_seconds=run.seconds / count,
         band=history.list_stretches([gpu.id for gpu in run.run.gpus]),
         band_seconds=history.bucket_seconds,
         total=display.duration(run.seconds),
