@@ -21,14 +21,12 @@ from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
 """Least points that a figure in a row is wide on a page of full width, and on any narrower one."""
-
 TEXT = 11.0  # size of text in figures, in points
 _BOLD, _REGULAR = 0.68, 0.56  # mean width of a letter, as a part of its size
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
 """Fonts of every figure: those of the page, and on paper the one that is embedded."""
-
 _TILES = {
     "////": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5", 1.4),
     "//": (8, "M-1 1L1 -1M0 8L8 0M7 9L9 7", 0.8),
@@ -42,11 +40,9 @@ _TILES = {
     "//--": (6, "M0 6L6 0M0 3H6", 0.8),
 }
 """Side of the tile of each hatch, its path, and the thickness of its lines."""
-
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 """Round lengths of time."""
-
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
 """Name of each unit of time, its length, and the length of the axis from which it is used."""
 

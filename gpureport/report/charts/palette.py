@@ -48,7 +48,6 @@ CLASSES = {
 }
 OTHER_CLASS = ClassFill("#a9b1ba", "//--")
 """Fill of a class without one of its own."""
-
 SHARED = COLOURS | {
     "accent": "#005a8e",
     "accent_dark": "#6cbcf0",

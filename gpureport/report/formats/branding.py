@@ -11,7 +11,6 @@ from gpureport.settings import Section, Settings
 
 _LARGEST = 8 * 2**20
 """Bytes of the largest logo or font: a page that carries a larger picture is too heavy to send (pragmatic)."""
-
 _LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _FONTS = (".ttf", ".otf", ".ttc")
 _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")

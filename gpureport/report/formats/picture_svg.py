@@ -17,7 +17,6 @@ from gpureport.report.wording.display import join
 _MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
-
 Part = tuple[str, list[str], list[tuple[str, str]]]
 """A heading, lines below it, and its figures, each below some words."""
 

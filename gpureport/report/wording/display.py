@@ -15,7 +15,6 @@ from gpureport.number_format import MINUS
 
 NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
-
 _HOUR, _MINUTE, _ROUGH = 3600, 60, 600
 _TIMES = 2  # ratio from which it reads better as times than as per cent
 _HEADLINE = 140  # letters above which only the first sentence of a verdict is a headline
@@ -28,7 +27,6 @@ _SENTENCE = re.compile(r"\. (?=[A-Z])")  # where a sentence ends and the next be
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
 """A number and its unit; a length of two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-
 Show = Callable[[float], str]  # what prints a value with its unit
 
 

@@ -16,7 +16,6 @@ from gpureport.report.wording.display import lower_first
 from gpureport.report.wording.scales import name_work
 
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
-
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
 """What the rule of each kind says of it."""
 KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}  # title of each kind

@@ -41,7 +41,6 @@ def name_some(names: list[str], most: int, rest: str = "more") -> str:
 
 Key = TypeVar("Key", bound=Hashable)
 Holder = TypeVar("Holder")
-
 _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
 _LONGEST = 48  # most characters of a name in a sentence that must not be cut

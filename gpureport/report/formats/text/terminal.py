@@ -20,7 +20,6 @@ _HEIGHT = 30  # lines of a screen at most
 _MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 _MOST |= {"rows": 4, "runs": 3}
 """Entries that each part of a screen has at most."""
-
 _LEAST = (
     *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("gaps", 0), ("rows", 3)),
     *(("details", 2), ("bars", 6), ("rows", 2), ("tiles", 3), ("actions", 2), ("tiles", 2), ("bars", 4), ("runs", 2)),
@@ -28,7 +27,6 @@ _LEAST = (
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
 """What gives way where a screen is full, in this order, and how much of it stays."""
-
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),

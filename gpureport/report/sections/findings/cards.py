@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from gpureport.analysis.advice.choose import STEPS
@@ -21,6 +22,7 @@ from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
 _LISTED, _NAMED = 100, 3  # stretches of time that are listed, and steps that are named one by one
+_OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
 """Classes of GPU time whose kinds a change of the job does not end: a sick GPU is as sick where no step uses it."""
@@ -191,7 +193,14 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
     rows = []
     for found in every:
-        marks = tuple(_mark(found, at, run) for at, run in enumerate(runs)) if found.several else ()
+        marks = [
+            RunMark(
+                run=run.label,
+                step=run.step,
+                outcome="found" if at in found.runs else _OUTCOMES[can_tell(run.analysis, found.finding)],
+            )
+            for at, run in enumerate(runs if found.several else ())
+        ]
         is_gone = is_chain and {mark.outcome for mark in marks if mark.step == runs[-1].step} == {"not found"}
         history = build_history(found.run, found.worst.findings, is_cropped=True)
         if history is not None and found.several:
@@ -201,6 +210,11 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         summary = own[0].summary
         if len(found.runs) > 1:
             summary = tell_finding(found) or f"In the worst run ({found.run.label}): {summary}"
+        amounts, priced = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
+        costs = [format_gpu_time_range(amounts)] if amounts else []
+        if amounts and len(priced) == len(found.runs):
+            currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
+            costs.append(format_range(priced.values(), partial(display.money, currency=currency)))
         follows = [title for key, title in titles.items() if key in found.roots]
         explains = [titles[each.key] for each in every if found.key in each.roots]
         relations = (("It follows from", follows), ("It explains", explains))
@@ -214,21 +228,16 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             runs=_describe_runs(found, runs),
             extent=tell(found, find_words(found, "extent", LOST)) or tell(found, LOST),
             summary=summary,
-            cost=_describe_cost(found),
+            cost=", ".join(f"{part}{' a run' if found.several else ''}" for part in costs),
             advice=_describe_advice(found, every, runs[-1].step if is_gone else ""),
             caveats=(*said, *dict.fromkeys(_list_caveats(found))),
-            marks=marks,
+            marks=tuple(marks),
             history=history,
             cards=tuple(card.id for card in own),
             root="" if None in found.roots else next((ids[key] for key in found.roots if key in ids), ""),
         )
         rows.append(row)
     return tuple(rows)
-
-
-def _mark(found: Found, position: int, run: ReportRun) -> RunMark:
-    outcome = "not found" if can_tell(run.analysis, found.finding) else "not assessed"
-    return RunMark(run=run.label, step=run.step, outcome="found" if position in found.runs else outcome)
 
 
 def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
@@ -242,15 +251,6 @@ def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
         return f"{count} of {of_step} runs of {steps[0]}"
     more = [f"{len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
     return f"{count} of {len(runs)} runs: {display.join_words([*steps[:_NAMED], *more])}"
-
-
-def _describe_cost(found: Found) -> str:
-    amounts, costs = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
-    currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
-    parts = [format_gpu_time_range(amounts)] if amounts else []
-    if amounts and len(costs) == len(found.runs):
-        parts.append(format_range(costs.values(), lambda amount: display.money(amount, currency)))
-    return ", ".join(f"{part}{' a run' if found.several else ''}" for part in parts)
 
 
 def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:

@@ -22,7 +22,6 @@ _BY_NODE = (
 )
 _BY_STAGE = "Means are over time and GPUs; each stage by the samples its own process recorded."
 _USE = "gpu_utilization_ratio"
-
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
 _CLOCK_COLUMNS = ("Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
 _CLOCK_NOTE = (

@@ -40,8 +40,6 @@ _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
 _TIMES = 2.0  # ratio from which training is as many times as fast, rather than faster by per cent
 _HIDDEN = 1.1  # ratio of both gains from which training alone is worth a sentence
 _SHORT, _START_UP = 600.0, 0.2  # seconds of a run, and share of it without training, from which start-up hides a gain
-
-
 Headline = tuple[str, VerdictCode, Found | None]
 """A headline on a step by itself: in words and in one word, and the findings that it tells of."""
 

@@ -30,7 +30,6 @@ _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
 """Share of a limit from which it counts as reached; lower end of the axis of temperatures above it; and share of
 stretches that samples cover at least, where a figure is told of them.
 """
-
 _Spans = tuple[tuple[float, float], ...]
 _Samples = tuple[FloatArray, FloatArray, FloatArray]
 """Where the time of each sample begins and ends in seconds of the run, and its value in its base unit."""
@@ -67,7 +66,6 @@ _HOST_MEMORY = _share("Host memory", "host_memory_used_ratio")
 _SM_ACTIVE = _share("Multiprocessors active", "gpu_sm_active_ratio")
 _RECEIVED = Signal("PCIe, received", ("pcie_receive_bytes_per_second",), "GB/s", 1e-9)
 _SENT = Signal("PCIe, sent", ("pcie_transmit_bytes_per_second",), "GB/s", 1e-9)
-
 _SHOWN = {
     "": (UTILISATION, TEMPERATURE, POWER, MEMORY),
     "thermal_throttle": (TEMPERATURE, CLOCK, UTILISATION),
@@ -91,7 +89,6 @@ _SHOWN = {
     "unexplained_change": (CLOCK, POWER, TEMPERATURE),
 }
 """What the pictures of kinds of findings show, where it is recorded; the first is what they are about."""
-
 _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds.split(" ")}
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
