@@ -83,10 +83,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     """Yield what to do about findings, and what they are ranked by; nothing where they ask for nothing."""
     kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), words.advise(found, every)
     # a larger batch needs its data just as slowly loaded
-    waits = [
-        each.share > _MOST_OF_IT and (_name_class(each) == "waiting_for_input" or each.finding.cause == _BESIDE)
-        for each in every
-    ]
+    waits = [each for each in every if _name_class(each) == "waiting_for_input" or each.finding.cause == _BESIDE]
     if (
         advice is None
         or (found.severity is Severity.INFO and kind in _NOTES)
