@@ -6,7 +6,6 @@ Findings are told in words, then those of each run with evidence, then the steps
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.advice.choose import USUAL_CHECK
 from gpureport.report.blocks.reference import list_reference
 from gpureport.report.model.blocks import Block, Form, Series
 from gpureport.report.model.findings import FindingCard, FindingRow
@@ -19,7 +18,6 @@ from gpureport.report.wording.display import join
 from gpureport.report.wording.words import group_holders
 
 LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
-_LOW = "Low."
 _DOUBTS = 5  # doubts about comparisons that Markdown has at most
 
 
@@ -173,7 +171,8 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     texts = [row.summary, *(() if report.several else (card.summary for card in cards))]
     told = [("How much", join(row.extent, row.cost)), ("Do this", row.advice)]
     told += [("", text) for card in cards for text in card.recommendations if text not in row.advice]
-    told += [("Confidence", row.confidence), ("Cause", cards[0].cause if cards else "")]
+    is_said = any(text.startswith("Confidence") for text in row.caveats)
+    told += [("Confidence", "" if is_said else row.confidence), ("Cause", cards[0].cause if cards else "")]
     told += [("Caveats", text) for text in row.caveats]
     yield Block(
         forms=Form.LONG | Form.PAPER,
@@ -196,22 +195,27 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     facts = []
     for step in dict.fromkeys(step for card in cards for step in card.steps):
         unknown = step.unknown and f"Not known from this recording: whether {step.unknown}."
-        risk = "" if step.risk == _LOW else f"Risk: {step.risk}"
-        check = "" if step.check == USUAL_CHECK else f"Check: {step.check}"
-        more = (f"When: {step.when}", unknown, risk, check, f"Source: {step.source}")
-        facts.append(Fact(name=step.title, text=join(step.do, *more, by=" ")))
-    usual = f"Unless a step says otherwise, its check is the usual one: {USUAL_CHECK} And its risk is low."
-    yield Block(title="Steps to take, one by one", level=4, texts=[usual] if facts else [], facts=facts)
+        risk = "" if step.risk == "Low." else f"Risk: {step.risk}"
+        facts.append(Fact(name=step.title, text=join(step.do, unknown, risk, by=" ")))
+    more = f"gpureport explain {row.kind} --detail full: when each helps, how to check it, and sources."
+    yield Block(title="Steps to take, one by one", level=4, texts=[more] if facts else [], facts=facts)
 
 
 def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
+    """Return a row a card; what several have in common is said once, below."""
+    gone = {card.status for card in cards if not card.is_open}
+    columns = {"Lost": [card.lost for card in cards], "Where": [card.where for card in cards]}
+    own = [name for name, texts in columns.items() if len({*texts}) > 1 or len(cards) == 1] or ["Where"]
+    is_one = len(gone) == 1 and len(cards) > 1
+    notes = [f"{name}: {texts[0]}." for name, texts in columns.items() if name not in own and cards]
+    notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
     rows: list[list[Cell | str]] = []
-    for card in cards:
-        said = ["" if card.repeats else card.title, card.run, "" if card.is_open else card.status]
+    for at, card in enumerate(cards):
+        said = ["" if card.repeats else card.title, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
         said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
-        rows.append([Cell(text=card.id, small=join(*said)), card.lost, card.where])
-    return build_table(("", "Lost", "Where"), rows, in_words=("Lost", "Where")) if rows else None
+        rows.append([Cell(text=card.id, small=join(*said)), *(columns[name][at] for name in own)])
+    return build_table(("", *own), rows, *notes, in_words=own) if rows else None
 
 
 def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:

@@ -37,7 +37,10 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
-    facts, table = split_facts([(run.label, run.facts) for run in report.spending])
+    # what the table of GPUs has need not be said again
+    shown = {cell.text for run in report.gpus for row in run.table.rows for cell in row.cells if report.several}
+    said = [(run.label, [fact for fact in run.facts if fact.text not in shown]) for run in report.spending]
+    facts, table = split_facts(said)
     yield Block(forms=forms, anchor="spending", title="Energy and cost", table=table, facts=facts)
     yield from _not_assessed(report.judgement)
     yield _answers(report.answers, several=report.several)
@@ -124,7 +127,7 @@ def _changes(part: ComparisonPart) -> Iterator[Block]:
         found = link.findings or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=() if part.gains else found)
     yield Block(
-        title="Whether both were recorded alike",
+        title="Recorded alike unless said otherwise",
         level=3,
         texts=_merge_texts([(each.label, [each.unknown]) for each in part.links]),
         facts=merge_facts([(each.label, [*_list_checks(each)]) for each in part.links]),
@@ -137,7 +140,7 @@ def _list_checks(link: StepPairView) -> Iterator[Fact]:
     for row in link.checks.rows:
         before, after, alike = (cell.text for cell in row.cells)
         both = before if before == after else f"{before}, then {after}"
-        yield Fact(name=row.head.text, text=f"{both}; alike: {alike}")
+        yield Fact(name=row.head.text, text=both if alike == "yes" else f"{both}; alike: {alike}")
 
 
 # --- runs and GPUs

@@ -25,7 +25,10 @@ def build_timelines(
     runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
 ) -> Iterator[Timeline]:
     """Yield the strips of every run, on axes of one length; `histories` are by the place of a run."""
-    axis = max((run.seconds for run in runs), default=0.0)
+    axis, clocks = (
+        max((run.seconds for run in runs), default=0.0),
+        {(clock_note(run.run), run.run.interval) for run in runs},
+    )
     for position, run in enumerate(runs):
         gpus, every, is_moment = run.run.gpus, run.run.interval or 0.0, run.seconds <= 0
         # a bucket is never shorter than a sample: below that it would only repeat samples
@@ -39,10 +42,13 @@ def build_timelines(
             )
         started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
         sampling = "a single sample" if is_moment or not every else f"one sample every {display.duration(every)}"
+        said = f"{sampling}; {started}{clock_note(run.run)}"
+        # what holds of all runs stands under data quality
+        said = started.strip(", ") if started and len(runs) > 1 and len(clocks) == 1 else said
         mine = [card for card in cards if card.run_index == position]
         yield Timeline(
             label=run.label,
-            caption=display.join(f"{sampling}; {started}{clock_note(run.run)}", describe_choice(run, drawn), by=" "),
+            caption=display.join(said, describe_choice(run, drawn), by=" "),
             column="" if is_moment or not every else f"each column is the mean of {display.duration(edges[1])}",
             seconds=run.seconds,
             axis_seconds=axis,
