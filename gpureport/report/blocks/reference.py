@@ -127,7 +127,7 @@ def _changes(part: ComparisonPart) -> Iterator[Block]:
         found = link.findings or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=() if part.gains else found)
     yield Block(
-        title="Recorded alike unless said otherwise",
+        title="Whether both were recorded alike",
         level=3,
         texts=_merge_texts([(each.label, [each.unknown]) for each in part.links]),
         facts=merge_facts([(each.label, [*_list_checks(each)]) for each in part.links]),
@@ -140,7 +140,7 @@ def _list_checks(link: StepPairView) -> Iterator[Fact]:
     for row in link.checks.rows:
         before, after, alike = (cell.text for cell in row.cells)
         both = before if before == after else f"{before}, then {after}"
-        yield Fact(name=row.head.text, text=both if alike == "yes" else f"{both}; alike: {alike}")
+        yield Fact(name=row.head.text, text=f"{both}; alike: {alike}")
 
 
 # --- runs and GPUs
