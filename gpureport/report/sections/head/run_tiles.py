@@ -101,11 +101,8 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
 
 
 def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
-    labels, (absent, why), analyses = (
-        ("GPU time computing", "GPU time lost"),
-        _explain_absence(step, findings),
-        step.analyses,
-    )
+    labels, analyses = ("GPU time computing", "GPU time lost"), step.analyses
+    absent, why = _explain_absence(step, findings)
     if absent:
         first, second = (Tile(label=label, value=absent, context=why) for label in labels)
         return first, second
