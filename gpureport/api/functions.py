@@ -16,10 +16,9 @@ from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import make_goals
 from gpureport.errors import RenderError, SettingsError
 from gpureport.places import Place, parse_place
-from gpureport.recording import Recording
+from gpureport.recording import Recording, hold_rows
 from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.report.formats.output import render, write
-from gpureport.series_table import hold_rows
 from gpureport.settings.secret_settings import SECTION, read_own_secrets
 
 Run = Recording | Analysis  # analysed or not

@@ -6,7 +6,6 @@ from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
 
-from gpureport import gpus
 from gpureport.analysis import phrases
 from gpureport.analysis.job import params
 from gpureport.comparison.estimate import LEVEL
@@ -15,6 +14,7 @@ from gpureport.comparison.figures import BY_METRIC, SHORTEST_SECONDS, TRAINING_R
 from gpureport.comparison.steps import Step
 from gpureport.comparison.work import batch_size
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity, Threshold
+from gpureport.metrics import Gpu, load_gpus
 
 HEADROOM = Threshold(
     value=0.05,
@@ -226,7 +226,7 @@ def _fit_memory(step: Step) -> MemoryFit:
         reason = PeakDoubt.NOT_RECORDED
     elif None in taken:
         reason = PeakDoubt.PERHAPS_PREALLOCATED
-    kinds = gpus.load_gpus() if reason in {None, PeakDoubt.PERHAPS_PREALLOCATED} else ()
+    kinds = load_gpus() if reason in {None, PeakDoubt.PERHAPS_PREALLOCATED} else ()
     return MemoryFit(
         step=step.label,
         run=run,
@@ -240,7 +240,7 @@ def _fit_memory(step: Step) -> MemoryFit:
     )
 
 
-def _fit_kinds(kinds: Iterable[gpus.Gpu], peak: int, *, sure: bool) -> tuple[KindFit, ...]:
+def _fit_kinds(kinds: Iterable[Gpu], peak: int, *, sure: bool) -> tuple[KindFit, ...]:
     found = []
     for gpu in kinds:
         if (total := gpu.memory_total_bytes) is not None:

@@ -14,7 +14,7 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict
 from gpureport.comparison.work import TrainingCurve
-from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
+from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 _LEVEL = 0.99
 """Level at which quality changed: stricter than for speed, with several metrics and a loud warning."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
+from gpureport.parsing import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
 from gpureport.redaction import OwnSecrets
 from gpureport.redaction.signs import STAR
 from gpureport.settings.settings_file import Section, Settings

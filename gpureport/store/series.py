@@ -19,12 +19,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.limits import MOST_SERIES_BYTES
+from gpureport.parsing import MOST_SERIES_BYTES
 from gpureport.places import Place
-from gpureport.redaction import redact_extra_columns
-from gpureport.redaction.redaction import EXTRA
-from gpureport.regular_files import check_regular_file
-from gpureport.series_table import (
+from gpureport.recording import (
     KEY_FIELDS,
     METRIC_TYPES,
     SCHEMA,
@@ -34,6 +31,9 @@ from gpureport.series_table import (
     empty_training,
     sort_by_time,
 )
+from gpureport.redaction import redact_extra_columns
+from gpureport.redaction.redaction import EXTRA
+from gpureport.regular_files import check_regular_file
 from gpureport.store.run_records import read_stored_file
 
 _ROW_GROUP = 196_608

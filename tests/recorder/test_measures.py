@@ -4,9 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.recorder.host_log import is_disk, measure_disks, measure_rates
+from gpureport.recorder.host_log import (
+    Load,
+    ProcessSnapshot,
+    Usage,
+    find_members,
+    is_disk,
+    measure_disks,
+    measure_load,
+    measure_rates,
+    parse_stat,
+)
 from gpureport.recorder.job_params import read_limit, read_quota
-from gpureport.recorder.process_tree import Load, ProcessSnapshot, Usage, find_members, measure_load, parse_stat
 
 
 def usage(own: float, *, waited: float = 0, parent: int = 1, start: float = 0, memory: int = 100) -> Usage:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.sampling_rate import SamplingRate, SlowStretch, distances_inside, measure_sampling_rate
+from gpureport.rates import SamplingRate, SlowStretch, distances_inside, measure_sampling_rate
 
 Stamps = np.ndarray[tuple[int], np.dtype[np.int64]]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.work_counting import CountedWork, count_by_rates, count_by_steps
+from gpureport.rates import CountedWork, count_by_rates, count_by_steps
 
 SECOND = 1_000_000
 Numbers = list[float]

@@ -38,7 +38,7 @@ from gpureport.importers.tracker_series import (
     list_rejected,
     place_on_ticks,
 )
-from gpureport.limits import MOST_LABELS
+from gpureport.parsing import MOST_LABELS
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import path_exists

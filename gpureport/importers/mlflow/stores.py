@@ -20,7 +20,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
-from gpureport.limits import (
+from gpureport.parsing import (
     DEEPEST_FOLDER,
     FIRST_MICROSECOND,
     LAST_MICROSECOND,

@@ -22,8 +22,7 @@ from gpureport.importers.protobuf import read_message
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, TORN
 from gpureport.importers.read_only_sqlite import is_database, open_database
 from gpureport.importers.tracker_series import is_dated
-from gpureport.limits import MOST_RECORD_BYTES
-from gpureport.parsing import parse_json
+from gpureport.parsing import MOST_RECORD_BYTES, parse_json
 from gpureport.regular_files import check_regular_file, read_regular_file
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
