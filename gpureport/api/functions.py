@@ -21,10 +21,9 @@ from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
-from gpureport.recording import Recording, Work
+from gpureport.recording import Recording, Work, hold_rows
 from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.report.formats.output import render, write
-from gpureport.series_table import hold_rows
 from gpureport.settings.settings_file import SECRETS, read_own_secrets
 
 Run = Recording | Analysis  # analysed or not

@@ -23,8 +23,8 @@ from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tr
 from gpureport.importers.source_text import RawFile
 from gpureport.importers.sources import take_stream
 from gpureport.importers.tracker_series import build_device_table, build_tracked
-from gpureport.label_tags import BY_COLUMN
-from gpureport.limits import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
+from gpureport.names import BY_COLUMN
+from gpureport.parsing import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import Device
 
 _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"

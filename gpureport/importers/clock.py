@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpureport import sampling_rate
+from gpureport import rates
 from gpureport.columns import BoolArray, IntArray, integers, present, read_codes, strings_to_arrow
 from gpureport.data_quality import ClockStep, LogGap, gap_seconds
 from gpureport.errors import SettingsError
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -288,7 +288,7 @@ class Clock:
         if len(self._ticks) + len(values) > _DISTINCT:
             values, counts = np.unique(moved // 1000 * 1000, return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        self._pairs = self._pairs or sampling_rate.detect_paired_interval(moved)
+        self._pairs = self._pairs or rates.detect_paired_interval(moved)
         limit = gap_seconds(self.interval or 0.0) / 2 * 1e6
         self._long += [(int(times[row]), int(times[row + 1])) for row in np.flatnonzero(ticks > limit)]
 
@@ -303,7 +303,7 @@ class Clock:
         interval = self.interval or 0.0
         far = np.array(self._long, np.int64).reshape(-1, 2)
         far = far[far[:, 1] - far[:, 0] > gap_seconds(interval) * 1e6]
-        found = far[~sampling_rate.mark_slow_distances(far, interval)]
+        found = far[~rates.mark_slow_distances(far, interval)]
         return tuple(LogGap(device=self.device, start=start, end=end) for start, end in found.tolist())
 
     def bunched(self) -> bool:

@@ -28,8 +28,8 @@ from gpureport.columns import (
 from gpureport.importers.clock import letters_of, read_times
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.parsing import MOST, UNITS, parse_quantity
+from gpureport.recording import METRIC_TYPES
 from gpureport.redaction import redact_text
-from gpureport.series_table import METRIC_TYPES
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 """Names in `Rows.data` and in records that are no metric: the time, NVML's mask of clock events, whether a row is the

@@ -18,7 +18,7 @@ from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts,
 from gpureport.importers.protocol import reject_reasons
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text
-from gpureport.limits import LONGEST_LINE
+from gpureport.parsing import LONGEST_LINE
 from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 

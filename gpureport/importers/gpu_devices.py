@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.data_quality import gap_seconds
 from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
 from gpureport.importers.protocol import reject_reasons
+from gpureport.metrics import find_gpu
 from gpureport.recording import Device
 
 _SURE = ("uuid", "bus_id", "serial")
@@ -65,9 +65,9 @@ class Gpu:
     def device(self, *, averaged: bool) -> Device:
         """Return it as a device; `averaged` power readings are averages over a second."""
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
-        known = gpus.find_gpu(self.names.get("model"))
+        known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
-        boards = {board.model for model in self.models if (board := gpus.find_gpu(model)) is not None}
+        boards = {board.model for model in self.models if (board := find_gpu(model)) is not None}
         return Device(
             id=f"gpu:{self.index}",
             index=self.index,

@@ -19,11 +19,10 @@ from gpureport.importers.account import list_first
 from gpureport.importers.protocol.importer import Outcome
 from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
 from gpureport.importers.sources import strip_suffixes
-from gpureport.label_tags import merge_pairs
 from gpureport.metrics import BY_NAME, MetricKind, Scope
+from gpureport.names import merge_pairs
 from gpureport.record_folder import name_log, read_run_file
-from gpureport.recording import Device
-from gpureport.series_table import sort_by_time
+from gpureport.recording import Device, sort_by_time
 
 _COVERS = 1.25
 """Intervals before its time stamp that a reading of the machine covers at most."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gpureport.errors import SettingsError
 from gpureport.importers.clock import load_zone, local_span, parse_time
-from gpureport.label_tags import BY_COLUMN, BY_NAME, find_label
+from gpureport.names import BY_COLUMN, BY_NAME, find_label
 from gpureport.recording import TRACKER_KINDS, Run
 from gpureport.redaction import redact_text
 from gpureport.regular_files import code_system_error, read_regular_file, read_small_text

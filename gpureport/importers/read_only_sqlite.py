@@ -9,9 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.fetched_copies import make_temporary_folder
-from gpureport.limits import MOST_VALUE_BYTES
-from gpureport.regular_files import UnsafeFileError, check_regular_file
+from gpureport.parsing import MOST_VALUE_BYTES
+from gpureport.regular_files import UnsafeFileError, check_regular_file, make_temporary_folder
 
 _WAL_BYTE, _IN_WAL_MODE = 18, b"\2"
 _NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, AttributeError, IndexError, OverflowError)

@@ -14,19 +14,17 @@ import pyarrow as pa
 
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SettingsError, SourceError
-from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.source_text import FileState, RawFile
 from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
-from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
-from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
+from gpureport.names import merge_pairs, override_pairs, read_environment_labels
+from gpureport.parsing import MOST_GPUS
 from gpureport.record_folder import RUN_FILE, RecordedRun, name_log, read_run_file
-from gpureport.recording import Recording, Run, Source
-from gpureport.regular_files import is_folder
-from gpureport.series_table import collect_series, empty_training
+from gpureport.recording import Recording, Run, Source, collect_series, empty_training
+from gpureport.regular_files import is_folder, name_by_url
 
 if TYPE_CHECKING:
     from gpureport.importers.surveys import Log

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from gpureport.errors import SourceError
 from gpureport.importers.account import format_count
-from gpureport.limits import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
+from gpureport.parsing import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
 BLOCK = 2**20
 """Size of a block: it stays in the processor's cache while it is hashed and cleaned."""

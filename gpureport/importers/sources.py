@@ -22,8 +22,7 @@ from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, archive_kind
 from gpureport.importers.source_text import head as read_head
-from gpureport.limits import MOST_PIPE_BYTES
-from gpureport.parsing import parse_json
+from gpureport.parsing import MOST_PIPE_BYTES, parse_json
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder

@@ -19,8 +19,7 @@ from gpureport.importers.reading import survey_key, surveyed
 from gpureport.importers.row_order import hash_values
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
-from gpureport.recording import Device
-from gpureport.series_table import KEY_FIELDS, sort_by_time
+from gpureport.recording import KEY_FIELDS, Device, sort_by_time
 
 Span = tuple[int, int]
 """First and last time, in microseconds."""

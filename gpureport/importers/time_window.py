@@ -17,10 +17,9 @@ from gpureport.data_quality import Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
+from gpureport.names import choose_throughput
 from gpureport.parsing import parse_duration
-from gpureport.recording import Recording, Run
-from gpureport.series_table import arrange_series
-from gpureport.training_names import choose_throughput
+from gpureport.recording import Recording, Run, arrange_series
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels

@@ -11,7 +11,6 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
-from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
@@ -20,8 +19,8 @@ from gpureport.importers.reading import Reading, compute_run_id
 from gpureport.importers.sources import identify_companion
 from gpureport.importers.surveys import KEYS, find_span, shared_time
 from gpureport.importers.tracker_series import list_rejected, measure_times
-from gpureport.recording import Recording, Run, Source
-from gpureport.series_table import collect_series
+from gpureport.recording import Recording, Run, Source, collect_series
+from gpureport.regular_files import name_by_url
 
 _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4, 14 * 4 + 1), key=abs)]
 """What a zone may differ by from UTC, the nearest first."""

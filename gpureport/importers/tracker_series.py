@@ -15,12 +15,10 @@ from gpureport.importers.account import list_first
 from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.tracker import Tracked
-from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
-from gpureport.parsing import MOST
-from gpureport.recording import HOST, Device, Run, Work
-from gpureport.series_table import METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, empty_training
-from gpureport.training_names import choose_throughput
-from gpureport.work_counting import count_by_rates
+from gpureport.names import choose_throughput
+from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND, MOST
+from gpureport.rates import count_by_rates
+from gpureport.recording import HOST, METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, Device, Run, Work, empty_training
 
 _MOST_STEP = 2**62
 

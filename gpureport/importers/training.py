@@ -37,8 +37,8 @@ from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text, head_text
 from gpureport.importers.tracker_series import Series, build_training_table
+from gpureport.rates import count_gains
 from gpureport.recording import Work
-from gpureport.work_counting import count_gains
 
 WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
 _TIMES = (

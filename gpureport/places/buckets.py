@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from gpureport.errors import PlaceError, SettingsError
-from gpureport.fetched_copies import SCHEMES
 from gpureport.redaction import redact_start
+from gpureport.regular_files import SCHEMES
 
 if TYPE_CHECKING:
     from pyarrow import fs

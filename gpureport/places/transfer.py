@@ -12,9 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import PlaceError
-from gpureport.fetched_copies import copy_path
 from gpureport.places.buckets import Place, RemotePath
-from gpureport.regular_files import code_system_error
+from gpureport.regular_files import code_system_error, copy_path
 
 _AT_ONCE = 8
 """Objects that are sent at the same time."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
-from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
+from gpureport.parsing import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
 from gpureport.redaction import OwnSecrets
 from gpureport.redaction.signs import STAR
 from gpureport.settings.toml_files import read_toml

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import DamagedRunError, StoreError
-from gpureport.limits import LAST_MICROSECOND, MOST_RECORD_BYTES
+from gpureport.parsing import LAST_MICROSECOND, MOST_RECORD_BYTES
 from gpureport.places import Place, RemotePath, map_places
 from gpureport.recording import Device, Run
 from gpureport.redaction import OwnSecrets, get_own_secrets

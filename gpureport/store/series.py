@@ -18,13 +18,22 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from gpureport import columns, series_table
-from gpureport.limits import MOST_SERIES_BYTES
+from gpureport import columns
+from gpureport.parsing import MOST_SERIES_BYTES
 from gpureport.places import Place
+from gpureport.recording import (
+    KEY_FIELDS,
+    METRIC_TYPES,
+    SCHEMA,
+    TRAINING_SCHEMA,
+    SeriesRows,
+    arrange_series,
+    empty_training,
+    sort_by_time,
+)
 from gpureport.redaction import redact_extra_columns
 from gpureport.redaction.redaction import EXTRA
 from gpureport.regular_files import check_regular_file
-from gpureport.series_table import SeriesRows
 from gpureport.store.run_records import read_stored_file
 
 _ROW_GROUP = 196_608
@@ -33,7 +42,7 @@ _SHARED_ROWS = 65_536
 """Rows of a row group that short devices share. A row group a device of 720 rows takes 11.6 bytes a row."""
 _MOST_ROWS_HELD = 950_272
 """Rows of all devices that are held at most, then the fullest device is written: about 65 MB for ten columns."""
-_KEYS = tuple(field.name for field in series_table.KEY_FIELDS)
+_KEYS = tuple(field.name for field in KEY_FIELDS)
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -81,8 +90,8 @@ class SeriesWriter:
             self._parts[0].rename(self._path)
         else:
             self._arrange(devices)
-        known = [name for name in (*_KEYS, *series_table.METRIC_TYPES) if name in self._columns]
-        return (*known, *(name for name in self._columns if name not in series_table.SCHEMA.names))
+        known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns]
+        return (*known, *(name for name in self._columns if name not in SCHEMA.names))
 
     def abandon(self) -> None:
         """Close the file; its content does not matter."""
@@ -106,9 +115,9 @@ class SeriesWriter:
             self._writer.close()
         known = [
             pa.field("run_id", _TEXTS, nullable=False),
-            *(each for each in series_table.SCHEMA if each.name in self._columns),
+            *(each for each in SCHEMA if each.name in self._columns),
         ]
-        extras = [pa.field(name, _TEXTS) for name in self._columns if name not in series_table.SCHEMA.names]
+        extras = [pa.field(name, _TEXTS) for name in self._columns if name not in SCHEMA.names]
         self._schema = pa.schema([*known, *extras])
         self._parts.append(path)
         self._writer = parquet.ParquetWriter(path, self._schema, **_writer_options(self._columns))
@@ -137,7 +146,7 @@ class SeriesWriter:
 
             def join(device: str) -> pa.Table:
                 tables = [file.read_row_group(index) for file, index in groups[device]]
-                return series_table.sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
+                return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
 
             for table in _share_groups(join(device) for device in devices if device in groups):
                 self._write(table)
@@ -208,7 +217,7 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"
         raise ValueError(msg)
-    schema = series_table.arrange_series([file.schema_arrow.empty_table().select([*names])]).schema
+    schema = arrange_series([file.schema_arrow.empty_table().select([*names])]).schema
     parts: dict[str, list[tuple[int, int, int]]] = {device: [] for device in devices}
     for group in range(file.num_row_groups):
         for device, start, end in _find_devices(file.read_row_group(group, columns=["device"])):
@@ -227,7 +236,7 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
             # what lies in order is not copied piece by piece
             first = ranges.pop()[0] if ranges and ranges[-1][1] == begin else begin
             ranges.append((first, begins[group] + end))
-        return series_table.arrange_series([table.slice(begin, end - begin) for begin, end in ranges])
+        return arrange_series([table.slice(begin, end - begin) for begin, end in ranges])
 
     return SeriesRows(schema, {each: sum(end - start for _, start, end in held) for each, held in parts.items()}, read)
 
@@ -251,8 +260,8 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
 def read_training(path: Place, expected: str | None) -> "pa.Table":
     """Return training metrics, checksums verified as for series; none if none are expected."""
     if expected is None:
-        return series_table.empty_training()
-    return _open_verified(path, expected).read().cast(series_table.TRAINING_SCHEMA)
+        return empty_training()
+    return _open_verified(path, expected).read().cast(TRAINING_SCHEMA)
 
 
 def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":

@@ -11,12 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from gpureport.errors import StoreError
-from gpureport.limits import MOST_SETTINGS_BYTES
+from gpureport.parsing import MOST_SETTINGS_BYTES
 from gpureport.places import Place
-from gpureport.recording import Recording, Run
+from gpureport.recording import Recording, Run, hold_rows
 from gpureport.redaction import redact_column, redact_extra_columns
 from gpureport.regular_files import UnsafeFileError, code_system_error
-from gpureport.series_table import hold_rows
 from gpureport.store import atomic_writes, run_records, series
 from gpureport.store.run_records import RUN_FILE, RunIndex, StoredRun, read_stored_file, read_stored_run
 from gpureport.store.run_selection import RunLookup, find_store_folder

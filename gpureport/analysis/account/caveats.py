@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport import gpus
 from gpureport.analysis import phrases
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP
 from gpureport.analysis.names import POWER, UTILISATION
@@ -11,6 +10,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import CLOCKS
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.findings import Finding, Interval
+from gpureport.metrics import find_gpu
 
 _RESOLVED = 1.8
 """Intervals that a period must span where rows repeat readings: two, with room for jitter."""
@@ -82,7 +82,7 @@ def _describe_power(known: Sequence[DeviceSeries], *, has_gaps: bool) -> Iterato
 
 def _describe_power_sensor(model: str | None) -> str:
     """Return what the power sensor of a model misses, as far as known."""
-    known = gpus.find_gpu(model)
+    known = find_gpu(model)
     if known is None or known.compute_capability is None:
         return ""
     if known.compute_capability in _PART_TIME:

@@ -11,7 +11,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from gpureport import gpus
 from gpureport.analysis import phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
@@ -21,7 +20,7 @@ from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, HARDLY, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding
-from gpureport.metrics import Scope
+from gpureport.metrics import Scope, find_gpu
 from gpureport.recording import TRACKER_KINDS, Run
 
 _WORKERS = "loader_workers"
@@ -140,7 +139,7 @@ def gather_facts(
     used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
     precision = params.find_precision_param(run.params_and_tags)
     job_cores = [one.mean for one in _list_summaries(hosts, JOB)]
-    known_gpus = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
+    known_gpus = [find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
     full = {one.device for one in gpus_of if _has_full_link(one)}

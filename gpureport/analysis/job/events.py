@@ -14,9 +14,9 @@ from gpureport.analysis.series.device_series import POWER_METRICS, series_by_dev
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
+from gpureport.names import Role, TrainingName, recognise_evaluation, recognise_metric
+from gpureport.rates import select_step_points
 from gpureport.recording import Recording
-from gpureport.training_names import Role, TrainingName, recognise_evaluation, recognise_metric
-from gpureport.work_counting import select_step_points
 
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""

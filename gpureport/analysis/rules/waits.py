@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job.params import CoreCount, JobParams, read_params
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
@@ -25,6 +24,7 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
+from gpureport.metrics import find_gpu
 
 CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
@@ -208,7 +208,7 @@ def transfer_bound(context: Context, limits: Limits) -> Found:
 
 def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     """Yield the share of what the link carries at its highest generation and width: at rest it is slower."""
-    gpu, known = lane.source, gpus.find_gpu(lane.source.device.model)
+    gpu, known = lane.source, find_gpu(lane.source.device.model)
     names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
     logged = [next((gpu.known_values(name).max() for name in each if gpu.is_recorded(name)), None) for each in names]
     generation, width = (None if value is None else int(value) for value in logged)

@@ -28,7 +28,7 @@ from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Meaning, Series
-from gpureport.limits import MOST_LABELS
+from gpureport.parsing import MOST_LABELS
 from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import path_exists

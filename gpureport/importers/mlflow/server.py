@@ -24,12 +24,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.fetched_copies import make_temporary_folder
 from gpureport.importers.mlflow.stores import POINT, Contents, Points, find_experiments, order_points, read_info
 from gpureport.importers.protocol.tracker import RunInfo, Store
-from gpureport.limits import MOST_ANSWER_BYTES, MOST_PAGES
-from gpureport.parsing import parse_json
+from gpureport.parsing import MOST_ANSWER_BYTES, MOST_PAGES, parse_json
 from gpureport.redaction import redact_start
+from gpureport.regular_files import make_temporary_folder
 
 _FIRST, _LATER, _PAUSE = 10.0, 30.0, 1.0
 """Seconds until the first answer, until each later one, and for which an overloaded server is left alone."""

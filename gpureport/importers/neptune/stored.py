@@ -34,8 +34,7 @@ from gpureport.importers.protobuf import read_message
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NO_TIME, TORN
 from gpureport.importers.read_only_sqlite import is_database, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated, list_rejected, make_series
-from gpureport.limits import MOST_RECORD_BYTES
-from gpureport.parsing import parse_json
+from gpureport.parsing import MOST_RECORD_BYTES, parse_json
 from gpureport.redaction import redact_start
 from gpureport.regular_files import check_regular_file, code_system_error, read_regular_file
 

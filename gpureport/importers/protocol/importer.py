@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from gpureport import gpus
 from gpureport.data_quality import Quality
 from gpureport.importers.clock import load_zone, local_span
 from gpureport.importers.source_text import RawFile
-from gpureport.label_tags import override_pairs
+from gpureport.metrics import find_gpu
+from gpureport.names import override_pairs
 from gpureport.recording import HOST, Device, Run, Work
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Outcome:
 
     `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `columns`
     headings and what each became, `timezone` the zone that the source states, so that its times are UTC; `tags` are
-    those of the whole run, by the names of `label_tags`.
+    those of the whole run, by the names of `LABEL_TAGS`.
     """
 
     devices: tuple[Device, ...]
@@ -174,7 +174,7 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
     """Return a run with this model for GPUs without one. A model from the log is kept, with a note."""
     if model is None:
         return run
-    known, devices, notes = gpus.find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)
+    known, devices, notes = find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)
     for place, device in enumerate(devices):
         if device not in run.gpus:
             continue
@@ -182,6 +182,6 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
             window = known.power_window if known and device.power_window == "unknown" else device.power_window
             devices[place] = replace(device, model=model, power_window=window)
             notes[f"the GPU model {model} was given by --gpu-model: the log names none"] = None
-        elif device.model.casefold() != model.casefold() and (not known or gpus.find_gpu(device.model) is not known):
+        elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
             notes[f"{device.id} is known as {device.model}: --gpu-model {model} is not used for it"] = None
     return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))

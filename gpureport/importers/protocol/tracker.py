@@ -21,9 +21,8 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import format_count, list_first
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.parsing import split_numbers
-from gpureport.recording import Run, Source
+from gpureport.recording import Run, Source, empty_training
 from gpureport.regular_files import path_exists
-from gpureport.series_table import empty_training
 
 _SHORTEST, _SHOWN = 6, 5
 """Letters of an id that name a run at least, and runs of one name that are listed at most."""
@@ -101,7 +100,7 @@ def describe_devices(devices: Set[object]) -> str:
 class Tracked:
     """A tracker's content of one run without an id yet; its account counts points as lines.
 
-    `series` holds each device's rows in order of time, with columns as in `series_table.SCHEMA`. `state` changes
+    `series` holds each device's rows in order of time, with columns as in `recording.SCHEMA`. `state` changes
     whenever the tracker holds more of the run. `attachments` are the run's files that may be logs of its hardware, by
     name; `sources` are those used. `lasted` is the tracker's start and end, where that is not the span of its samples.
     """

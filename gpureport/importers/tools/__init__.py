@@ -23,9 +23,8 @@ from gpureport.importers.columns import TIME
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
-from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
-from gpureport.parsing import MOST, UNITS, replace_half_characters
+from gpureport.parsing import LONGEST_LINE, MOST, UNITS, replace_half_characters
 from gpureport.redaction import redact_start
 
 Record = dict[str, Any]

@@ -22,7 +22,7 @@ from gpureport.importers.columns import TIME
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.tools.dcgm_fields import FIELDS, Reading, build_rows, field_form
-from gpureport.label_tags import LABEL_TAGS
+from gpureport.names import LABEL_TAGS
 from gpureport.parsing import UNITS
 from gpureport.redaction import redact_start
 

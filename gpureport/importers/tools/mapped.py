@@ -20,9 +20,8 @@ from gpureport.importers.headings import parse_number
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
-from gpureport.limits import MOST_GPUS
 from gpureport.metrics import BY_NAME, Scope
-from gpureport.parsing import UNITS
+from gpureport.parsing import MOST_GPUS, UNITS
 from gpureport.redaction import redact_start
 from gpureport.settings.settings_file import Section, Settings
 from gpureport.settings.toml_files import read_toml
