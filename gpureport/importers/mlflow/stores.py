@@ -15,11 +15,17 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from gpureport import limits
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
+from gpureport.parsing import (
+    DEEPEST_FOLDER,
+    FIRST_MICROSECOND,
+    LAST_MICROSECOND,
+    MOST_RECORD_BYTES,
+    MOST_SETTINGS_BYTES,
+)
 from gpureport.regular_files import lies_within, read_regular_file
 
 HARDWARE_PREFIX = "system/"
@@ -46,9 +52,7 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
     """
     ordered = {}
     for name, points in sorted(series.items()):
-        dated = (points["time"] >= limits.FIRST_MICROSECOND // 1000) & (
-            points["time"] < limits.LAST_MICROSECOND // 1000
-        )
+        dated = (points["time"] >= FIRST_MICROSECOND // 1000) & (points["time"] < LAST_MICROSECOND // 1000)
         own = points[dated]
         torn += len(points) - len(own)
         if (np.diff(own["time"]) <= 0).any():
@@ -242,7 +246,7 @@ def _look(path: Path, read: Callable[[], T], otherwise: T) -> T:
         raise unreadable(error, path) from error
 
 
-def _read_text(path: Path, root: Path, most: int = limits.MOST_SETTINGS_BYTES) -> str:
+def _read_text(path: Path, root: Path, most: int = MOST_SETTINGS_BYTES) -> str:
     return _look(path, lambda: read_regular_file(path, root=root, most=most).decode(errors="replace"), "")
 
 
@@ -250,7 +254,7 @@ def _list_folder(folder: Path) -> list[Path]:
     return _look(folder, lambda: sorted(folder.iterdir()), [])
 
 
-def _list_names(folder: Path, deepest: int = limits.DEEPEST_FOLDER) -> list[str]:
+def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
     found = []
     for path in _list_folder(folder):
         is_folder = deepest and path.is_dir() and not path.is_symlink()
@@ -333,11 +337,11 @@ class Folder(LocalStore):
         return read_info(said, _list_names(path / "metrics"))
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        def read_all(part: str, start: str = "", most: int = limits.MOST_SETTINGS_BYTES) -> Iterator[tuple[str, str]]:
+        def read_all(part: str, start: str = "", most: int = MOST_SETTINGS_BYTES) -> Iterator[tuple[str, str]]:
             folder = self.home(run) / part
             names = (name for name in _list_names(folder) if name.startswith(start))
             return ((name, _read_text(folder / name, self.path, most)) for name in names)
 
-        found = {name: _read_metric(text) for name, text in read_all("metrics", beginning, limits.MOST_RECORD_BYTES)}
+        found = {name: _read_metric(text) for name, text in read_all("metrics", beginning, MOST_RECORD_BYTES)}
         points, torn = {name: each for name, (each, _) in found.items()}, sum(lost for _, lost in found.values())
         return order_points(points, dict(read_all("params")), dict(read_all("tags")), torn)
