@@ -32,7 +32,6 @@ _SEVERAL = 3
 
 
 def load_zone(name: str) -> ZoneInfo:
-    """Return the zone of that name, or raise a `SettingsError`."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, RecursionError) as error:
@@ -72,13 +71,11 @@ def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
 
 
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
-    """Return two UTC times, in microseconds, as local time of a zone kept as if UTC."""
     start, end = ((EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC) for time in span)
     return (start - EPOCH) // _MICROSECOND, (end - EPOCH) // _MICROSECOND
 
 
 def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """Return the bytes of texts, and the length of each."""
     buffers: Any = texts.buffers()
     bounds = np.frombuffer(buffers[1] or bytes(4), dtype=np.int32)[texts.offset :][: len(texts) + 1]
     return np.frombuffer(buffers[2] or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], np.diff(bounds)
@@ -277,7 +274,6 @@ class Clock:
         return times
 
     def measure(self) -> None:
-        """Note intervals, duplicates and possible gaps of the rows since the last call."""
         if not self._unmeasured:
             return
         times, self._unmeasured = np.concatenate(self._unmeasured), []
@@ -299,7 +295,6 @@ class Clock:
         return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
     def gaps(self) -> tuple[LogGap, ...]:
-        """Return the stretches without samples, judged by the log's interval."""
         interval = self.interval or 0.0
         far = np.array(self._long, np.int64).reshape(-1, 2)
         far = far[far[:, 1] - far[:, 0] > gap_seconds(interval) * 1e6]
@@ -307,7 +302,6 @@ class Clock:
         return tuple(LogGap(device=self.device, start=start, end=end) for start, end in found.tolist())
 
     def bunched(self) -> bool:
-        """Return whether rows come in bunches, as of several GPUs that no column tells apart."""
         self.measure()
         apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > _TOGETHER)
         if not apart or _middle(apart) < _APART:

@@ -35,7 +35,6 @@ TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 """Names in `Rows.data` and in records that are no metric: the time, NVML's mask of clock events, whether a row is the
 machine's, and what a row says of a GPU that answers no more."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
-"""What names a GPU, the surest first."""
 ATTRIBUTES = (*NAMES, "driver", "mig")
 """What describes a GPU instead of being a series."""
 _BARE = {"N/A", "-", "ERR!", "nan", ""}
@@ -75,7 +74,6 @@ class Column:
 
 
 def extra_name(source: str) -> str:
-    """Return the name of the column that keeps what has no place of its own."""
     return "extra_" + "".join(character if character.isalnum() else "_" for character in redact_text(source))
 
 
@@ -127,7 +125,6 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mig": ("Enabled|Disabled", str),
     "gpu_performance_state": ("P(?:1[0-5]|[0-9])", lambda text: int(text[1:])),
 }
-"""What cells of columns that are no quantities look like, and their values."""
 
 
 def _matched(text: str, *, pattern: re.Pattern[str], value: Callable[[str], Any], most: float) -> Any:
@@ -144,7 +141,6 @@ class Texts:
 
     @classmethod
     def of(cls, found: Iterable[Hashable | None]) -> "Texts":
-        """Return a column by its texts."""
         places: dict[Hashable, int] = {}
         codes = [-1 if text is None else places.setdefault(text, len(places)) for text in found]
         return cls(np.array(codes, dtype=np.int32), list(places))
@@ -156,7 +152,6 @@ class Texts:
         return len(self.codes)
 
     def used(self) -> list[Any]:
-        """Return the texts that occur."""
         return [self.texts[code] for code in np.flatnonzero(np.bincount(self.codes + 1)[1:]).tolist()]
 
 
@@ -184,7 +179,6 @@ class Rows:
         return len(self.lines)
 
     def select(self, rows: BoolArray | IntArray) -> "Rows":
-        """Return some of the rows."""
         return Rows(
             self.lines[rows],
             None if self.times is None else self.times[rows],
@@ -351,7 +345,6 @@ class Layout:
 
     @property
     def stamp(self) -> int | None:
-        """Position of the time stamp, None when there is none."""
         return next((place for place, column in enumerate(self.columns) if column.target == TIME), None)
 
 

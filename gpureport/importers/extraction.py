@@ -111,7 +111,6 @@ class Extraction:
         return tables
 
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
-        """Yield the log's rows, with each one's stamp and the place of its device; negative for one left out."""
         if self._options.interval:
             # whether most early rows have a time, so that no others count
             counted = Counter[bool]()
@@ -212,7 +211,6 @@ class Extraction:
         return order
 
     def _happened(self, rows: Rows, times: IntArray, devices: IntArray) -> None:
-        """Keep what the log says happened up to the last of some rows."""
         kept = devices >= 0
         for column, why in rows.reasons.items():
             for code, cells in enumerate(np.bincount(why.codes[kept] + 1).tolist()[1:]):
@@ -269,7 +267,6 @@ class Extraction:
         return what, RECORDS_ONE, "no_usable_row"
 
     def outcome(self) -> "Outcome":
-        """Return what is known after the last batch."""
         clocks = list(self._clocks.values())
         gaps = tuple(gap for each in clocks for gap in each.gaps()) if self._stamped else ()
         quality = replace(
@@ -316,7 +313,6 @@ class Extraction:
         return self._order is not None and self._order.shuffled and not self._gpus.sure
 
     def _is_mixed(self) -> bool:
-        """Return whether rows are of several GPUs that nothing tells apart."""
         if self._is_shuffled:
             return True
         if self._gpus.named or not self._account.mixed_note:

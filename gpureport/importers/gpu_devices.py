@@ -49,8 +49,6 @@ Identity = tuple[str | None, ...]
 
 @dataclass(slots=True, eq=False)
 class Gpu:
-    """What was seen of one GPU so far."""
-
     index: int
     names: dict[str, str] = field(default_factory=dict)
     extremes: dict[str, float] = field(default_factory=dict)
@@ -63,7 +61,6 @@ class Gpu:
         return not self.names.keys() & set(_SURE)
 
     def device(self, *, averaged: bool) -> Device:
-        """Return it as a device; `averaged` power readings are averages over a second."""
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = gpus.find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
@@ -105,7 +102,6 @@ class Gpus:
 
     @property
     def indices(self) -> list[int]:
-        """Indices of all GPUs seen, kept or not."""
         return sorted(gpu.index for gpu in self._found)
 
     @property
@@ -144,7 +140,6 @@ class Gpus:
         return codes
 
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
-        """Return the place of some rows' GPU, after noting what they say of it."""
         said = {each: text for each in ATTRIBUTES if (text := _first_text(rows, each, own)) is not None}
         gpu = self._called.get((key, name)) if key else next(iter(self._found), None)
         gpu = gpu or self._known(key, said)
@@ -187,12 +182,10 @@ class Gpus:
         return gpu
 
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
-        """Return the GPUs that are kept, by index."""
         kept = [gpu for gpu in self._found if not self.keep or gpu.index in self.keep]
         return tuple(gpu.device(averaged=averaged) for gpu in sorted(kept, key=lambda gpu: gpu.index))
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on GPUs that only an index names, or that several names stand for."""
         if self._by_order:
             yield _BY_ORDER
         for gpu in self._found:

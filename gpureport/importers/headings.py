@@ -164,8 +164,6 @@ _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
 
 class ColumnName(NamedTuple):
-    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, and its unit."""
-
     target: str
     unit: str = ""
 
@@ -193,7 +191,6 @@ def _matches(words: frozenset[str], columns: _Columns) -> Iterator[ColumnName]:
 
 
 def is_time_heading(heading: str) -> bool:
-    """Return whether a heading names a time and nothing else."""
     words = frozenset(heading_words(heading))
     return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS
 
@@ -215,6 +212,5 @@ def parse_number(cell: object) -> float | None:
 
 
 def absence_word(cell: object) -> str | None:
-    """Return the word of a cell that stands for no value, else None."""
     text = "null" if cell is None else str(cell).strip()
     return (text or "empty") if text.lower() in _NONE else None

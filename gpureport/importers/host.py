@@ -132,13 +132,11 @@ _FIGURES = {
 
 @lru_cache(1024)
 def find_readers(names: tuple[str, ...]) -> tuple[list[Callable[[Cells], dict[str, float]]], list[str]]:
-    """Return what reads a row with these columns, and those that stand for themselves; nothing without a metric."""
     tables = {read: None for needed, read in _TABLES.items() if {*names}.issuperset(needed.split())}
     return list(tables), [name for name in _FIGURES if name in names]
 
 
 def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
-    """Make a form of what yields what each line says."""
     return lambda lines, first, account, around: _collect(read(lines, first, account, around), account)
 
 
@@ -243,7 +241,6 @@ class DayClock:
             self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
 
     def at(self, since_midnight: int | None, table: Hashable = None) -> Moment:
-        """Return the moment of a time of day in a table, None without a date."""
         if since_midnight is None:
             return None
         if self._day is None and self._around is not None:
@@ -325,7 +322,6 @@ def _read_cell(text: str, scale: float, most: float) -> float | None:
 
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
-    """Yield the rows of such a CSV; headers may recur, also with other columns."""
     del around
     found = tools.table_rows(lines, first, account, find_table, "")
     for table, same in groupby(found, itemgetter(1)):
@@ -343,7 +339,6 @@ def read_csv(lines: Iterable[str], first: int, account: Account, around: object)
 
 
 def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
-    """Return rows of a CSV; of several cores the busiest counts."""
     found: dict[Column, FloatArray] = {}
     for column in table.kept.values():
         values, why = rows.data.pop(column.target), rows.reasons.get(column.source)

@@ -50,7 +50,6 @@ _SYSSTAT = {
 
 @host_form
 def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield the rows of tables below a line with the date."""
     clock, names = DayClock(account, around), tuple[str, ...]()
     cores: list[str] = []
     for number, line in whole_lines(lines, first, account):
@@ -80,7 +79,6 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
 
 
 def _find_heading(line: str) -> tuple[str, ...]:
-    """Return the column names of a heading, without its time; none for another line."""
     timed = _TIMED.match(line)
     cells = timed["rest"].split() if timed else []
     # one name may be a message
@@ -142,7 +140,6 @@ _NAMES = {
 
 @host_form
 def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield what each object says, wherever the log ends."""
     clock, number, remaining, held = DayClock(account, around), first, iter(lines), ""
     while part := "".join(islice(remaining, _TOGETHER)):
         # the last one may go on
@@ -154,7 +151,6 @@ def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around
 
 
 def _read_object(text: str, number: int, account: Account, clock: DayClock) -> Iterator[Said]:
-    """Yield what each object says at a text's beginning, which runs to the next object."""
     content, end, time = None, 0, None
     with suppress(ValueError, RecursionError):
         content, end = _DECODER.raw_decode(text)
@@ -178,7 +174,6 @@ def _read_object(text: str, number: int, account: Account, clock: DayClock) -> I
 
 
 def _name_figures(part: object) -> dict[str, Any]:
-    """Return the figures of an activity by the names of the tables."""
     found = part if isinstance(part, dict) else {}
     for way in ("io-reads", "io-writes"):
         found = found | (found[way] if isinstance(found.get(way), dict) else {})
@@ -193,7 +188,6 @@ _SHORTEST, _SECOND = 10, 1_000_000
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
-    """Return the column names of a heading, without its zone; none for another line."""
     last = max((cells.index(name) for name in ("wa", "st", "gu") if name in cells), default=-1)
     return list(cells[: last + 1]) if {"bi", "bo", "id", "wa"}.issubset(cells[: last + 1]) else []
 
@@ -312,7 +306,6 @@ _POWER = re.compile(r"socket\d+-package-power")
 
 @host_form
 def read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield the power of the processors, all sockets together."""
     clock, names, sockets = DayClock(account, around), list[str](), list[int]()
     for number, line in whole_lines(lines, first, account):
         cells = [cell.strip() for cell in line.split(",")]
@@ -339,7 +332,6 @@ def _begins_table(text: str) -> bool:
 
 
 def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return what finds a line among the first; `top` and a shell may print some before."""
     return lambda text: any(map(found, tools.first_lines(text, 100)))
 
 

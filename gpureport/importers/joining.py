@@ -103,7 +103,6 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
 
 
 def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: surveys.Tables) -> Outcome:
-    """Add the rows and devices of main logs to those of the run; return what is known of all."""
     if len(logs) == 1:
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
@@ -168,7 +167,6 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
 
 
 def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
-    """Return a device's id in the run, with all that is known of it; `taken` are others of its log."""
     before = "" if node is None else f"{node}/"
     here = [each for each in known.values() if each.node == node]
     free = [each for each in here if each.id not in taken]
@@ -193,7 +191,6 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -> Quality:
-    """Return a log's account with its devices' names in the run, without devices that are not among them."""
     account = log.outcome.quality
     gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
     steps = (replace(step, device=names[step.device]) for step in account.clock_steps if step.device in names)

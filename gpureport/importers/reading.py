@@ -39,7 +39,6 @@ surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 
 
 def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
-    """Return what a log was surveyed as."""
     return given.path.resolve(), FileState.from_path(given.path), given.importer.kind, repr(options)
 
 
@@ -94,7 +93,6 @@ class Reading:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of each source of the run's identity; the batches read them all."""
         return tuple(file.size for file in self._files)
 
     def watch(self, seen: Callable[[int], None]) -> None:
@@ -114,7 +112,6 @@ class Reading:
 
     @property
     def run_id(self) -> str:
-        """The run's id, from the bytes of its logs and the options that select or place rows."""
         pairs = zip(self._inputs, self._files, strict=True)
         # the order in which logs of one run are named says nothing
         lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in pairs)
@@ -150,7 +147,6 @@ class Reading:
                 file.settle()
 
     def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
-        """Yield the rows of one or several logs, read as a whole, as those of one run."""
         logs = [self._read_log(place, self._options) for place in places if not self._inputs[place].beside]
         spans = [log.span for log in logs] or [self._outcomes[0].span]
         # the local time of the GPU logs dates a file without dates
@@ -215,7 +211,6 @@ class Reading:
             raise SourceError(where, f"lines were rejected: {reasons}", hint, code="lines_rejected")
 
     def run(self) -> Run:
-        """Return what is known about the run, after the last batch; raise `SourceError` for too many GPUs."""
         outcomes, training = self._outcomes, self._training.values()
         devices = sorted(
             (device for outcome in outcomes for device in outcome.devices),
@@ -254,16 +249,13 @@ class Reading:
         return self.labels.applied(replace(run, sources=sources, quality=quality))
 
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Return its tables' headings, and the metric or attribute of each, after the last batch."""
         return tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns))
 
     def training(self) -> "pa.Table":
-        """Return the training metrics, after the last batch; empty without any."""
         tables = [read.table for read in self._training.values()]
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else empty_training()
 
     def recording(self) -> Recording:
-        """Read the whole run into memory."""
         batches = list(self.batches())
         run = self.run()
         series = collect_series(batches, [device.id for device in run.devices])
@@ -280,7 +272,6 @@ def _errors_at(locator: str) -> Iterator[None]:
 
 
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
-    """Name runs with equal names, from logs or files of labels, by as much of the path as differs."""
     from gpureport.importers import runs
 
     given = [(_name_after_logs(each._inputs), derive_name(each.locator), each.file_labels.name) for each in readings]
@@ -292,7 +283,6 @@ def lengthen_equal_names(readings: Sequence[Reading]) -> None:
 
 
 def _name_after_logs(inputs: Sequence[Input]) -> str:
-    """Return a run's name: that of its log, or of its logs' folder."""
     logs = [each for each in inputs if not each.beside and each.companion_of is None]
     if logs[0].locator == "-":
         return "standard input"
@@ -303,7 +293,6 @@ def _name_after_logs(inputs: Sequence[Input]) -> str:
 
 
 def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
-    """Return a run's id: from its sources, one per line, and the options that select or place rows."""
     later = {name: getattr(options, name) for name in ("columns", "interval", "gpus_per_tick", "map", "as_logged")}
     placed = [f"tz={options.tz or ''} gpus={options.gpus or ''}"]
     placed += [f"{name}={value}" for name, value in later.items() if value]
@@ -348,7 +337,6 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
 
 
 def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
-    """Return the stamps' zone, None if unknown, and a note on it."""
     if len(named) > 1:
         return None, f"The recordings were made in different zones ({', '.join(named)}): their stamps are not moved."
     # whole hours; the signs in the official names of such zones are inverted

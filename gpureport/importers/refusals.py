@@ -102,7 +102,6 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
 
 
 def _find_option(text: str) -> str:
-    """Return which option reads an unknown text that may be a table."""
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
     if draft_map(text):
         return _MAP

@@ -214,7 +214,6 @@ def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] 
 
 
 def _run_together(main: _Given, each: _Given) -> bool:
-    """Return whether two logs share folder, begin, end, interval and model, as from one command."""
     one, other = main.log, each.log
     longer = max(one.span[1] - one.span[0], other.span[1] - other.span[0])
     apart = max(abs(mine - theirs) for mine, theirs in zip(one.span, other.span, strict=True))
@@ -256,7 +255,6 @@ def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: R
 
 
 def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[int, Outcome]:
-    """Return what is known of the runs with times, by place."""
     found = {place: surveys.survey_log(inputs[0], options) for place, inputs in enumerate(runs)}
     return {place: log.outcome for place, log in found.items() if log is not None}
 
@@ -315,7 +313,6 @@ def assign_training_logs(
 
 
 def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
-    """Return per run the training logs in its folder, where that holds no other run; each has its source."""
     found: list[list[TrainingFile]] = []
     held = Counter(inputs[0].path.parent for inputs in runs)
     for source, inputs in zip(sources, runs, strict=True):
@@ -329,7 +326,6 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
 
 
 def longer_names(locators: Sequence[str]) -> list[str]:
-    """Return names for logs with equal names, with as much of their paths as distinguishes them."""
     paths = [files.split_path(locator) for locator in locators]
     shortest = min((count for _, count in paths), default=1)
     longest = max((len(parts) for parts, _ in paths), default=0)

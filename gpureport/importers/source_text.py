@@ -44,7 +44,6 @@ class ByteAccount:
     latin_1_lines: int = 0
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a reader must know, one sentence each."""
         nul_bytes, runs = format_count(self.nul_bytes, "NUL byte"), format_count(self.nul_runs, "run")
         found = {
             f"The compressed log is {self.damage}: read up to there.": self.damage,
@@ -56,15 +55,12 @@ class ByteAccount:
 
 
 class FileState(NamedTuple):
-    """What shows whether a file was written to."""
-
     inode: int
     size: int
     modified: int
 
     @classmethod
     def from_path(cls, path: Path) -> "FileState":
-        """Return the state of a file now."""
         with raise_source_errors(path):
             found = path.stat()
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
@@ -72,7 +68,6 @@ class FileState(NamedTuple):
 
 @contextmanager
 def raise_source_errors(path: Path) -> Iterator[None]:
-    """Turn system errors on reading a source into `SourceError`s that name it."""
     try:
         yield
     except PermissionError as error:
@@ -123,12 +118,10 @@ class RawFile:
         return self._state.size
 
     def first_bytes(self, length: int = 512) -> bytes:
-        """Return its first bytes."""
         with raise_source_errors(self.path), self.path.open("rb") as file:
             return file.read(min(length, self.size))
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
-        """Yield its bytes from the start."""
         for block in self._read(0, size):
             if self.watch:
                 self.watch(len(block))
@@ -207,8 +200,6 @@ def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount)
 
 
 class _Chunks(RawIOBase):
-    """Chunks as the file that Arrow reads from."""
-
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self.ended = False
@@ -334,7 +325,6 @@ _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE
 
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
-    """Return whole lines with cells unquoted, and Latin-1 as UTF-8."""
     # one letter is looked for at many times the speed of two
     if b'"' in lines and (lines.startswith(b'"') or b'\n"' in lines):
         lines = _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)
@@ -372,7 +362,6 @@ def head(file: RawFile, length: int) -> bytes:
 
 
 def head_text(head: bytes) -> str:
-    """Return the first bytes of a log, in UTF-8, as text."""
     return head.decode(errors="replace").replace("\0", "\n")
 
 
@@ -400,7 +389,6 @@ class Text:
         self._file, self._longest, self._most = file, longest, blocks
 
     def blocks(self) -> Iterator[Piece]:
-        """Yield blocks of whole lines."""
         return islice(self._pieces(), self._most)
 
     def __iter__(self) -> Iterator[str]:

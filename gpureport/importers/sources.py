@@ -61,7 +61,6 @@ def find_tracker(source: str) -> "Tracker | None":
 
 
 def _may_be_store(path: Path) -> bool:
-    """Return whether a file's first bytes, or names in a folder, may be a tracker's store."""
     try:
         if path.is_file():
             with path.open("rb") as file:
@@ -85,7 +84,6 @@ def _find_store_path(source: str) -> str:
 
 
 def find_store(folder: str | Path) -> tuple[str, Path] | None:
-    """Return the tracker and path of the first store directly in a folder; None without one."""
     for path in sorted(Path(folder).iterdir()) if is_folder(folder) else ():
         if (tracker := find_tracker(str(path))) is not None:
             return tracker.title, path
@@ -163,7 +161,6 @@ def take_stream(source: str) -> Path | None:
 
 
 def _spool(source: str) -> Path:
-    """Return a file with the content of a pipe or standard input, which is readable only once."""
     if source == "-" and sys.stdin is None:
         raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
     handle, name = tempfile.mkstemp(prefix="gpureport-")
@@ -184,7 +181,6 @@ def _spool(source: str) -> Path:
 
 
 def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    """Return the importer that recognises a file by its beginning, or by later text."""
     if head.lstrip().startswith(_STORES):
         return None
     found = _ask(importers, head)
@@ -215,13 +211,11 @@ def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
 
 
 def recognise_companion(path: Path) -> str | None:
-    """Return what a file beside GPU logs is: `host` or `training`; else None."""
     role = _classify(path, FileState.from_path(path))[0] if path.is_file() else ""
     return role if role in {"host", "training"} else None
 
 
 def is_readable(path: Path) -> bool:
-    """Return whether a file is any log, or a tracker's store, by content."""
     try:
         return find_tracker(str(path)) is not None or bool(_classify(path, FileState.from_path(path))[0])
     except SourceError:
@@ -234,7 +228,6 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> Iterator[Input]:
-    """Yield the logs of `gpu` or `host` in a folder, except some files."""
     for path in (path for path in list_files(folder) if path not in without):
         found, importer = _classify(path, FileState.from_path(path))
         if importer is not None and found == role:
@@ -242,7 +235,6 @@ def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> I
 
 
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
-    """Return a folder's own files that look like logs and are not among those used."""
     known = {path.resolve() for path in used}
     files = list_files(Path(source)) if is_folder(source) else []
     return [path for path in files if path.resolve() not in known and path.suffix.lower() not in _NO_LOGS]
@@ -278,7 +270,6 @@ def list_gpu_logs(source: Path) -> list[Input]:
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
-    """Return the named training logs; raise `SourceError` when one is missing or none."""
     found = []
     for path in map(str, paths):
         from gpureport.importers.training import WANTED, TrainingLog
@@ -293,7 +284,6 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
 
 def strip_suffixes(name: str) -> str:
-    """Return a file name without suffixes of kind, compression and rotation."""
     while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
         name = shorter
     return name
@@ -316,7 +306,6 @@ def count_named(folders: Sequence[str]) -> int:
 
 
 def derive_name(locator: str) -> str:
-    """Return a log's name, or its folder's where nvidia-smi's logs are usually called so."""
     parts, count = split_path(locator)
     return "/".join(parts[-count:])
 

@@ -92,7 +92,6 @@ class Log:
 
     @property
     def tables(self) -> Tables:
-        """Its rows by device, in order of time, held from the first call on."""
         self._tables = self._tables or self._read_again()
         return self._tables
 
@@ -100,7 +99,6 @@ class Log:
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
     def take(self) -> Tables:
-        """Return its rows, which are not held any longer."""
         tables, self._tables, self.held = self.tables, None, 0
         return tables
 
@@ -116,7 +114,6 @@ _holding: WeakSet[Log] = WeakSet()
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
-    """Return each device's rows in order of time, from tables of one device each."""
     kept: dict[str, list[pa.Table]] = {}
     for batch in batches:
         kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
@@ -143,7 +140,6 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
 
 
 def find_span(table: pa.Table) -> Span:
-    """Return the first and last time of rows in the order of time."""
     times = columns.integers(table.column("timestamp"))
     return int(times[0]), int(times[-1])
 
@@ -160,7 +156,6 @@ def spans_overlap(one: Span, other: Span) -> bool:
 
 
 def any_overlap(spans: Sequence[Span]) -> bool:
-    """Return whether any two of several spans overlap."""
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
@@ -202,7 +197,6 @@ def _is_same(one: Device, other: Device, names: Sequence[str]) -> bool | None:
 
 
 def models_differ(one: Device, other: Device) -> bool:
-    """Return whether two GPUs differ in model; tools shorten names."""
     mine, theirs = one.model or "", other.model or ""
     return mine not in theirs and theirs not in mine
 
@@ -219,7 +213,6 @@ def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
 
 
 def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tuple[Device, Device]]:
-    """Return pairs of a known GPU and the same one of another log."""
     pairs: dict[str, tuple[Device, Device]] = {}
     for device in devices:
         if (found := find_same_device(device, [each for each in known if each.id not in pairs])) is not None:

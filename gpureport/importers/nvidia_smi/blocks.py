@@ -51,7 +51,6 @@ def _opener(line: str) -> Form | None:
 
 
 def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of a log block by block."""
     names = {form: name for _, form, name in FORMS}
     for (_, form, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
         begin = next(parts)

@@ -88,7 +88,6 @@ _OWN = {
 
 @lru_cache(8192)
 def _find_column(path: str) -> Column | None:
-    """Return how a path's value is read, None if not kept."""
     for form, (source, target, unit) in _OWN.items():
         if re.fullmatch(form, path):
             return make_column(target, source, unit)
@@ -181,7 +180,6 @@ _PASSAGE = re.compile(r"\n(?= {4}\S)")
 
 
 def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q`: indented labels with values behind a colon."""
     yield from rows_from_records(_records(_text_documents(lines, first, account), account))
 
 
@@ -365,7 +363,6 @@ _FIELDS = (
 
 
 def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of tables: two or three lines for each GPU."""
     account.snapshot = True
     yield from rows_from_records(_table_records(lines, first, account))
 

@@ -82,20 +82,17 @@ _OWN = re.compile(
 
 @lru_cache(4096)
 def canonicalize(field: str) -> str:
-    """Return nvidia-smi's present name of a query field."""
     for pattern, new in _RENAMED.items():
         field = re.sub(pattern, new, field)
     return ALIASES.get(field, field)
 
 
 def find_target(field: str) -> str:
-    """Return the metric or attribute of a canonical field, empty without a column of its own."""
     return _TARGETS.get(field, "")
 
 
 @lru_cache(2048)
 def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
-    """Return how the column under a query field, with or without a bracketed unit, is read; None for no heading."""
     match = _FIELD.fullmatch(heading.strip())
     if match is None:
         return None
@@ -134,7 +131,6 @@ def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tup
 
 @lru_cache(2048)
 def read_heading(heading: str, decimal: str = ".") -> Column | None:
-    """Return how the column under any heading is read; None for no heading."""
     own, name = parse_query_field(heading, decimal), find_query_field(heading)
     written = (
         None if name is None or (own and not own.target.startswith("extra_")) else parse_query_field(name, decimal)
@@ -144,7 +140,6 @@ def read_heading(heading: str, decimal: str = ".") -> Column | None:
 
 @lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
-    """Return a hand-written heading in nvidia-smi's words, None if unknown."""
     from gpureport.importers import headings
 
     found = headings.recognise_column(heading, headings.GPU_COLUMNS)
@@ -155,7 +150,6 @@ def find_query_field(heading: str) -> str | None:
 
 
 def is_metric(target: str) -> bool:
-    """Return whether a target is a series of a GPU."""
     return target in BY_NAME or target == MASK
 
 
@@ -221,7 +215,6 @@ def opens_query(line: str) -> bool:
 
 
 def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
-    """Yield where a text's headers begin, and what they declare."""
     for match in _TITLE.finditer(text):
         header = declare(match[0].strip())
         if header is not None:

@@ -138,12 +138,10 @@ def _column(name: str, heading: str) -> Column:
 
 
 def opens_dmon(line: str) -> list[str]:
-    """Return the headings of dmon that a line states, or shows by its units or cells."""
     return _names(line) or _measured(line) or _assumed(line)
 
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of dmon, as text or CSV, under recurring pairs of headings."""
     names, headed, clock = list[str](), False, list[int]()
 
     def header(line: str) -> Layout | None:

@@ -73,13 +73,10 @@ class Opening(NamedTuple):
 
 
 class NvidiaSmi:
-    """The importer of what nvidia-smi writes."""
-
     kind: ClassVar[str] = "nvidia_smi"
     title: ClassVar[str] = "nvidia-smi"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a first line begins a form, or without a header, rows are nvidia-smi's."""
         text = head_text(head)
         if is_plain(text):
             return True
@@ -89,7 +86,6 @@ class NvidiaSmi:
         return not declared and is_headerless(text.split("\n"))
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a log; one that is a table throughout is read as such."""
         for length in (_LOOKED_AT, SEARCHED_BYTES):
             data = head(file.again(), length)
             text = (data[: data.rfind(b"\n") + 1] or data).decode(errors="replace")
@@ -113,7 +109,6 @@ def _begins_other_form(text: str) -> bool:
 
 
 def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedProblem | None:
-    """Return why no row is left where all have another number of cells than named; else None."""
     if set(account.rejected) != {reasons.WRONG_CELLS}:
         return None
     row = account.examples[reasons.WRONG_CELLS][0].text.split(",")
@@ -122,7 +117,6 @@ def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedPro
 
 
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
-    """Return how a log's lines are read, by its beginning and a person's query fields, if any."""
     place, header = next(find_headers(text), (len(text), None))
     before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
     dates = [match for line in before + after for match in _SLASHED.finditer(line)]
@@ -161,7 +155,6 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
 def read_query(
     lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
 ) -> Iterator[Rows]:
-    """Yield a log's credible rows; `per_tick` is a tick's number of rows, if given."""
     opening = opening or Opening()
     log = QueryLines(opening.header, account, opening.layout)
     parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first), log))
@@ -216,7 +209,6 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
 
 
 def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
-    """Yield lines of a block as those of a log are read."""
     remaining = iter(lines)
     part = list(islice(remaining, _TOGETHER))
     while part:
@@ -312,7 +304,6 @@ class QueryLines:
         yield from self._rows_of(layout, lines, numbers)
 
     def _sort(self, number: int, line: str, *, cut: bool) -> str | None:
-        """Return the row at a line's end, None for a header or no row."""
         self.account.note(*[_CUT_NOTE] if cut else [])
         # of a line that lost a part to NUL bytes the end is looked at
         torn, nul, text = line.rpartition("\0")
@@ -374,7 +365,6 @@ class QueryLines:
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:
-        """Take the part of another line before a row; a driver message counts as a line."""
         if find_message_kind(text):
             self.account.message(number, text)
         elif text:
@@ -382,7 +372,6 @@ class QueryLines:
             self.damaged.append(number)
 
     def _rows_of(self, layout: Layout | None, lines: list[str], numbers: list[int]) -> Iterator[tuple[Layout, Rows]]:
-        """Yield lines as rows; an invalid cell rejects its line."""
         if layout is None or not lines:
             return
         rows, faults = _decode(layout.columns, scan("\n".join([*lines, ""]).encode(), layout)[0], np.array(numbers))

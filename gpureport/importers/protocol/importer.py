@@ -46,7 +46,6 @@ class ReadOptions:
     as_logged: bool = False
 
     def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
-        """Return the options for a companion of a log that covers this span, in microseconds."""
         return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
 
 
@@ -67,7 +66,6 @@ class Labels:
     table: "LabelTable | None" = None
 
     def applied(self, run: Run) -> Run:
-        """Return a run with these labels; the rest stays as it was."""
         labelled = replace(
             name_gpu_models(run, self.gpu_model),
             name=self.name or run.name,
@@ -86,17 +84,14 @@ class Labels:
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
-        """Return them as said of several runs at once."""
         return replace(self, work=self.work and replace(self.work, is_common=True))
 
     def look_up(self, run: Run) -> Run:
-        """Return a run with these labels, and the table's tags for it."""
         if self.table is None:
             return run
         return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
 
     def filled_in(self, run: Run) -> Run:
-        """Return a run with those of these params, tags and step that it lacks."""
         params, tags = override_pairs(self.params, run.params), override_pairs(self.tags, run.tags)
         return replace(run, step=run.step or self.step, params=params, tags=tags)
 
@@ -120,7 +115,6 @@ class Outcome:
 
     @property
     def has_host(self) -> bool:
-        """Whether it holds series of the machine."""
         return any(device.id == HOST for device in self.devices)
 
 
@@ -135,8 +129,6 @@ class DescribedSource(Protocol):
 
 
 class Importer(DescribedSource, Protocol):
-    """Reads one kind of source."""
-
     def identify(self, head: bytes) -> bool:
         """Return whether a source's beginning, as UTF-8 text, is of this kind."""
 

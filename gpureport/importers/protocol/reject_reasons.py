@@ -150,7 +150,6 @@ NOTE_CODES: dict[str, str] = {
 
 
 def find_note_code(note: str) -> str:
-    """Return a note's code, empty for one not in the table."""
     text = note.lower()
     return next((code for code, words in NOTE_CODES.items() if words in text), "")
 

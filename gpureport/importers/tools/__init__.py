@@ -97,7 +97,6 @@ class ToolLog:
     explain: Callable[[Account], CodedProblem] | None = None
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a log of any of its forms begins."""
         text = source_text.head_text(head)
         return any(recognises(text) for _, recognises, _ in self.forms)
 
@@ -117,7 +116,6 @@ class ToolLog:
 
 
 def first_lines(text: str, most: int = 20) -> list[str]:
-    """Return a text's first lines with content, to look for a heading or header."""
     return [line for line in text.splitlines() if line.strip()][:most]
 
 
@@ -160,7 +158,6 @@ def table_rows(
 
 
 def find_delimiter(header: str) -> str:
-    """Return what parts the cells of a header."""
     return next((each for each in ",;\t" if each in header), ",")
 
 
@@ -177,7 +174,6 @@ def split_cells(text: str, delimiter: str = ",") -> list[str]:
 
 
 def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
-    """Return whether a text's first lines include a header, of which `find` returns the content."""
     return any(find(split_cells(line)) is not None for line in first_lines(text))
 
 
@@ -279,7 +275,6 @@ def _parse_stamp(text: str) -> Stamp:
 
 
 def parse_with(text: str, pattern: str) -> Stamp:
-    """Return the time a text states in a pattern of `strptime`."""
     try:
         return parse_time(datetime.strptime(text, pattern).isoformat())
     except (ValueError, OverflowError):

@@ -37,14 +37,12 @@ _LINE = re.compile(
 
 
 def _is_dmon(text: str) -> bool:
-    """Return whether dmon's heading with a field is among the first lines."""
     found = [match["heading"] or "" for line in tools.first_lines(text) if (match := _LINE.fullmatch(line.strip()))]
     return any(tag in FIELDS for heading in found for tag in heading.split())
 
 
 @field_form
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield the rows of `dcgmi dmon`."""
     tags: dict[str, int] = {}
     units: dict[str, str] = {}
     for number, line in tools.text_lines(lines, first, account):
@@ -176,7 +174,6 @@ def _is_table(text: str) -> bool:
 
 @field_form
 def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield a table's rows; those with one reading each are held in memory."""
     hosts: dict[str, bool] = {}
     for number, (roles, fields), row in tools.table_rows(lines, first, account, _find_table):
         said = {role: row[place] for role, place in roles.items()}

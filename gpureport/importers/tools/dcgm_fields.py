@@ -108,7 +108,6 @@ class Reading(NamedTuple):
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
-    """Make a form of what yields readings."""
     return tools.form(lambda lines, first, account: build_rows(read(lines, first, account), account))
 
 

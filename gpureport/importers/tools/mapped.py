@@ -65,7 +65,6 @@ class Mapping(NamedTuple):
 
     @property
     def headings(self) -> set[str]:
-        """Headings the table must have."""
         return {self.time, self.device, *(each.heading for each in self.columns)} - {""}
 
 
@@ -122,13 +121,10 @@ _LISTED, _MOST_COLUMNS = 30, 200
 
 
 class Mapped:
-    """The importer of tables with a map; it recognises none by itself."""
-
     kind: ClassVar[str] = "mapped"
     title: ClassVar[str] = "table with a map"
 
     def identify(self, head: bytes) -> bool:
-        """Return False: only a person can say that a table has a map."""
         del head
         return False
 
@@ -248,7 +244,6 @@ def _draft(header: Sequence[str]) -> Iterator[str]:
 
 
 def _prove(heading: str) -> tuple[headings.ColumnName | None, int]:
-    """Return what a heading says of its column, and its GPU number, 0 for none."""
     of_gpu = _GPU.search(heading)
     bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
     found = headings.recognise_column(bare, headings.GPU_COLUMNS)

@@ -127,14 +127,12 @@ _RAIL = re.compile(r"\b([A-Z]\w+) (\d{1,7})(?:mW)?/\d{1,7}(?:mW)?(?= |$)", re.AS
 
 
 def describe_cores(loads: Sequence[float]) -> tools.Record:
-    """Return what the load of each core says of the machine."""
     mean = sum(loads) / len(loads)
     return {"cpu_utilization_ratio": mean, "cpu_busiest_core_ratio": max(loads), "cpu_logical_cores": len(loads)}
 
 
 @tools.form
 def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of the machine and of its GPU."""
     for number, text in tools.text_lines(lines, first, account):
         found = _TEGRA.fullmatch(text.strip())
         cores = found and _CORES.search(text)
@@ -240,7 +238,6 @@ _TIMES = ("_timestamp", "timestamp")
 
 @lru_cache(4096)
 def _parse_name(text: str) -> tuple[int | None, str] | None:
-    """Return a name's GPU (None for the machine) and metric, None for another name."""
     match = _WANDB_NAME.fullmatch(text)
     if match is None or match["gpu"] is None:
         return match and (None, match["host"] or _CORE)
@@ -248,7 +245,6 @@ def _parse_name(text: str) -> tuple[int | None, str] | None:
 
 
 def _find_names(names: Iterable[str]) -> list[str] | None:
-    """Return names that include a time and one that only W&B uses, else None."""
     held = list(names)
     found = [name for name in map(_parse_name, held) if name and name[0] is not None]
     known = not {*tools.WANDB, _ALLOCATED}.isdisjoint(metric for _, metric in found)
@@ -257,7 +253,6 @@ def _find_names(names: Iterable[str]) -> list[str] | None:
 
 @tools.form
 def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool) -> Iterator[tools.Record]:
-    """Yield the rows of the machine and each GPU, from CSV or JSON lines."""
     rows: Iterable[tuple[int, Mapping[str, Any]]] = (
         (number, dict(zip(names, row, strict=True)))
         for number, names, row in tools.table_rows(() if json else lines, first, account, _find_names)
@@ -313,7 +308,6 @@ _Columns = tuple[int | None, list[_Column]]
 
 
 def _find_sensors(header: Sequence[str]) -> _Columns | None:
-    """Return the columns of GPU-Z's sensor log, None for another line."""
     others: list[_Column] = []
     for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
         match = _GPUZ_HEADING.fullmatch(heading)
@@ -325,7 +319,6 @@ def _find_sensors(header: Sequence[str]) -> _Columns | None:
 
 
 def _find_devices(header: Sequence[str]) -> _Columns | None:
-    """Return the GPU columns among those of a training, None for another line."""
     found = [(place, match) for place, heading in enumerate(header) if (match := _LIGHTNING_HEADING.fullmatch(heading))]
     others: list[_Column] = [
         (place, int(match[1]), match[2], tools.LIGHTNING.get(match[2], ("", ""))) for place, match in found
@@ -338,7 +331,6 @@ def _find_devices(header: Sequence[str]) -> _Columns | None:
 def read_columns(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Columns | None]
 ) -> Iterator[tools.Record]:
-    """Yield each device's rows; rows that say nothing of one, as for training alone, are noise."""
     for number, (time, others), row in tools.table_rows(lines, first, account, find):
         devices: Devices = {}
         for place, gpu, name, meaning in others:
