@@ -102,9 +102,24 @@ CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 _LOAD = "percent usage utilization used total average"
 
 
-_Columns = tuple[tuple[str, str] | tuple[str, str, str], ...]
-"""Metrics, the words that the heading of each must hold, and those that it may hold."""
-GPU_COLUMNS: _Columns = (
+_SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
+_Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
+"""Metrics, the words that a heading of each must hold and may hold, its base unit, and whether to state one."""
+
+
+def _columns(*rows: tuple[str, ...]) -> _Columns:
+    found = []
+    for target, needed, *more in rows:
+        # a load of cores is stated as a share; bytes are those per second, too
+        base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
+        # numbers of these mean nothing without a unit
+        needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
+        words = frozenset(needed.split()), frozenset("".join(more).split())
+        found.append((target, *words, base.removesuffix("/s"), needs_unit))
+    return found
+
+
+GPU_COLUMNS = _columns(
     ("gpu_power_limit_requested_watts", "power limit", "gpu"),
     ("gpu_power_watts", "power", "gpu draw usage"),
     ("gpu_memory_temperature_celsius", "memory temperature", "gpu"),
@@ -126,10 +141,9 @@ GPU_COLUMNS: _Columns = (
     (INDEX, "device id"),
 )
 """Columns over which a heading says all: no other quantity of a GPU is called so."""
-INDEX_COLUMNS: _Columns = ((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
+INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 """Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
-_SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
-HOST_COLUMNS: _Columns = (
+HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),
     ("host_memory_total_bytes", "memory total", "host"),
     ("host_memory_used_ratio", "memory percent", f"ratio host {_LOAD}"),
@@ -172,22 +186,17 @@ def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
     """Return what a heading says of its column, by one of the tables above; None unless that knows all its words."""
     words = heading_words(heading)
     readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
-    return next((found for each in readings for found in _matches(frozenset(each), columns)), None)
+    return next((found for each in readings if each for found in _matches(frozenset(each), columns)), None)
 
 
 def _matches(words: frozenset[str], columns: _Columns) -> Iterator[ColumnName]:
     numbered = frozenset("#" if word.isdigit() else word for word in words)
-    for target, needed, *more in columns:
-        needs, may = frozenset(needed.split()), frozenset("".join(more).split())
+    for target, needs, may, base, needs_unit in columns:
         have = numbered if "#" in needs else words
-        # a load of cores is stated as a share; bytes are those per second, too
-        base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
-        base = base.removesuffix("/s")
-        stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
-        # numbers of these mean nothing without a unit
-        needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
-        if needs <= have and not have - needs - may - {stated} and (stated or not needs_unit):
-            yield ColumnName(target, UNIT_WORDS.get(stated, ""))
+        if needs <= have:
+            stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
+            if not have - needs - may - {stated} and (stated or not needs_unit):
+                yield ColumnName(target, UNIT_WORDS.get(stated, ""))
 
 
 def is_time_heading(heading: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import string
 from collections import Counter
 from contextlib import suppress
 
@@ -112,15 +113,15 @@ def _find_option(text: str) -> str:
     return RECORDS_ONE
 
 
-_MOST_LINES, _OF_A_KIND = 300_000, 100
+_MOST_LINES, _OF_A_KIND = 300_000, 300
 """Lines of a text that are searched at most (no log of 4 MiB has as many, a file of line ends has), and of one kind."""
-_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_WORDS = string.ascii_letters.encode() + string.digits.encode()
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of a text's first lines of each kind, digits aside: some show what a log is."""
+    """Return the beginnings of a text's first lines of each kind, by their signs: some show what a log is."""
     seen, kept = Counter[bytes](), list[bytes]()
-    kinds = data.translate(_DIGITS).split(b"\n", _MOST_LINES)
+    kinds = data.translate(None, _WORDS).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):
         seen[kind] += 1
         if seen[kind] <= _OF_A_KIND:
