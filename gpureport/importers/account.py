@@ -63,13 +63,11 @@ def format_columns_option(row: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class Account:
-    """The lines of one log: rows, headers, noise, driver messages, rejected lines, and those that continue a row.
+    """The lines of one log. A form counts each line once: rows count as they are yielded, the others are reported here.
 
-    A form counts each line once. Rows count as they are yielded; forms report the other lines here. `absent` counts
-    cells without a value by column and reason, `columns` has headings and what each became, `forms` the rows of each
-    form, `rejected` by reason how many lines and the first. Power readings may be known to be `averaged` over a second;
-    a `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart, empty
-    where unnamed rows are not checked for that.
+    `absent` counts cells without a value by column and reason, `columns` has headings and what each became, `forms` the
+    rows of each form, `rejected` lines and the first by reason. Power may be known to be `averaged` over a second; a
+    `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart.
     """
 
     rows: int = 0
@@ -154,10 +152,7 @@ class Account:
         self._last = int(times[-1])
 
     def keep_event(self, text: str, number: int, at: int | None, device: str | None = None) -> None:
-        """Keep a message of the driver, or that a device is lost: up to some, and each once.
-
-        A message that is repeated with no row between is one, and a GPU is lost once.
-        """
+        """Keep a message of the driver, or that a device is lost: up to some, and each once."""
         if len(self._events) < _MOST_EVENTS:
             kind = "gpu_lost" if device else find_message_kind(text) or "driver_message"
             event = LogEvent(kind=kind, at=at, line=number, device=device, text=text)

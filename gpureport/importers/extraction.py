@@ -26,11 +26,7 @@ if TYPE_CHECKING:
     from gpureport.importers.row_order import Order
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
-"""One way to write down what GPUs, or the machine they sit in, did.
-
-It is called with the lines of a log, as an open file yields them, the number of the first, and the account in which it
-counts each line that is no row.
-"""
+"""A form's rows, from a log's lines, the number of the first, and the account that counts each line that is no row."""
 _NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 _INTERVAL = "say with --interval how many seconds apart it was recorded"
 _ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
@@ -51,10 +47,7 @@ _FEW = 2
 
 
 class Extraction:
-    """One log of GPUs, or of the machine, being read by a form, which is called `name` where there are several.
-
-    `explain` says why no row is left, and what to do; a line longer than `longest` bytes is shortened.
-    """
+    """One log being read by a form, called `name` where there are several; `explain` says why no row is left."""
 
     def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
@@ -185,10 +178,7 @@ class Extraction:
         return times
 
     def _survey(self) -> "Order":
-        """Return the place in time of every row, after a second pass over the log.
-
-        So memory holds 22 bytes per row, not the rows.
-        """
+        """Return every row's place in time, after a second pass over the log: memory holds 22 bytes per row."""
         from gpureport.importers.row_order import hash_values, put_in_order
 
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)

@@ -88,7 +88,7 @@ class Gpus:
     """The GPUs of a log, of which those with the indices `keep` are kept; all for None.
 
     Where the cell of the surest column is empty, the next one names a row's GPU. A row that no column names is of the
-    log's only GPU, else of none. `named`: a column other than the model named any.
+    log's only GPU, else of none.
     """
 
     keep: tuple[int, ...] | None = None
@@ -233,8 +233,7 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 def _find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
     """Return which rows name a GPU uniquely and stand where another GPU's row is missing.
 
-    A GPU that comes late, is lost early or is logged separately has rows beside those of the others; one
-    with a new name or index goes on under it. `seen` counts each identity of the `where` rows.
+    A GPU that comes late or is lost early has rows beside those of the others. `seen` counts each identity.
     """
     suspect, places = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(where)
     texts = [column for name in NAMES if isinstance(column := rows.data.get(name), Texts)]

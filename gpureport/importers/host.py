@@ -54,10 +54,7 @@ Moment = tuple[int, bool] | None
 Cells = Mapping[str, Any]
 """A row by the names of its columns: texts, or the numbers of JSON."""
 Said = tuple[int, str, Moment, Sequence[Cells] | None, str | tuple[str, ...]]
-"""Line, its text, its time, its rows, None where it has more or fewer cells than names, and their table.
-
-Where the text is empty, a list ends; rows of no table are whole lists.
-"""
+"""Line, its text (none: a list ends), its time, its rows (None for a wrong number of cells), and their table."""
 
 
 def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
@@ -141,10 +138,7 @@ def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Sai
 
 
 def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
-    """Yield one row per time: each table of a log goes through all times once, in order.
-
-    Where a table's clock falls, as when summer time ends, its times begin another pass.
-    """
+    """Yield one row per time: each table goes through all times once, or again where its clock is set back."""
     places: dict[tuple[int, int], int] = {}
     passes: dict[Hashable, tuple[int, int]] = {}
     columns: dict[str, array[float]] = {}
@@ -216,10 +210,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
 
 
 class DayClock:
-    """Turns times of day into moments: the date may be elsewhere or missing, and midnight may pass.
-
-    Each table has its own time: `sar` prints one for the whole day, then the next.
-    """
+    """Turns times of day into moments, table by table: `sar` prints one for the whole day, then the next."""
 
     def __init__(self, account: Account, around: Around) -> None:
         self._account, self._around = account, around
@@ -282,8 +273,7 @@ class _Table(NamedTuple):
 def find_table(header: Sequence[str]) -> _Table | None:
     """Return the columns a header declares, None where it names no time or no processor load.
 
-    The first column of each metric counts, and every core without a column of the busiest. Beside GPU columns,
-    memory is theirs unless its heading says otherwise.
+    Beside GPU columns, memory is theirs unless its heading says otherwise.
     """
     # a line of no table may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]

@@ -235,10 +235,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield a summary and a list of processes per time, without a date.
-
-    The first summary's cores cover no time of their own, so they are not kept.
-    """
+    """Yield a summary and a list of processes per time, but no cores of the first, which cover no time of their own."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []
@@ -284,10 +281,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return each core's load, where told apart, and that of all; None where any is cut off.
-
-    A line that is too long keeps one of two cores, every second of eight.
-    """
+    """Return the loads of cores and of all; None where a terminal cut some off: it keeps every second of eight."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:

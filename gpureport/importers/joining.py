@@ -38,10 +38,8 @@ _JOINED, _HELD = "joined", "held"
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
     """Return the rows of each device of several logs of one run, and what is known of the run and of the others.
 
-    Main logs continue one another, with one account: rows in two are taken once. Their companions, as
-    dmon or pmon beside a query, and then logs of the machine add metrics to rows of the same time, or devices. With
-    several nodes every device is called by its own. Incomparable or disjoint times, and
-    two logs of the machine with the same column, are a SourceError.
+    Main logs continue one another; their companions, then logs of the machine, add metrics to rows of the same time, or
+    devices. Incomparable or disjoint times, and two logs of the machine with one column, are a SourceError.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
@@ -68,10 +66,7 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
 
 
 def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> None:
-    """Name each log's node by its recording, file or folder; none where all are of one machine.
-
-    A single host log with the name of no GPU log is of no particular node.
-    """
+    """Name each log's node by its recording, file or folder; none where all are of one machine."""
     logs = [*mains, *hosts]
     leaders = list(range(len(mains)))
     apart = []
@@ -213,10 +208,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
     rates: dict[str, float],
     machines: Collection[str],
 ) -> Outcome:
-    """Add what a companion or log of the machine holds to the run; return what is known of it.
-
-    Of a machine recorded twice at a time, `machines`, one log counts.
-    """
+    """Add a companion or log of the machine to the run; of `machines` recorded twice at a time, one log counts."""
     names: dict[str, str] = {}
     taken: list[str] = []
     account: Counter[str] = Counter()
@@ -260,11 +252,10 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
 def _join_columns(
     whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Return a device's rows with the metrics of another log that they lack.
+    """Return a device's rows with the metrics of another log that they lack, of the reading nearest in time.
 
-    A row gets the reading nearest in time, at most an interval of the other log away. Where several
-    are nearest to one row, shares and rates are their mean. Of logs of means, `covering`, a row gets the reading that
-    covers the middle of its own time.
+    Where several are nearest to one row, shares and rates are their mean. Of means, `covering`, a row gets the reading
+    that covers the middle of its own time.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

@@ -50,9 +50,8 @@ def find_runs(
 ) -> list[list[Input]]:
     """Return the runs of a file, a folder or `-`, each as main logs, companions and files beside it.
 
-    In a folder and below, logs of one machine and the same minutes are one run, and so is a log per node, with host
-    logs of its time. A person's `host` wins over what is found; `kind` names the importer of a file whatever its
-    content. Raise `SourceError` when there is no log, or a file is of no known kind.
+    A person's `host` wins over what is found; `kind` names the importer of a file whatever its content. Raise
+    `SourceError` when there is no log, or a file is of no known kind.
     """
     if not host and not is_folder(source):
         return [[identify(str(source), kind=kind)]]
@@ -62,11 +61,7 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs; take the batches before the run.
-
-    Sources are hashed as they are read. Asking for the run's id earlier reads the rest of them. With `strict`, a line
-    that is not understood is an error.
-    """
+    """Reads one run from its logs, hashed as they are read; take the batches before the run."""
 
     def __init__(
         self,
@@ -121,7 +116,7 @@ class Reading:
         """Yield tables of one device each, in order of time if the log has it; `sort_by_time` puts others right.
 
         Raise `SourceError` when a source has no usable content, changes meanwhile, or has rejected lines and reading is
-        strict; when host logs share a metric, or their times cannot be compared with the log's.
+        strict; when host logs share a metric, or times cannot be compared.
         """
         self._outcomes, self._training = [], {}
         held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
@@ -302,8 +297,7 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
     """Return how a run is read, labels and notes from files beside its logs, and whether its recorder did not end.
 
-    A run file holds for the logs that `gpureport record` wrote beside it. Its zone applies where a person
-    names none, and files of labels win over it. None of these files is a source, so none changes the run's id.
+    None of these files is a source, so none changes the run's id.
     """
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}

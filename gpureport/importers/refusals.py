@@ -60,10 +60,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:  # noqa: PLR0911 - a kind each
-    """Return what an unreadable file is, what to do about it, and a code for this, by name and beginning.
-
-    A host log is wanted `beside` a log of GPUs; `is_other`: it is a log of the kind not wanted.
-    """
+    """Return what an unreadable file is, what to do, and a code; `is_other`: a log of the kind not wanted."""
     if is_other and beside:
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
         return "a log of GPUs, not of a host", hint, "gpu_log_as_host"

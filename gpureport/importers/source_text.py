@@ -84,10 +84,9 @@ _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 class RawFile:
-    """A file's bytes, hashed when first read.
+    """A file's bytes, hashed when first read; those read twice, for parsing and for the hash, must be the same.
 
-    Asking for the hash before the end reads the rest for it at once, and again for parsing;
-    `settle` checks that both were the same. What cannot be read is a `SourceError`.
+    What cannot be read is a `SourceError`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -233,10 +232,7 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content in blocks of `size`, decompressed where needed.
-
-    Of a cut or damaged file it yields what is readable before; the account says so.
-    """
+    """Yield a file's content in blocks, decompressed as far as it is whole; the account says what is damaged."""
     magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
@@ -272,8 +268,7 @@ _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
 def _sniff(head: bytes) -> tuple[int, str]:
     """Return the size of a byte order mark, and the encoding of a text's beginning.
 
-    Without a mark, zeros in most pairs of bytes, on the same side, are UTF-16, as Latin letters and
-    digits look so. A run of NUL bytes fills both sides.
+    Zeros in most pairs of bytes, on one side, are UTF-16; a run of NUL bytes fills both sides.
     """
     marked = next(((len(mark), name) for mark, name in _BOMS.items() if head.startswith(mark)), None)
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
@@ -370,10 +365,7 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here.
-
-    All lines end with a newline, except possibly the log's last.
-    """
+    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here."""
 
     data: bytes
     first_line: int

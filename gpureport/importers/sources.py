@@ -50,10 +50,7 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 
 
 def find_tracker(source: str) -> "Tracker | None":
-    """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run.
-
-    None for other sources.
-    """
+    """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None
@@ -91,10 +88,7 @@ def find_store(folder: str | Path) -> tuple[str, Path] | None:
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
-    """Return a file with the importer that recognises its content, or that of the named kind.
-
-    Raise `SourceError` when it is missing, empty, unreadable, or of no known kind.
-    """
+    """Return a file with the importer of its content or the named kind; raise `SourceError` if it has none."""
     path, beside = _find_file(source), importers is HOST_IMPORTERS
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
@@ -118,10 +112,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
 
 
 def identify_companion(path: str) -> Input:
-    """Return a file that `--host` names: a host log, or a GPU log to join.
-
-    Raise a `SourceError` when it is neither.
-    """
+    """Return a file that `--host` names: a host log, or a GPU log to join; others are a `SourceError`."""
     try:
         return identify(path, HOST_IMPORTERS)
     except SourceError as error:
@@ -241,10 +232,7 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below, without a tracker's files of a run.
-
-    Raise `SourceError` when there is none.
-    """
+    """Return the GPU logs in a folder and below, without a tracker's files of a run; none is a `SourceError`."""
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
@@ -290,10 +278,7 @@ def strip_suffixes(name: str) -> str:
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return a log's parent folders and own name, and how many of the last are its name.
-
-    A log with a usual nvidia-smi name goes by its folder.
-    """
+    """Return a log's folders and name, usual ones left out, and how many of the last are its name."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem

@@ -57,7 +57,6 @@ class Log:
 
     `metrics` are columns with values, `interval` the median seconds between samples, 1 for a single one. `rank` sorts
     the main log first: most metrics that checks need, then finest, then richest. `held` counts bytes of the held rows.
-    `node` is its machine among several, once the logs are joined. A `SourceError` says that nothing in it can be used.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
@@ -202,10 +201,7 @@ def models_differ(one: Device, other: Device) -> bool:
 
 
 def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
-    """Return the known device that a device is, by the surest attribute of both, else by id.
-
-    GPUs of a board share its serial number, so the id decides between several.
-    """
+    """Return the known device that a device is, by the surest attribute of both, else by id."""
     told = [(_is_same(each, device, _IDENTITY), each) for each in known]
     named = [each for same, each in told if same]
     by_id = (each for same, each in told if same is not False and each.id == device.id)
@@ -223,8 +219,7 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     """Return how two logs relate, by the GPUs both hold at the same time; empty without any.
 
-    They are of one machine where a uuid or serial number is the `same`, or most rows if `copies` count, of machines
-    `apart` where names contradict; otherwise `untold`.
+    `same`: a uuid or serial number, or most rows if `copies` count; `apart`: names contradict; otherwise `untold`.
     """
     together = {
         (mine, theirs)

@@ -164,7 +164,7 @@ def _names_gpu(heading: str) -> bool:
 def declare(line: str) -> Layout | None:
     """Return the columns of a header: all cells are field names, at least one of them known.
 
-    Hand-written headings count in a table plainly about GPUs. The first one called a time may be it.
+    Hand-written headings count in a table plainly about GPUs.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None

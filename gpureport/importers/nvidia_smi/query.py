@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray, integers, read_codes
-from gpureport.errors import CodedProblem, SettingsError, SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction
@@ -97,7 +97,7 @@ class NvidiaSmi:
             return Extraction(file, options, read_blocks)
         opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
         form = partial(read_query, opening=opening, per_tick=options.gpus_per_tick)
-        return Extraction(file, options, form, name=NAME, explain=partial(_explain_width, names=options.columns))
+        return Extraction(file, options, form, name=NAME)
 
 
 def _begins_other_form(text: str) -> bool:
@@ -106,14 +106,6 @@ def _begins_other_form(text: str) -> bool:
     from gpureport.importers.nvidia_smi.blocks import begins_other_form
 
     return begins_other_form(text)
-
-
-def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedProblem | None:
-    if set(account.rejected) != {reasons.WRONG_CELLS}:
-        return None
-    row = account.examples[reasons.WRONG_CELLS][0].text.split(",")
-    named = "its header names" if names is None else f"the {len(names)} that --columns names"
-    return f"its rows hold {len(row)} cells, not as many as {named}", format_columns_option(row), "no_usable_row"
 
 
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
@@ -259,10 +251,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of one log: its `layout`, rows left out of `damaged` lines, `dates` among rows.
-
-    Where headers begin with a `mark`, they are whole; a marked line that is no header is noise.
-    """
+    """The lines of a log, which `damaged` rows lie in, `dates`; a line with the `mark` of headers is never a row."""
 
     header: Callable[[str], Layout | None]
     account: Account

@@ -99,10 +99,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, account: Account) -> Iterator[Rows]:
-    """Yield rows, indexed by their place in the tick where no column names the GPU.
-
-    A tick that continues in the next block is judged by what is known of it. `per_tick` is its size, if given.
-    """
+    """Yield rows, indexed by their place in the tick of `per_tick` or inferred size where no column names the GPU."""
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0

@@ -29,11 +29,9 @@ SEARCHED_BYTES = 4 * 2**20
 class ReadOptions:
     """Options that select or place rows, and so are part of a run's identity.
 
-    `tz` is the zone of stamps that name none, `gpus` are indices to keep, `columns` query fields of a log without a
-    header, `interval` the seconds between ticks of one without stamps, `gpus_per_tick` its rows per tick where no
-    column tells GPUs apart, `map` what an unknown table's columns mean. `as_logged`: MLflow's system metrics keep their
-    logged times. No option is `around`, first and last local time of the log beside a file, which dates one without
-    dates.
+    `columns` are query fields of a log without a header, `interval` seconds between ticks of one without stamps,
+    `gpus_per_tick` its rows per tick, `map` what an unknown table's columns mean. `as_logged`: MLflow's system metrics
+    keep their logged times. `around`, no option, is the local span of the log beside a file without dates.
     """
 
     tz: str | None = None
@@ -53,8 +51,7 @@ class ReadOptions:
 class Labels:
     """What a person says about a run, or a file beside its logs; not part of its identity.
 
-    `table` labels runs too; its tags yield to those given here. `gpu_model` applies to GPUs without a model in the
-    log, `step` is the optimization step.
+    Tags of `table` yield to those given here; `gpu_model` applies where a log names none.
     """
 
     name: str | None = None
@@ -77,10 +74,7 @@ class Labels:
         return self.look_up(labelled)
 
     def find_work(self, quality: Quality) -> Work | None:
-        """Return what a run accomplished; None where nothing is said of it.
-
-        An unfinished recording holds only part of its job, so a statement about all runs may not apply.
-        """
+        """Return what a run accomplished; of an unfinished recording nothing that was said of several runs at once."""
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
@@ -100,9 +94,8 @@ class Labels:
 class Outcome:
     """What is known once all batches of a source are out.
 
-    `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `columns`
-    headings and what each became, `timezone` the zone that the source states, so that its times are UTC; `tags` are
-    those of the whole run, by the names of `label_tags`.
+    `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `timezone`
+    the zone that the source states, so that its times are UTC; `tags` have the names of `label_tags`.
     """
 
     devices: tuple[Device, ...]
@@ -119,10 +112,7 @@ class Outcome:
 
 
 class DescribedSource(Protocol):
-    """What an importer says of itself, for messages.
-
-    `kind` is that of `Source.kind`.
-    """
+    """What an importer says of itself; `kind` is that of `Source.kind`."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
@@ -138,10 +128,7 @@ class Importer(DescribedSource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file, its importer, and what a person called it (`-` for standard input).
-
-    It may lie `beside` a log that it is joined to, or add metrics to a main log, `companion_of`, by place in the run.
-    """
+    """A file, its importer, its name (`-` for standard input), and the log it lies `beside` or adds metrics to."""
 
     path: Path
     importer: Importer
@@ -152,10 +139,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class TrainingFile:
-    """A file with training metrics, and what a person called it.
-
-    One found `beside` the log is optional: the run does without it where it must.
-    """
+    """A file with training metrics, and its name; the run does without one found `beside` the log where it must."""
 
     path: Path
     locator: str

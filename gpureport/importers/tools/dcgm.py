@@ -148,10 +148,7 @@ def _find_role(heading: str) -> str:
 
 
 def _find_table(header: list[str]) -> _Table | None:
-    """Return the columns of a header, None when it is of no table of DCGM's fields.
-
-    A table with one reading per line shows in its rows; its header has a GPU, a field and a value.
-    """
+    """Return the columns of a header, None when it is of no table of DCGM's fields."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         roles.setdefault(_find_role(heading), place)
@@ -253,10 +250,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 @tools.form
 def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of the answers, in order of time.
-
-    Raise `SourceError` when they are too large, cut, errors, or of no DCGM metric.
-    """
+    """Yield the rows of answers in order of time; too large, cut, in error, or without DCGM is a `SourceError`."""
     held, size = list[str](), 0
     for line in lines:
         size += len(line)

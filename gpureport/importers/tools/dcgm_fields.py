@@ -95,10 +95,7 @@ _MOST = 5_000_000
 
 
 class Reading(NamedTuple):
-    """What a line says: its number, time, a GPU's names, fields and cells.
-
-    Others of its GPU and moment may come later on its `page`, held in memory.
-    """
+    """What a line says of a GPU; others of its moment may come later on its `page`, held in memory."""
 
     line: int
     page: int

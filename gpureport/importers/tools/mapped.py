@@ -47,8 +47,7 @@ class MappedColumn(NamedTuple):
 class Mapping(NamedTuple):
     """A table's columns of metrics, and the headings of its time and GPU number, if any.
 
-    `format` is ISO, one of EPOCHS, or strptime's; `zone` that of stamps without one; without a
-    `delimiter` the header shows it.
+    `format` is ISO, one of EPOCHS, or strptime's; without a `delimiter` the header shows it.
     """
 
     columns: tuple[MappedColumn, ...]
@@ -129,10 +128,7 @@ class Mapped:
         return False
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a table.
-
-        Raise `SourceError` without a map; with a draft of one where the header proves a column's content.
-        """
+        """Begin to read a table; raise `SourceError` without a map, with a draft where the header proves a column."""
         text, told = source_text.head_text(source_text.head(file.again(), HEAD_BYTES)), options.map
         if told is None:
             draft = draft_map(text)
@@ -192,10 +188,7 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell of a semicolon-separated table with a decimal dot for the comma of spreadsheets.
-
-    Several commas, or one above a dot, separate thousands.
-    """
+    """Return a cell with a decimal dot for a comma; several commas, or one above a dot, separate thousands."""
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 

@@ -185,9 +185,8 @@ def _find_windows(header: list[str]) -> _Windows | None:
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of the machine and each GPU.
 
-    `collect()` gives the mean since the last `activate` or `clear`. A script that never clears, as in
-    nvitop's README, writes means over an ever longer time: their differences, weighted with time, are the means of
-    the windows between rows.
+    `collect()` gives the mean since the last `activate` or `clear`. Of a script that never clears, as in nvitop's
+    README, the differences of means, weighted with time, are those of the windows between rows.
     """
     known: _Windows | None = None
     before: tuple[int, float, dict[int, float]] | None = None
