@@ -54,10 +54,8 @@ IMPORTERS: "Registry[Importer]" = Registry(
 HOST_IMPORTERS: "Registry[Importer]" = Registry("host=host_forms:HOST")
 """Importers of files that lie beside a log and are joined to it by time."""
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
-"""Importers of what a training loop wrote of its metrics."""
 TRACKERS: "Registry[Tracker]" = Registry(
     "mlflow=mlflow.runs:MLFLOW", "neptune=neptune.runs:NEPTUNE", "trackio:TRACKIO", "accounting:ACCOUNTING"
 )
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
-"""What the locator of a tracker's store begins with."""

@@ -30,15 +30,12 @@ Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
 _NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 _INTERVAL = "say with --interval how many seconds apart it was recorded"
 _ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
-_UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
 _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
     "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
 )
 _MOST_AT_ONCE = 128
 """Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
-_UNEVEN = 2
-"""Times a device has less than an even share of the rows, at least, for its own to be copied."""
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
@@ -235,7 +232,7 @@ class Extraction:
         whole = pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
         for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
             own = whole.slice(start, end - start)
-            if (end - start) * len(places) * _UNEVEN < len(times):
+            if (end - start) * len(places) * 2 < len(times):
                 # it would keep the memory of all rows until written
                 own = own.take(to_arrow(np.arange(end - start), pa.int64()))
             yield own.add_column(0, "device", category(self._ids[place], end - start))
@@ -295,7 +292,7 @@ class Extraction:
             # a few timed rows beside many others may not be the log's subject
             yield f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."
         elif self._stamped and self._options.interval:
-            yield _UNUSED_INTERVAL
+            yield "The log has time stamps: --interval was not used."
         yield from self._file.account.notes()
 
     @property

@@ -22,10 +22,6 @@ _BY_ORDER = (
 )
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
-_NAMED = 3
-"""Most names of one GPU that a note lists."""
-_LARGER = 1.1
-"""Times the memory of a GPU that is another one's (pragmatic: ECC and what the driver keeps take less)."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
 LEFT_OUT = {
     NOT_NAMED: reject_reasons.GPU_NOT_NAMED,
@@ -65,6 +61,8 @@ class Gpu:
         known = gpus.find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := gpus.find_gpu(model)) is not None}
+        # ECC and what the driver keeps take less than a tenth of the memory
+        larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
             id=f"gpu:{self.index}",
             index=self.index,
@@ -79,7 +77,7 @@ class Gpu:
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
-            mixed=self.by_index and (len(boards) > 1 or max(sizes, default=0) > _LARGER * min(sizes, default=0)),
+            mixed=self.by_index and (len(boards) > 1 or larger),
         )
 
 
@@ -191,7 +189,7 @@ class Gpus:
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
-                    f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:_NAMED])}: one GPU under the names "
+                    f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}: one GPU under the names "
                     "of several drivers, or GPUs of several machines; a uuid in the log would tell."
                 )
 
@@ -222,9 +220,6 @@ _MOST = 1024
 """Identities of a block beyond which no column names GPUs."""
 _HANDFUL, _OFTEN = 5, 20
 """Rows of a damaged identity at most, and how often as many the GPU must have that they are of (pragmatic)."""
-_BEAT_SHARE = 0.6
-"""Share of an interval to the rows before and after that a row in their beat keeps at least (pragmatic): a row of
-another GPU lies nearer to one of the two, unless one is missing."""
 _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -277,6 +272,7 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     fits = np.full(len(odd), step > 0)
     for neighbour, there in ((following - 1, following > 0), (following, following < len(own))):
         apart = np.abs(times[odd] - times[own[np.clip(neighbour, 0, len(own) - 1)]])
-        beat = (apart >= _BEAT_SHARE * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
+        # a row of another GPU lies nearer to one of the two, unless one is missing
+        beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
         fits &= np.where(there, beat, (~there).sum() < _AT_EDGE)
     return fits

@@ -42,8 +42,6 @@ _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 """Disks that are made of others, or of memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
 """Shares in whole per cent exceed the whole by so much at most; one of two decimals is off by half of the last."""
-_DIVIDED = 1.5
-"""Parts of a process beyond this multiple of the whole say that it was divided by two cores or more (pragmatic)."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
 """A clock that falls by more was set back, as when summer time ends; a time of day that does has passed midnight."""
 
@@ -107,7 +105,8 @@ def _process(row: Cells) -> dict[str, float]:
     if "%CPU" in row:
         whole = parse_figure(row, "%CPU") / 100
         parts = sum(parse_figure(row, name) / 100 for name in ("%usr", "%system", "%guest") if name in row)
-        found[_RUNNING] = parts if parts > _DIVIDED * whole and parts > whole + _EXACT * 100 else whole
+        # parts far beyond the whole say that this was divided by two cores or more
+        found[_RUNNING] = parts if parts > 1.5 * whole and parts > whole + _EXACT * 100 else whole
     return found
 
 

@@ -45,7 +45,6 @@ _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
 }
-"""Columns by which a table of sysstat is known."""
 
 
 @host_form
@@ -127,7 +126,6 @@ _OBJECT = re.compile(r'(?=\{\s*"timestamp"\s*:)')
 _DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
 _DECODER = json.JSONDecoder()
 _TOGETHER = 20_000
-"""Lines that are read at once."""
 _ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
 _NAMES = {
     **{"cpu": "CPU", "idle": "%idle", "iowait": "%iowait", "ldavg-1": "ldavg-1", "disk-device": "DEV"},

@@ -25,10 +25,6 @@ from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import Device
 from gpureport.series_table import sort_by_time
 
-_COVERS = 1.25
-"""Intervals before its time stamp that a reading of the machine covers at most."""
-_LISTED = 3
-"""At most so many machines are named in a note."""
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 """Parts of names of logs that say nothing of a node."""
 _JOINED, _HELD = "joined", "held"
@@ -156,7 +152,7 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         return outcome
     note = (
         "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-        f"{list_first(machines, _LISTED)}. A uuid among their columns would tell."
+        f"{list_first(machines, 3)}. A uuid among their columns would tell."
     )
     return replace(outcome, quality=replace(outcome.quality, notes=(*outcome.quality.notes, note)))
 
@@ -266,7 +262,8 @@ def _join_columns(
     if covering:
         middles = times - every[0] // 2
         source = np.minimum(np.searchsorted(others, middles), len(others) - 1)
-        is_known = (others[source] >= middles) & (others[source] - middles <= _COVERS * every[1])
+        # a reading of the machine covers the interval before its stamp, or a little more
+        is_known = (others[source] >= middles) & (others[source] - middles <= 1.25 * every[1])
         near = np.isin(np.arange(len(others)), source[is_known])
     account.update({_JOINED: int(near.sum()), NO_MAIN_ROW: int((~near).sum())})
     picks: Any = pa.array(source, mask=~is_known)

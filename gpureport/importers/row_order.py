@@ -20,8 +20,6 @@ _PUNCTUAL, _MANY = 3, 20
 """Intervals from its first stamp at which a log begins again, and rows above that show where it began (pragmatic)."""
 _LATE = 3
 """Rows that come late together at most (pragmatic); more are of a clock that was set back."""
-_COPIED = 0.5
-"""Share of the rows of a stretch that repeat earlier ones from which on it is a copy."""
 RESTARTED, SUMMER_TIME = "log restarted", "daylight saving"
 Step = tuple[int, int, int, str]
 """A step of a clock: when, by how much, by how much later rows are shifted, in microseconds, and its cause."""
@@ -104,7 +102,7 @@ def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | No
     # if a stretch goes on behind the copy, only values met before count, where they vary
     varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
     # a copy of which the last cell was cut off is one nevertheless
-    copies: BoolArray = place & (repeated >= _COPIED * np.where(varied, met, rows))[stretch]
+    copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
     begins = stamps[np.diff(stretch, prepend=-1) > 0]
     return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
 

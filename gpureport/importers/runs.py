@@ -21,8 +21,6 @@ _TOGETHER, _INTERVALS = 5_000_000, 3
 """Microseconds by which logs of different GPUs or nodes of one run begin and end apart at most, or so many intervals if
 that is longer: one command starts and ends their recorders, while jobs of a cluster may well begin in the same minute
 (pragmatic)."""
-_SIMILAR_INTERVALS = 2.0
-"""They are written with intervals that differ by no more than this factor (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):
@@ -212,7 +210,7 @@ def _run_together(main: _Given, each: _Given) -> bool:
         main.path.parent == each.path.parent
         and surveys.shared_time(one.span, other.span) >= max(_SAME_MINUTES * longer, 1)
         and apart <= max(_TOGETHER, _INTERVALS * slower * 1e6)
-        and slower <= _SIMILAR_INTERVALS * faster
+        and slower <= 2 * faster
         and not any(surveys.models_differ(one.gpus[0], gpu) for gpu in other.gpus)
         # a file that labels one log alone says that it is a run
         and not any(place.is_file() for log in (main, each) for place in files.list_label_files(log.path)[1:])

@@ -340,15 +340,12 @@ def _decode_latin_1(line: bytes, account: ByteAccount) -> bytes:
     return line
 
 
-_HEAD_BLOCKS = 256
-"""Blocks that are searched for the beginning of the text: a file of zeros has none, however long it is."""
-
-
 def head(file: RawFile, length: int) -> bytes:
     """Return the first bytes of a log's text, whatever its compression and encoding."""
     file.account = ByteAccount()
     found = b""
-    for block in islice(_blocks(file, length), _HEAD_BLOCKS):
+    # a file of zeros has no text, however long it is
+    for block in islice(_blocks(file, length), 256):
         found += block
         if len(found) >= length:
             break

@@ -28,21 +28,11 @@ Tables = dict[str, pa.Table]
 Hashes = npt.NDArray[np.uint64]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
 """Columns that say whose a row is and when, not what was measured."""
-CORE_METRICS = frozenset(
-    {
-        "gpu_utilization_ratio",
-        "gpu_memory_used_bytes",
-        "gpu_power_watts",
-        "gpu_temperature_celsius",
-        "gpu_sm_clock_hertz",
-        "clock_event_sw_power_cap",
-    }
-)
+CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
+CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 """What most checks need; the log that holds the most of it is the main one (pragmatic)."""
 _IDENTITY = ("uuid", "bus_id", "serial")
 """What identifies a GPU of a machine, the most reliable first."""
-_UNIQUE = ("uuid", "serial")
-"""What no two GPUs of different machines share."""
 _SLACK = 5_000_000
 """Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
 _MOST_HELD = 256 * 2**20
@@ -229,7 +219,7 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     }
     matched = match_devices(one.gpus or one.outcome.devices, other.gpus or other.outcome.devices)
     pairs = [(mine, theirs) for mine, theirs in matched if (mine.id, theirs.id) in together]
-    if any(_is_same(mine, theirs, _UNIQUE) for mine, theirs in pairs):
+    if any(_is_same(mine, theirs, ("uuid", "serial")) for mine, theirs in pairs):
         return "same"
     if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
         return "apart" if any(mine == theirs for mine, theirs in together) else ""

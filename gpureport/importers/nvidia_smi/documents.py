@@ -77,7 +77,6 @@ _LEAVES = {
     "hw_power_brake": "hw_power_brake_slowdown",
     "hw_power_braking": "hw_power_brake_slowdown",
 }
-"""Clock event reasons under other names."""
 _OWN = {
     "pci/tx_(?:util|throughput)": ("pci.tx", "pcie_transmit_bytes_per_second", "KB/s"),
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),

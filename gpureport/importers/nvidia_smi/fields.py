@@ -20,18 +20,13 @@ ALIASES = {
     "gpu_serial": "serial",
     "gpu_uuid": "uuid",
     "gpu_bus_id": "pci.bus_id",
-    "inforom.image": "inforom.img",
-    "inforom.power": "inforom.pwr",
     "retired_pages.sbe": "retired_pages.single_bit_ecc.count",
     "retired_pages.dbe": "retired_pages.double_bit.count",
     "remapped_rows.sbe": "remapped_rows.correctable",
     "remapped_rows.dbe": "remapped_rows.uncorrectable",
     "power.requested_limit": "power.limit",
     "power.current_limit": "enforced.power.limit",
-    "module.power.requested_limit": "module.power.limit",
-    "module.power.current_limit": "module.enforced.power.limit",
 }
-"""Older spellings of fields, and the present ones."""
 _RENAMED = {
     r"^clocks_throttle_reasons\.": "clocks_event_reasons.",
     r"^gpu_operation_mode\.": "gom.",
@@ -45,7 +40,6 @@ ATTRIBUTE_FIELDS = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", 
     "mig.mode.current": "mig",
 }
 _COMMON = {"index", "name", "serial"}
-"""Fields whose names are those of columns of many a table."""
 _TARGETS = (
     {metric.recorded_by: metric.name for metric in BY_NAME.values() if not metric.recorded_by.startswith("DCGM_")}
     | {f"clocks_event_reasons.{reason}": f"clock_event_{reason}" for reason in CLOCK_EVENT_BITS}
@@ -71,7 +65,6 @@ _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADI
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
 """How the driver names a GPU, digits that people black out included; what a job prints looks like a row sooner."""
 _ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
-"""An error of the driver in the place of a value: words without a number."""
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
     r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"

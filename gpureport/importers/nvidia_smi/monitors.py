@@ -23,7 +23,6 @@ _CLOCK = "time of day"
 """Target of a column that holds a time without a date."""
 _CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
-"""Headings of columns that name a part of a GPU."""
 _SERIES = {
     "pwr": ("gpu_power_watts", "W"),
     "gtemp": ("gpu_temperature_celsius", "C"),
@@ -212,7 +211,6 @@ _APPS_NOTE = (
 )
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
-"""Heading or field of a query to what it says of a GPU."""
 _ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
 """Fields of processes that have ended, which say nothing of the GPU at any time."""
 _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {

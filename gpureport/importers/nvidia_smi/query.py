@@ -46,8 +46,6 @@ _ODD = ("\0", "\ufffd", TIME)
 """What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
 _LONGEST = 4096
 """A line longer than this does not end in a header."""
-_SHARE = 0.1
-"""Share of the rows that may lack the unit of the others by damage (pragmatic)."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
 """Rows from which on a name is that of a machine, and not a damaged one."""
@@ -387,7 +385,7 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
         if bare.any() and not bare.all():
             codes, alike = read_codes(cells[-1].indices), pc.match_substring_regex(cells[-1].dictionary, "[%A-Za-z]$")
             torn = bare[codes]
-            if torn.sum() <= _SHARE * integers(alike)[codes].sum():
+            if torn.sum() <= 0.1 * integers(alike)[codes].sum():
                 faults[reasons.TORN] = torn
     return rows, faults
 

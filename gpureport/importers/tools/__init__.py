@@ -196,7 +196,6 @@ _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB
 
 
 NO_VALUE = "no value it can have"
-"""Why a cell holds no value where it holds something."""
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:

@@ -29,7 +29,6 @@ from gpureport.settings.toml_files import read_toml
 
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
-"""Formats of a time counted since 1970, and the unit it counts in."""
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
 """Base units that tables are written in unless they say otherwise, and what these are called."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
@@ -116,7 +115,7 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
 
 
 _DELIMITERS = (",", ";", "\t", "|")
-_LISTED, _MOST_COLUMNS = 30, 200
+_MOST_COLUMNS = 200
 
 
 class Mapped:
@@ -173,7 +172,7 @@ def read_mapped(
         if named in devices and named is not None:
             tools.take_cells(devices[named], account, rest, {})
         elif rest:
-            names = ", ".join(heading for heading, _ in rest[:_LISTED])
+            names = ", ".join(heading for heading, _ in rest[:30])
             account.note(f"Columns the map does not name are not kept: {names}.")
         yield from tools.split_devices(number, _find_time(said[told.time], told.format) if told.time else None, devices)
 
