@@ -42,7 +42,7 @@ def _load(name: str) -> object:
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
-    "nvidia_smi:NvidiaSmi",
+    "nvidia_smi=nvidia_smi.query:NvidiaSmi",
     "gpustat=tools.monitors:GPUSTAT",
     "nvitop=tools.monitors:NVITOP",
     "tools.dcgm:DCGM",

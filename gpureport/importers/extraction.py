@@ -242,7 +242,7 @@ class Extraction:
         if reject_reasons.NO_TIME in rejected:
             return f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"
         if set(rejected) == {reject_reasons.NOT_SELECTED}:
-            known = ", ".join(map(str, self._gpus.indices))
+            known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids)
             return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
         if set(rejected) == {reject_reasons.GPU_NOT_NAMED}:
             return "no row names its GPU", _NAME_GPUS, "no_gpu_named"
@@ -266,7 +266,7 @@ class Extraction:
         )
         known = {each.device for each in clocks}
         devices = self._gpus.devices(averaged=self._account.averaged)
-        if self._is_mixed():
+        if self._is_mixed:
             devices = tuple(replace(each, mixed=True) for each in devices)
         return Outcome(
             devices=(*(each for each in devices if each.id in known), *((Device(id=HOST),) if HOST in known else ())),
@@ -280,7 +280,7 @@ class Extraction:
 
     def _notes(self) -> Iterator[str]:
         yield from self._gpus.notes()
-        if self._is_mixed():
+        if self._is_mixed:
             yield _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note
         if self._order is not None:
             yield from self._order.notes
@@ -299,9 +299,7 @@ class Extraction:
     def _is_shuffled(self) -> bool:
         return self._order is not None and self._order.shuffled and not self._gpus.sure
 
+    @property
     def _is_mixed(self) -> bool:
-        if self._is_shuffled:
-            return True
-        if self._gpus.named or not self._account.mixed_note:
-            return False
-        return any(each.bunched() for each in self._clocks.values())
+        unnamed = bool(self._account.mixed_note) and not self._gpus.named
+        return self._is_shuffled or (unnamed and any(each.bunched() for each in self._clocks.values()))

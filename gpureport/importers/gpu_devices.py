@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -61,16 +62,13 @@ class Gpu:
         known = gpus.find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := gpus.find_gpu(model)) is not None}
+        names: dict[str, Any] = {name: self.names.get(name) for name in (*_SURE, "model", "driver")}
         # ECC and what the driver keeps take less than a tenth of the memory
         larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
             id=f"gpu:{self.index}",
             index=self.index,
-            uuid=self.names.get("uuid"),
-            bus_id=self.names.get("bus_id"),
-            serial=self.names.get("serial"),
-            model=self.names.get("model"),
-            driver=self.names.get("driver"),
+            **names,
             memory_total_bytes=None if memory is None else int(memory),
             memory_reserved_bytes=None if reserved is None else int(reserved),
             power_limit_watts=next((self.extremes[name] for name in _LIMITS if name in self.extremes), None),
@@ -97,10 +95,6 @@ class Gpus:
     _ambiguous: set[str] = field(default_factory=set)
     _by_order: bool = False
     _seen: Counter[Identity] = field(default_factory=Counter)
-
-    @property
-    def indices(self) -> list[int]:
-        return sorted(gpu.index for gpu in self._found)
 
     @property
     def ids(self) -> list[str]:
@@ -254,14 +248,14 @@ def _find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Cou
         if any(text and text[:2] == "GP" and not _UUID.fullmatch(text) for text in identity):
             # where the log has whole ones, it is torn
             suspect[places[odd]] = any(text and _UUID.fullmatch(text) for each in others.values() for text in each)
-        elif not any(_agree(identity, each) for each in others.values()):
+        # a cell without a value contradicts nothing
+        elif all(
+            any(None not in pair and pair[0] != pair[1] for pair in zip(identity, each, strict=False))
+            for each in others.values()
+        ):
             for other in others:
                 suspect[places[odd]] |= _replaces_row(odd, np.flatnonzero(keys == other), times[places])
     return suspect
-
-
-def _agree(one: Identity, other: Identity) -> bool:
-    return all(mine == its for mine, its in zip(one, other, strict=False) if mine is not None and its is not None)
 
 
 def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:

@@ -1,10 +1,8 @@
 """What a file is that nothing reads, and what to do about it; and less of a long text to recognise a log by."""
 
-import json
 import re
 import string
 from collections import Counter
-from contextlib import suppress
 
 from gpureport.errors import CodedProblem
 from gpureport.importers.account import find_message_kind, format_columns_option
@@ -93,21 +91,14 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
     if TrainingLog().is_training_log(head):
         hint = "give the log of the GPUs as a source, and this one with --training"
         return "a training log, which says nothing of GPUs", hint, "training_log"
-    with suppress(ValueError, RecursionError):
-        if isinstance(json.loads(first), dict):
-            return "JSON that no known tool writes", _JSON, "unknown_json"
-    return f"not a recognised GPU log (first line: {shown})", _find_option(text), "not_a_gpu_log"
-
-
-def _find_option(text: str) -> str:
+    if first[:1] == "{":
+        return "JSON that no known tool writes", _JSON, "unknown_json"
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
-    if draft_map(text):
-        return _MAP
-    if len(row) > 1 and any(map(is_time_heading, row)):
-        return _JSON
-    if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)):
-        return f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}"
-    return RECORDS_ONE
+    bare = 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row))
+    timed = len(row) > 1 and any(map(is_time_heading, row))
+    hint = f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}" if bare else RECORDS_ONE
+    hint = _MAP if draft_map(text) else _JSON if timed else hint
+    return f"not a recognised GPU log (first line: {shown})", hint, "not_a_gpu_log"
 
 
 _MOST_LINES, _OF_A_KIND = 300_000, 300

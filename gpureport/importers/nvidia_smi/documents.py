@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import LOST, TIME, Column, Rows, make_column, rows_from_records
-from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target, parse_query_field, read_cell
+from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_field, read_cell
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.metrics import BY_NAME
 

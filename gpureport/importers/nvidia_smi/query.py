@@ -21,7 +21,7 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction
-from gpureport.importers.nvidia_smi.fields import (
+from gpureport.importers.nvidia_smi import (
     arrange,
     declare,
     find_headers,
@@ -90,7 +90,7 @@ class NvidiaSmi:
             if len(data) < length or next(find_headers(text), None) is not None or _begins_other_form(text):
                 break
         if options.columns is None and _begins_other_form(text):
-            from gpureport.importers.nvidia_smi.blocks import read_blocks
+            from gpureport.importers.nvidia_smi.monitors import read_blocks
 
             return Extraction(file, options, read_blocks)
         opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
@@ -101,7 +101,7 @@ class NvidiaSmi:
 def _begins_other_form(text: str) -> bool:
     if is_plain(text):
         return False
-    from gpureport.importers.nvidia_smi.blocks import begins_other_form
+    from gpureport.importers.nvidia_smi.monitors import begins_other_form
 
     return begins_other_form(text)
 
