@@ -1,8 +1,5 @@
-"""Sources to recordings: every importer there is, each loaded when its turn comes.
+"""Sources to recordings: `sources` says which files are logs, `runs` which are one run, `reading` reads one.
 
-`sources` says which files are logs, and `refusals` what others are; `runs` which logs are one run, by what `surveys`
-learn of them. `reading` reads a run: its only log as it comes, several as `joining` puts them together. `labels` hold
-what is known beside the rows, `time_window` reads a part of a run, `tracked` a run of a tracker.
 `protocol` is what an importer and a tracker are; to follow one log, start at `extraction.py` and `nvidia_smi/query.py`.
 """
 

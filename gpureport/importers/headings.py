@@ -1,14 +1,11 @@
-"""What hand-written and scripted column headings mean: one table for every source.
+"""What hand-written column headings mean: one table for every source, by words in one spelling, in any order.
 
-Words of a heading are lower case, parted at capitals, digits and signs, each in one spelling: `GPU Mem_Used(MB)`
-and `gpuMemoryUsed [mb]` are both `gpu memory used mb`. A table row names a metric, the words its heading must
-hold and may hold, in any order; a fitting unit is always allowed. Names of a single tool,
-such as DCGM's or nvidia-smi's fields, stay with its importer.
+`GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` are both `gpu memory used mb`.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,71 +13,27 @@ from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS
 
 
-def _by_word(words: Mapping[str, str]) -> dict[str, str]:
-    return {word: meaning for meaning, spellings in words.items() for word in spellings.split()}
+def _by_word(*rows: str) -> dict[str, str]:
+    pairs = [entry.split(": ") for row in rows for entry in row.split("; ")]
+    return {word: meaning for meaning, spellings in pairs for word in spellings.split()}
 
 
 UNIT_WORDS = _by_word(
-    {
-        "B": "bytes b",
-        "KiB": "kb kib",
-        "MiB": "mb mib",
-        "GiB": "gb gib",
-        "TiB": "tb tib",
-        "%": "percent",
-        "1": "ratio",
-        "W": "w watts",
-        "mW": "mw milliwatts",
-        "kW": "kw",
-        "C": "c celsius",
-        "Hz": "hz",
-        "kHz": "khz",
-        "MHz": "mhz",
-        "GHz": "ghz",
-    }
+    "B: bytes b; KiB: kb kib; MiB: mb mib; GiB: gb gib; TiB: tb tib",
+    "W: w watts; mW: mw milliwatts; kW: kw; Hz: hz; kHz: khz; MHz: mhz; GHz: ghz",
+    "%: percent; 1: ratio; C: c celsius",
 )
 """Words that state a unit. What monitoring scripts call MB are the MiB that drivers and psutil count."""
 _SPELLINGS = _by_word(
-    {
-        "gpu": "cuda",
-        "gpu memory": "vram hbm fb",
-        "memory": "mem",
-        "host memory": "ram",
-        "host": "virtual",
-        "system": "sys",
-        "index": "idx",
-        "device id": "deviceid",
-        "name": "model",
-        "utilization": "util utilisation",
-        "io wait": "iowait",
-        "load average": "loadavg",
-        "average": "avg mean",
-        "total": "overall",
-        "available": "avail",
-        "temperature": "temp",
-        "clock": "clk clocks freq frequency",
-        "power": "pwr",
-        "limit": "cap",
-        "write": "written",
-        "network": "net",
-        "receive": "recv received rx",
-        "transmit": "sent transmitted tx",
-        "process": "proc pid python train",
-        "percent": "% pct perc percentage",
-        "ratio": "frac fraction",
-        "c": "degc",
-        "watts": "watt",
-        "hz": "hertz",
-        "bytes": "byte",
-        "second": "s sec ps seconds",
-        "date time": "datetime",
-        "unix time": "unixtime",
-        "timestamp ms": "timestampms",
-        "timestamp us": "timestampus",
-        "timestamp ns": "timestampns",
-    }
+    "gpu: cuda; gpu memory: vram hbm fb; memory: mem; host memory: ram; host: virtual; system: sys",
+    "index: idx; device id: deviceid; name: model; process: proc pid python train",
+    "utilization: util utilisation; io wait: iowait; load average: loadavg; limit: cap; write: written",
+    "average: avg mean; total: overall; available: avail; temperature: temp; power: pwr",
+    "clock: clk clocks freq frequency; network: net; receive: recv received rx; transmit: sent transmitted tx",
+    "percent: % pct perc percentage; ratio: frac fraction; c: degc; watts: watt; hz: hertz; bytes: byte",
+    "second: s sec ps seconds; date time: datetime; unix time: unixtime",
+    "timestamp ms: timestampms; timestamp us: timestampus; timestamp ns: timestampns",
 ) | {"deg": ""}
-"""Words of the table and their other spellings."""
 _WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
 _CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 """Where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""

@@ -1,8 +1,4 @@
-"""What tools print of a machine: sysstat, vmstat, top and AMDuProf.
-
-A form yields what each line says: its number and text, its time, its rows by column name, and their
-table. It counts lines that say nothing of the machine.
-"""
+"""What tools print of a machine: a form yields what each line says, and counts those that say nothing."""
 
 import json
 import re

@@ -1,7 +1,4 @@
-"""A log as text: its bytes, hashed on reading, unpacked as far as they are whole, in UTF-8 and cut at line ends.
-
-A file is read up to its first size; memory holds a few blocks.
-"""
+"""A log as text: its bytes, hashed on reading, unpacked as far as they are whole, in UTF-8 and cut at line ends."""
 
 import bz2
 import codecs

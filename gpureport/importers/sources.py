@@ -1,8 +1,4 @@
-"""Which files are logs, and what reads each: a file, a folder's files, a pipe, and a tracker.
-
-Content identifies a file, not its name. First bytes and names decide what is loaded: no tracker for
-a folder of logs, no other tool for a log without GPU names.
-"""
+"""Which files are logs, and what reads each, by content: a file, a folder's files, a pipe, a tracker."""
 
 import atexit
 import os

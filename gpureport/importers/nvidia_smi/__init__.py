@@ -1,9 +1,7 @@
-"""What nvidia-smi writes, each form a function over lines; here its query fields, what each fills, and header lines.
+"""What nvidia-smi writes: its query fields, of drivers 535 to 610, what each fills, and header lines.
 
-`query` recognises a log and reads CSV of `--query-gpu`, with `ticks` where no column names a GPU; `documents` reads
-`-q` as text and XML and drawn tables, `monitors` dmon, lists of processes, and logs of several forms. Fields are those
-of `nvidia-smi --help-query-gpu`, drivers 535 to 610; one that fills nothing is text in `extra_<name>`. Headings that a
-person wrote only count where unambiguous: `gpu_util%`, `mem_used_MB`, `temp_C`.
+`query` reads CSV of `--query-gpu`, with `ticks` where no column names a GPU, `documents` `-q` and drawn tables,
+`monitors` dmon, lists of processes, and logs of several forms.
 """
 
 import re

@@ -1,8 +1,4 @@
-"""`nvidia-smi -q` as text and as XML, and the tables of plain `nvidia-smi`: one row per GPU.
-
-One table of paths says where a query field's value stands: the text's labels, or the XML's elements,
-from a GPU's section down, in lower case with `_` for other signs. Both often give the same path.
-"""
+"""`nvidia-smi -q` as text and XML, by one table of paths, and the tables of plain `nvidia-smi`."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,4 @@
-"""What nvidia-smi's monitors write, `dmon` and lists of processes, and all of its forms in one log, block by block.
-
-dmon writes a row per GPU and tick under a recurring pair of headings. Of processes, their number per GPU and
-their memory are kept.
-"""
+"""What nvidia-smi's monitors write, `dmon` and lists of processes, and all of its forms in one log, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,4 @@
-"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: clean blocks at once, others by line.
-
-Damaged blocks are checked for rows behind a torn part or NUL bytes, a header at a row's end, and a cut last line.
-"""
+"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: clean blocks at once, others by line."""
 
 import re
 from collections import Counter, deque
@@ -61,9 +58,8 @@ Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How a log is read: its header, columns of rows above any, whether dates above rows are times."""
+    """How a log is read: columns of rows above any header, whether dates above rows are times."""
 
-    header: Callable[[str], Layout | None] = declare
     layout: Layout | None = None
     notes: tuple[str, ...] = ()
     where: str = ""
@@ -127,26 +123,16 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
     if None in columns:
         hint = "name them as in --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
-    named = arrange([each for each in columns if each], delimiter)
-    widths = Counter(line.count(delimiter) + 1 for line in filter(str.strip, after)).most_common(1)
-    replaced = header is not None and [len(header.columns)] != [each for each, _ in widths] == [len(names)]
-    if header is not None and not replaced and not above:
+    if header is not None and not above:
         return headed._replace(notes=(*notes, "The log has a header: --columns was not used."))
-    if replaced:
-        notes += ["The header names other columns than its rows hold: --columns was used instead."]
-
-    def declared(line: str) -> Layout | None:
-        found = declare(line)
-        return named if replaced and found is not None and len(found.columns) != len(names) else found
-
-    return Opening(declared, named, tuple(notes), where=where)
+    return headed._replace(layout=arrange([each for each in columns if each], delimiter))
 
 
 def read_query(
     lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
 ) -> Iterator[Rows]:
     opening = opening or Opening()
-    log = QueryLines(opening.header, account, opening.layout)
+    log = QueryLines(declare, account, opening.layout)
     parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first), log))
     for rows in parts:
         if names_gpus(rows):

@@ -1,8 +1,7 @@
 """Rows of a query log whose columns name no GPU: each place in a tick is one GPU.
 
-At every tick nvidia-smi writes one row per GPU, in a constant order, then waits. So the gaps between stamps show
-the size of ticks; where ticks are too slow for that, a slow column such as
-the memory in use repeats itself after one row per GPU.
+At every tick nvidia-smi writes a row per GPU, in a constant order, then waits, which the stamps show; where ticks are
+too slow for that, a column such as the memory in use repeats itself.
 """
 
 from collections.abc import Iterable, Iterator

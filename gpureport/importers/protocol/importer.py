@@ -1,7 +1,4 @@
-"""What an importer is: it recognises a source by content and yields its series in batches.
-
-Batches bound the memory for a log of any size; what is known about the run is complete after the last one.
-"""
+"""What an importer is: it recognises a source by content and yields its series in batches, which bound the memory."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Logs of other tools than nvidia-smi: functions that yield the rows of a form, and the names that tools use.
-
-Here is what they share: an importer of several forms, rows of tables, JSON, and cells that become values of a GPU.
-"""
+"""Logs of other tools than nvidia-smi: what their forms share, and the names that they use."""
 
 import csv
 import json

@@ -1,10 +1,6 @@
 """Reads what DCGM records: `dcgmi dmon`, job statistics, CSV files of its fields, and pages of dcgm-exporter.
 
-- `dcgmi dmon` prints a heading of field tags, a line of units, and a row per entity. The columns
-  follow the heading, not the order asked for. It has no time, unless another program stamped
-  every line.
-- dcgm-exporter names the GPU of a series by the labels `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since 4.8.3),
-  and `GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter.
+Columns of `dcgmi dmon` follow the heading, not the order asked for; it has no time, unless another program stamped it.
 """
 
 import re

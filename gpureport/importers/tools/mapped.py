@@ -1,8 +1,4 @@
-"""Tables with their writer's own headings: a person's map, read from TOML, names each column's metric.
-
-Numbers are as wrapper scripts write them: `+27.0°C`, `38 °C`, `1,024`, `2117MB`. Without a map, a draft of
-one has what the header proves of its columns.
-"""
+"""Tables with their writer's own headings: a person's map names each column's metric, and a draft what is proved."""
 
 import json
 import re

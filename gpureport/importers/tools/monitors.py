@@ -1,14 +1,7 @@
 """Reads monitors' logs: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
 
-- gpustat truncates watts and MiB, so that power is up to 1 W and memory up to 1 MiB too low
-  (gpustat 1.1.1, core.py). The time is local, taken after all GPUs were asked.
-- nvtop prints an array of GPUs, without a time; `mem_util` is the share of memory used.
-- all-smi writes an object per moment, in UTC, between frames on how it records.
-- tegrastats of a Jetson prints a line per moment. CPU and GPU share the memory, kept in the machine's
-  series, and no power rail is the GPU's alone: they are text, in mW.
-- nvitop's headings are `<tag>/<device>/<metric (unit)>/<statistic>` (nvitop 1.7.2, api/collector.py).
-- W&B's names are `system.gpu.0.powerWatts`, with this prefix, another or none (wandb gpu_stats). `cpu` is the
-  process's use, `cpu.{i}.cpu_percent` each core's. `/l:node1` behind a name is another machine.
+gpustat truncates watts and MiB (1.1.1, core.py); all-smi counts in UTC, the others in local time. A Jetson's memory is
+the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a name is another machine.
 """
 
 import re
