@@ -249,8 +249,6 @@ def _name_day(day: int) -> str:
     return datetime.fromtimestamp(day / 1e6, UTC).strftime("%Y-%m-%d")
 
 
-# a CSV of a recorder: headings as people name them, a column a core
-
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
@@ -311,7 +309,6 @@ def _read_cell(text: str, scale: float, most: float) -> float | None:
 
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
-    del around
     found = tools.table_rows(lines, first, account, find_table, "")
     for table, same in groupby(found, itemgetter(1)):
         if table.others:

@@ -26,8 +26,6 @@ from gpureport.importers.host import (
 )
 from gpureport.importers.protocol import reject_reasons as reasons
 
-# sar, mpstat and pidstat: a heading begins with a time, as rows do
-
 _TIMED = re.compile(
     r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d(?: [AP]M)?)|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",
     re.ASCII | re.IGNORECASE,
@@ -89,8 +87,6 @@ def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | N
     return [dict(zip(names, cells, strict=False))] if fits else None
 
 
-# sadf -d: semicolons, a heading per table, and stamps in UTC unless asked for otherwise
-
 _SADF = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
 
 
@@ -115,8 +111,6 @@ def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> 
             time = parse_time(re.sub(" (?:UTC|GMT)$", "Z", cells[2]))
             yield number, line, time, _name_cells(names, cells[3:]), names
 
-
-# sadf -j and mpstat -o JSON: an object per time
 
 _OBJECT = re.compile(r'(?=\{\s*"timestamp"\s*:)')
 _DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
@@ -174,8 +168,6 @@ def _name_figures(part: object) -> dict[str, Any]:
     return {_NAMES[name]: value for name, value in found.items() if name in _NAMES}
 
 
-# vmstat -t: date and time last, in a zone that the heading names
-
 _GROUPS = re.compile(r"-*procs-* -+memory-+ ")
 _SHORTEST, _SECOND = 10, 1_000_000
 """Rows of a page at least, below which the heading is written again: 21 in a file, others on a screen; microseconds."""
@@ -215,8 +207,6 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
             yield number, line, time and (time[0], utc), rows if fits else None, "vmstat"
             below, last, pace = below + 1, last + step, step
 
-
-# top -b
 
 _TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)
 _CORE = re.compile(r"%?cpu(\(s\)|\d{1,4}) {0,9}:((?:%(?!cpu)|[^%]++)*+)", re.IGNORECASE | re.ASCII)
@@ -284,8 +274,6 @@ def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | Non
     named = [*(cores if numbers else ()), ("all", mean)]
     return [{"CPU": core, "%idle": parts["id"], "%iowait": parts["wa"]} for core, parts in named]
 
-
-# the timechart of AMDuProf: times of day below the profile's start time
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2}):(\d{1,3})", re.ASCII)
 _STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)

@@ -18,7 +18,7 @@ from gpureport.fetched_copies import name_by_url
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.source_text import FileState, RawFile
+from gpureport.importers.source_text import FileState, RawFile, find_state
 from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
 from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
 from gpureport.limits import MOST_GPUS
@@ -39,7 +39,7 @@ surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 
 
 def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
-    return given.path.resolve(), FileState.from_path(given.path), given.importer.kind, repr(options)
+    return given.path.resolve(), find_state(given.path), given.importer.kind, repr(options)
 
 
 def find_runs(
@@ -135,10 +135,8 @@ class Reading:
             yield from self._read_logs(range(1, len(self._inputs)))
         for each, file in self._trained:
             self._read_training(each, file)
-        trained = [(each.locator, file) for each, file in self._trained]
-        read = ((each.locator, file) for each, file in zip(self._inputs, self._files, strict=True))
-        for locator, file in (*read, *trained):
-            with _errors_at(locator):
+        for source, file in (*zip(self._inputs, self._files, strict=True), *self._trained):
+            with _errors_at(source.locator):
                 file.settle()
 
     def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:

@@ -51,16 +51,14 @@ class ByteAccount:
         return tuple(note for note, met in found.items() if met)
 
 
-class FileState(NamedTuple):
-    inode: int
-    size: int
-    modified: int
+FileState = tuple[int, int, int]
+"""Inode, size, and nanoseconds of the last change: what shows whether a file was written to."""
 
-    @classmethod
-    def from_path(cls, path: Path) -> "FileState":
-        with raise_source_errors(path):
-            found = path.stat()
-        return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
+def find_state(path: Path) -> FileState:
+    with raise_source_errors(path):
+        found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextmanager
@@ -110,8 +108,8 @@ class RawFile:
     @property
     def size(self) -> int:
         """Bytes it had when it was first looked at."""
-        self._state = self._state or FileState.from_path(self.path)
-        return self._state.size
+        self._state = self._state or find_state(self.path)
+        return self._state[1]
 
     def first_bytes(self, length: int = 512) -> bytes:
         with raise_source_errors(self.path), self.path.open("rb") as file:
@@ -154,7 +152,7 @@ class RawFile:
 
     def settle(self) -> None:
         """Raise a `SourceError` when bytes that were read twice, for parsing and for the hash, differ."""
-        if not self._again or FileState.from_path(self.path) == self._state:
+        if not self._again or find_state(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
             what = "it changed while it was read"

@@ -16,7 +16,7 @@ from gpureport import record_folder
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
-from gpureport.importers.source_text import FileState, RawFile, archive_kind
+from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
 from gpureport.limits import MOST_PIPE_BYTES
 from gpureport.parsing import parse_json
@@ -198,13 +198,13 @@ def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
 
 
 def recognise_companion(path: Path) -> str | None:
-    role = _classify(path, FileState.from_path(path))[0] if path.is_file() else ""
+    role = _classify(path, find_state(path))[0] if path.is_file() else ""
     return role if role in {"host", "training"} else None
 
 
 def is_readable(path: Path) -> bool:
     try:
-        return find_tracker(str(path)) is not None or bool(_classify(path, FileState.from_path(path))[0])
+        return find_tracker(str(path)) is not None or bool(_classify(path, find_state(path))[0])
     except SourceError:
         return False
 
@@ -216,7 +216,7 @@ def list_files(folder: Path) -> list[Path]:
 
 def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> Iterator[Input]:
     for path in (path for path in list_files(folder) if path not in without):
-        found, importer = _classify(path, FileState.from_path(path))
+        found, importer = _classify(path, find_state(path))
         if importer is not None and found == role:
             yield Input(path, importer, str(path), beside=role == "host")
 
@@ -260,7 +260,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
         file = _find_file(path)
         head = read_head(RawFile(file), HEAD_BYTES)
-        role = "" if TrainingLog().is_training_log(head) else _classify(file, FileState.from_path(file))[0]
+        role = "" if TrainingLog().is_training_log(head) else _classify(file, find_state(file))[0]
         if role in {"gpu", "host"} or not TrainingLog().identify(head):
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
         found.append(TrainingFile(file, path))

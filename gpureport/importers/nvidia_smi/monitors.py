@@ -296,8 +296,6 @@ def _record(own: dict[str, Any]) -> dict[str, Any]:
     return own
 
 
-# several forms in one log: a line that begins a form ends the block before
-
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 """A line with a command and its prompt, or a line across the page: what stood above ends there."""
 _LONGEST = 16_384

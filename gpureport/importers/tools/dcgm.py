@@ -22,8 +22,6 @@ from gpureport.label_tags import LABEL_TAGS
 from gpureport.parsing import UNITS
 from gpureport.redaction import redact_start
 
-# dcgmi dmon
-
 _LINE = re.compile(
     r"(?:\[?(?P<stamp>\d[\d./:T+-]*(?:,\d+)?(?: [\d:.]+(?:,\d+)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)\]?[\s,]{1,8})?"
     r"(?:(?P<heading>#? *Entity(?:\s.*)?)|(?P<units>I[Dd](?:\s.*)?)|GPU\s+(?P<gpu>\d{1,4})\s+(?P<cells>.*)"
@@ -65,8 +63,6 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
         else:
             account.reject(reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER, number, line)
 
-
-# statistics of a job
 
 _ENERGY = "gpu_energy_joules_total"
 _STATS = {
@@ -120,8 +116,6 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         for stamp, counted in zip(stamps, (0.0, energy), strict=True):
             yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})
 
-
-# tables of fields
 
 _ROLES = {
     "index": "entity entityid",
@@ -178,8 +172,6 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         cells = cells if fields else [(said["field"], said["value"])]
         yield Reading(number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells)
 
-
-# pages of dcgm-exporter, and what Prometheus answers of its metrics
 
 _MOST_ANSWERED = 2**25
 """Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million

@@ -119,7 +119,6 @@ class Mapped:
     title: ClassVar[str] = "table with a map"
 
     def identify(self, head: bytes) -> bool:
-        del head
         return False
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
@@ -187,8 +186,6 @@ def _use_point(cell: str) -> str:
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 
-
-# a map to start from
 
 _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
 

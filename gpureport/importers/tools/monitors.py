@@ -106,8 +106,6 @@ GPUSTAT = tools.ToolLog(
     title="gpustat",
     forms=(("gpustat --json", _opens("query_time", "gpus"), partial(read_snapshots, gpus="gpus", time="query_time")),),
 )
-# tegrastats
-
 _TEGRA = re.compile(
     r"\s*(?:(?P<time>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM (?P<used>\d{1,9})/(?P<total>\d{1,9})MB .*"
     r"\bGR3D_FREQ (?P<use>\d{1,3})%(?:@\[?(?P<clock>\d{1,5}))?.*",
@@ -141,9 +139,6 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
         gpu = tools.take_cells({}, account, cells, tools.TEGRASTATS)
         when = tools.parse_with(found["time"] or "", "%m-%d-%Y %H:%M:%S")
         yield from tools.split_devices(number, when, {None: host, 0: gpu})
-
-
-# nvitop
 
 
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
@@ -216,8 +211,6 @@ NVITOP = tools.ToolLog(
     forms=(("nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop),),
 )
 
-# Weights & Biases
-
 _ALLOCATED, _CORE = "memoryAllocated", "core"
 """Share of the memory installed that is used, in per cent; and what the load of a core is called here."""
 _WANDB_NAME = re.compile(
@@ -288,8 +281,6 @@ WANDB = tools.ToolLog(
         ("W&B system metrics", partial(tools.has_header, _find_names), partial(read_wandb, json=False)),
     ),
 )
-
-# GPU-Z, and Lightning's monitors of devices
 
 _GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
 _LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
