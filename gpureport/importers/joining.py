@@ -122,17 +122,14 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
     for name, parts in kept.items():
         tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
     whole, zones = merge_quality(accounts), {log.outcome.timezone for log in logs}
-    first, rejected, absent = dict[str, Rejected](), Counter[str](), Counter[tuple[str, str]]()
-    for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
-        first.setdefault(entry.reason, entry)
-        rejected[entry.reason] += entry.rows
+    rejected = [*whole.rejected, *([Rejected(reason=TWICE, rows=twice, first_line=None)] if twice else [])]
+    absent = Counter[tuple[str, str]]()
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells
-    # each reason once, less the rows held twice
     quality = replace(
         whole,
         rows_kept=whole.rows_kept - twice,
-        rejected=tuple(replace(first[reason], rows=rows) for reason, rows in rejected.items() if rows),
+        rejected=tuple(rejected),
         absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
     )
     if not quality.synthetic_time:

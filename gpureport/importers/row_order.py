@@ -86,11 +86,23 @@ def put_in_order(
 
 
 def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | None) -> BoolArray:
-    """Return which rows of a device repeat one above a step back, but into an hour that recurs rightly."""
+    """Return which rows of a device repeat rows above a step back, as most of their stretch do."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
-    keys = hashes.astype(np.int64) ^ stamps * 0x1E3779B97F4A7C15
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    copies: BoolArray = stretch[first[which]] < stretch
+
+    def repeats(keys: IntArray) -> BoolArray:
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        found: BoolArray = stretch[first[which]] < stretch
+        return found
+
+    place = repeats(stamps)
+    again = place & repeats(hashes.astype(np.int64) ^ stamps * 0x1E3779B97F4A7C15)
+    among, values = stretch[again], hashes[again].astype(np.int64)
+    _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ values, return_index=True)
+    rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
+    # if a stretch goes on behind the copy, only values met before count, where they vary
+    varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
+    # a copy of which the last cell was cut off is one nevertheless
+    copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
     begins = stamps[np.diff(stretch, prepend=-1) > 0]
     return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
 
