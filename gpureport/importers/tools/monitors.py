@@ -5,7 +5,7 @@ the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a n
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -66,8 +66,8 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
 
 
 def _documents(
-    lines: Iterable[str], first: int, account: Account, kind: type | tuple[type, type] = (dict, list)
-) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
+    lines: Iterable[str], first: int, account: Account
+) -> Iterator[tuple[list[tuple[int, str]], list[dict[str, Any] | list[Any]]]]:
     """Yield lines and documents, from a bracket that opens a line to its closing one; others are rejected."""
     held: list[tuple[int, str]] = []
     size = 0
@@ -83,7 +83,7 @@ def _documents(
         closing = _CLOSING[held[0][1][0]]
         if text[0] == closing or (len(held) == 1 and text.rstrip(", ")[-1:] == closing) or size > _MOST:
             found = tools.parse_documents("\n".join(text for _, text in held))
-            if found and all(isinstance(each, kind) for each in found):
+            if found and all(isinstance(each, dict | list) for each in found):
                 yield held, found
             else:
                 _reject(held, reasons.NOT_JSON, account)
@@ -229,27 +229,20 @@ def _parse_name(text: str) -> tuple[int | None, str] | None:
     return int(match["gpu"]), match["metric"]
 
 
-def _find_names(names: Iterable[str]) -> list[str] | None:
-    held = list(names)
-    found = [name for name in map(_parse_name, held) if name and name[0] is not None]
+def _find_names(names: list[str]) -> list[str] | None:
+    found = [name for name in map(_parse_name, names) if name and name[0] is not None]
     known = not {*tools.WANDB, _ALLOCATED}.isdisjoint(metric for _, metric in found)
-    return held if known and not {*_TIMES, "_runtime"}.isdisjoint(held) else None
+    return names if known and not {*_TIMES, "_runtime"}.isdisjoint(names) else None
 
 
 @tools.form
-def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool) -> Iterator[tools.Record]:
-    rows: Iterable[tuple[int, Mapping[str, Any]]] = (
-        (number, dict(zip(names, row, strict=True)))
-        for number, names, row in tools.table_rows(() if json else lines, first, account, _find_names)
-    )
-    if json:
-        rows = ((held[0][0], one) for held, found in _documents(lines, first, account, dict) for one in found)
-    for number, cells in rows:
-        devices: Devices = {}
+def read_wandb(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
+    for number, names, row in tools.table_rows(lines, first, account, _find_names):
+        cells, devices = dict(zip(names, row, strict=True)), Devices()
         cores: list[float | None] = []
         for text, cell in cells.items():
             gpu, metric = _parse_name(text) or (None, "")
-            if not metric or cell is None or str(cell) in {"", "nan", "NaN", "null", "None"}:
+            if not metric or cell in {"", "nan", "NaN", "null", "None"}:
                 continue
             if gpu is None and metric == _CORE:
                 cores.append(tools.parse_cell(cell, "%", "cpu_utilization_ratio"))
@@ -264,22 +257,14 @@ def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool
                 del record[extra_name(_ALLOCATED)]
                 record["gpu_memory_total_bytes"] = round(used * 100 / share)
         account.noise += not devices
-        when = parse_time(str(next((cells[key] for key in _TIMES if key in cells), "")))
+        when = parse_time(next((cells[key] for key in _TIMES if key in cells), ""))
         yield from tools.split_devices(number, when, devices)
-
-
-def _is_wandb_json(text: str) -> bool:
-    objects = (tools.parse_documents(line) or () for line in tools.first_lines(text) if line.startswith("{"))
-    return any(isinstance(one, dict) and _find_names(one) is not None for found in objects for one in found)
 
 
 WANDB = tools.ToolLog(
     kind="wandb",
     title="Weights & Biases",
-    forms=(
-        ("W&B system metrics", _is_wandb_json, partial(read_wandb, json=True)),
-        ("W&B system metrics", partial(tools.has_header, _find_names), partial(read_wandb, json=False)),
-    ),
+    forms=(("W&B system metrics", partial(tools.has_header, _find_names), read_wandb),),
 )
 
 _GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
