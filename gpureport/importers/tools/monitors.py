@@ -65,9 +65,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             yield {"line": held[0][0], TIME: parse_time(str(content.get(time))), **record}
 
 
-def _documents(
-    lines: Iterable[str], first: int, account: Account
-) -> Iterator[tuple[list[tuple[int, str]], list[dict[str, Any] | list[Any]]]]:
+def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
     """Yield lines and documents, from a bracket that opens a line to its closing one; others are rejected."""
     held: list[tuple[int, str]] = []
     size = 0
