@@ -1,7 +1,4 @@
-"""Why lines are not in the series, explained in `docs/how-to/read-logs.md`, and the codes of reasons and notes.
-
-A stored run keeps notes as text, so words of a note lead to its code.
-"""
+"""Why lines are not in the series, and the codes of notes, which a stored run keeps as text."""
 
 import re
 
@@ -58,7 +55,6 @@ NOTE_CODES: dict[str, str] = {
     "torn_lines": "in a whole row: the row is kept",
     # which columns
     "columns_not_used": "--columns was not used",
-    "columns_used": "--columns was used instead",
     "headings_translated": "headings that nvidia-smi does not write",
     "fractions_or_per_cent": "could be fractions or per cent",
     "share_or_per_cent": "is a share or per cent",
@@ -147,7 +143,6 @@ NOTE_CODES: dict[str, str] = {
 
 
 def find_note_code(note: str) -> str:
-    """Return a note's code, empty for one not in the table."""
     text = note.lower()
     return next((code for code, words in NOTE_CODES.items() if words in text), "")
 
