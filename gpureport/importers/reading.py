@@ -133,7 +133,7 @@ class Reading:
             yield from self._read_logs(range(1, len(self._inputs)))
         for each, file in self._trained:
             self._read_training(each, file)
-        places = [each.locator for each in (*self._inputs, *(each for each, _ in self._trained))]
+        places = [*(each.locator for each in self._inputs), *(each.locator for each, _ in self._trained)]
         for locator, file in zip(places, (*self._files, *(file for _, file in self._trained)), strict=True):
             with _errors_at(locator):
                 file.settle()
