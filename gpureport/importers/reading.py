@@ -133,8 +133,9 @@ class Reading:
             yield from self._read_logs(range(1, len(self._inputs)))
         for each, file in self._trained:
             self._read_training(each, file)
-        places = [*(each.locator for each in self._inputs), *(each.locator for each, _ in self._trained)]
-        for locator, file in zip(places, (*self._files, *(file for _, file in self._trained)), strict=True):
+        read = [(each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
+        read += [(each.locator, file) for each, file in self._trained]
+        for locator, file in read:
             with _errors_at(locator):
                 file.settle()
 
@@ -179,7 +180,6 @@ class Reading:
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
     def _read_training(self, each: TrainingFile, file: RawFile) -> None:
-        """Read the training log; one found beside the log is left out if unreadable."""
         from gpureport.importers.training import TrainingLog
 
         try:
