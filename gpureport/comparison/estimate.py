@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from math import exp, fsum, hypot, inf, sqrt
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20  # gaps from which a mean over time holds enough of them
-_LONG = 16_384
-"""Half the samples from which neighbours are taken together: a transform of all costs more than the rest."""
+_LONG = 16_384  # half the samples from which neighbours are taken together: a transform of all costs more than the rest
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
 
@@ -143,14 +143,10 @@ def find_block_length(covariance: FloatArray) -> float:
 
 
 def find_batch_length(values: FloatArray) -> float:
-    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times.
-
-    Of a long series the means of a few samples each are looked at. What depends for longer shows in them as well, and
-    a batch that holds four of them is still one of thousands.
-    """
+    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
-        # a sum along short rows: `mean` takes three times as long for its care with long ones
+        # what depends for long shows in means of neighbours as well; `mean` takes three times as long along short rows
         values = np.einsum("ij->i", values[: len(values) // every * every].reshape(-1, every)) / every
     covariance = find_autocovariance(values)
     return every * max(find_block_length(covariance), 4 * find_correlation_time(covariance))
@@ -310,10 +306,9 @@ def _find_rounding_error(finest: float, counts: Sequence[int]) -> float:
 
 
 def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: float = 0.0) -> tuple[float, Ends]:
-    mean, count = fsum(values) / len(values), len(values)
-    error = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
-    half = max(two_sided(LEVEL, count - 1) * max(error, _find_rounding_error(finest, [count])), least)
-    return mean, (mean - half, mean + half)
+    count = len(values)
+    error = max(stdev(values) / sqrt(count), _find_rounding_error(finest, [count]))
+    return fmean(values), estimate_from_scatter(fmean(values), error, count - 1, least).interval()
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:

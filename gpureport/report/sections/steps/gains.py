@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair
-from gpureport.comparison.changes import ChangeKind, list_changes_of_job, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, list_distinct_changes, summarize_by_kind
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -173,7 +173,7 @@ def _list_facts(gain: StepGain) -> Iterator[Fact]:
         say(
             "gains.advised",
             **_describe_advice(change),
-            others=len(list_changes_of_job(gain.changes)) > 1,
+            others=len(list_distinct_changes(gain.changes)) > 1,
             outcome=_describe_outcome(gain),
             gone=fates.get((change.kind, change.cause)) is ChangeKind.RESOLVED,
             stays=fates.get((change.kind, change.cause)) is ChangeKind.PERSISTING,
