@@ -252,7 +252,10 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
         counted, values = figures.count_jobs(step.runs).counted, step.read(figure)
         source = step.training_source if metric == figures.TRAINING_RATE else None
         is_logged = source is not None and source.basis is TrainingBasis.SERIES
-        seconds = [run.rate_seconds if is_logged else run.analysis.seconds for run in step.runs]
+        logged = [run.logged_work if is_logged else None for run in step.runs]
+        seconds = [
+            speed.seconds if speed else run.analysis.seconds for run, speed in zip(step.runs, logged, strict=True)
+        ]
     known = [value if value is not None and isfinite(value) else None for value in values]
     return tuple(
         RunFigure(run=run.info.name, value=value, seconds=held, counted=run in counted)

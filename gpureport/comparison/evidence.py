@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import exp, expm1, fsum, inf, isfinite, log
 
-import numpy as np
-
 from gpureport.comparison import estimate, figures
 from gpureport.comparison.estimate import DifferenceEstimate, MeanEstimate, estimate_between_runs, estimate_within_runs
 from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, ShortRun, count_jobs, count_runs
 from gpureport.comparison.run import SampledRun, coarsest_interval
-from gpureport.comparison.steps import Step, TrainingBasis, find_resolution, training_rate
+from gpureport.comparison.steps import Step, TrainingBasis, find_resolution
 
 _PER_SAMPLE = 5.0  # seconds that a sample counts for at most, however far apart
 _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
@@ -267,19 +265,16 @@ def _compare_figures(
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     pair = base.runs[0], step.runs[0]
-    logs = []
-    for run in pair:
-        # a slow beginning is part of the rate but no scatter, and may not show in utilisation
-        speed = estimate.batch_means(run.rates[estimate.count_unsettled(run.rates) :])
-        value = training_rate(run, TrainingBasis.SERIES)
+    logged = [each for run in pair if (each := run.logged_work)]
+    widths, held, logs = [each.width for each in logged], [each.seconds for each in logged], []
+    for each in logged:
+        # a slow beginning is part of the rate but no scatter
+        speed, value = estimate.batch_means(each.rates[estimate.count_unsettled(each.rates) :]), each.work.rate
         error = speed.error / speed.mean if speed.mean > 0 else inf
         logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))
     first, second = logs
-    logged = [each for run in pair if (each := run.logged_work)]
-    recorded = [np.count_nonzero(~np.isnan(each.rates)) * each.width for each in logged]
-    widths, held = [each.width for each in logged], [run.rate_seconds for run in pair]
     before, after, contrast = exp(first.mean), exp(second.mean), None
-    reason = _find_short_run(pair, recorded, widths, ReasonKind.FEW_RATES)
+    reason = _find_short_run(pair, held, widths, ReasonKind.FEW_RATES)
     if all(mean.degrees and isfinite(mean.mean) for mean in (first, second)):
         floor = _allow_slow_change(figure, held, widths) if reason else 0.0
         contrast = estimate_within_runs(first, second, floor, before)

@@ -182,17 +182,6 @@ class SampledRun:
             return None
         return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
 
-    @cached_property
-    def rates(self) -> FloatArray:
-        speed, series = self.logged_work, self.series
-        if speed is None:
-            return np.zeros(0)
-        return speed.rates[~np.isnan(speed.rates)] if series is None else speed.within(series.settled)
-
-    @property
-    def rate_seconds(self) -> float:
-        return len(self.rates) * self.throughput.width if self.throughput else 0.0
-
     def at(self, interval: float) -> RunSeries | None:
         """Return its series as a log of a coarser interval would hold them."""
         series = self.series

@@ -9,7 +9,6 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Interval
 from gpureport.recording import Run
 from gpureport.redaction import HIDDEN
 from gpureport.training_names import recognise_metric
@@ -41,15 +40,13 @@ _MOST_BINS = 1000  # bins per point at most: where points lie years apart, bins 
 class Throughput:
     """Work done per second, by a training metric.
 
-    The rates are means over bins of `width` seconds, as long as its points lie apart and at least 1 s, from `start` on,
-    in microseconds; NaN where no point says anything. `work` is what was done from one point to the next, the time
-    before the first one included.
+    The rates are means over bins of `width` seconds, as long as its points lie apart and at least 1 s, where a point
+    says anything. `work` is what was done from one point to the next, the time before the first one included.
     """
 
     name: str
     unit: str
     width: float
-    start: int
     rates: FloatArray
     work: CountedWork
 
@@ -61,11 +58,9 @@ class Throughput:
             return self.unit
         return {"img": "images", "seq": "sequences"}.get(found[1], f"{found[1]}s")
 
-    def within(self, window: Interval) -> FloatArray:
-        size = self.width * 1e6
-        first = max(int(np.ceil((window.start - self.start) / size)), 0)
-        rates = self.rates[first : max(int((window.end - self.start) // size), first)]
-        return np.asarray(rates[~np.isnan(rates)], dtype=np.float64)
+    @property
+    def seconds(self) -> float:
+        return len(self.rates) * self.width
 
 
 def _simplify(name: str) -> str:
@@ -142,9 +137,8 @@ def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throug
         np.diff(np.interp(edges, times, np.concatenate([[0.0], np.cumsum(np.where(known, each, 0.0))])))
         for each in (work.amounts[1:], spans)
     )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rates = np.where(seconds > width / 2, done / seconds, np.nan)
-    return Throughput(name=name, unit=unit, width=width, start=int(times[0]), rates=rates, work=work)
+    told = seconds > width / 2
+    return Throughput(name=name, unit=unit, width=width, rates=done[told] / seconds[told], work=work)
 
 
 @dataclass(frozen=True, kw_only=True)
