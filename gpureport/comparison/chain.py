@@ -37,9 +37,14 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 class Comparison:
     """Steps in order, and the differences of each from the one before and the first.
 
-    The deltas are those of neighbours in order, then those of later steps against the first. The chain is judged by the
-    `primary` figure; verdicts allow for as many comparisons of it as were `tested`, and of the training rate. What
-    `remaining` says is still lost in the last step.
+    Attributes:
+        steps: in order.
+        deltas: neighbours in order, then those after the second against the first.
+        primary: the figure that the chain is judged by.
+        tested: how many comparisons of it verdicts allow for.
+        training_tested: the same of the training rate.
+        remaining: what is still lost in the last step.
+        goals: what a person says of training metrics.
     """
 
     steps: tuple[Step, ...]
