@@ -346,11 +346,8 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Ratio of stated and logged work from which one of them is wrong (pragmatic).
-
-Counts of one job differ by less: a log may leave out the first batches, the last ones, or an evaluation. A log of one
-process of two lies at the ratio itself; the work of another job, such as all of a data set, is far beyond it.
-"""
+"""Ratio of stated and logged work from which one is wrong (pragmatic): a log may leave out the first batches, or one of
+two processes; the work of another job, such as all of a data set, is far beyond it."""
 
 
 class WorkContradiction(NamedTuple):

@@ -86,11 +86,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices, in a step and in the one before; None on the side that has none.
-
-    What is said is of the later step that has it. Of the other one, `unknown` says why it does not tell, and `judged`
-    how many of its runs could be judged, of how many.
-    """
+    """One kind of finding on the same devices in two steps, in words of the later one that has it."""
 
     base: str
     step: str
@@ -101,7 +97,7 @@ class FindingChange:
     fingerprint: str
     before: StepFindings | None
     after: StepFindings | None
-    unknown: UnknownCause | None
+    unknown: UnknownCause | None  # why the step without it does not tell, else how many of its runs could be judged
     judged: tuple[int, int] | None
     root: str | None
     steps: tuple[AdvisedStep, ...]

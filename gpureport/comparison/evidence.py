@@ -51,18 +51,15 @@ _SURE_WITHOUT_FIGURES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A reason with its figures; the report puts it into words.
-
-    The `amount` is what the `run` holds, in seconds or samples, of the `least` that it must hold; of many comparisons
-    how many there are; of unequal work by what share the most exceeds the least; of drift how many degrees the later
-    step started warmer, beside the ratio of clocks. The `check` is one that failed.
-    """
+    """A reason with its figures; the report puts it into words."""
 
     kind: ReasonKind
-    run: str = ""
+    run: str = ""  # too short or unfinished
+    # what the run holds, in seconds or samples; of many comparisons how many there are, of unequal work by what share
+    # the most exceeds the least, of drift how many degrees the later step started warmer
     amount: float = 0.0
-    least: float = 0.0
-    check: str = ""
+    least: float = 0.0  # what the run must hold, of batches how many, of drift the ratio of clocks
+    check: str = ""  # that failed
 
     @property
     def of_any_run(self) -> "Reason":
@@ -88,26 +85,21 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps, a mean over the runs of each that count, of which `figures` has each.
-
-    The `contrast` is their difference and how sure it is; None for the `reason`. Of one run a side it rests on what
-    lies within runs, of which `seconds` had settled; one figure a run is `lone`, and says little where a recording is
-    `brief`. `unseen` are the seconds of the shorter run without any gap.
-    """
+    """One figure of two steps, a mean over the runs of each that count, of which `figures` has each."""
 
     figure: Figure
     before: float | None
     after: float | None
     whole: WholeRecordingFigure
     steady: bool = False
-    contrast: DifferenceEstimate | None = None
+    contrast: DifferenceEstimate | None = None  # None for the reason
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    seconds: float | None = None
-    lone: bool = False
-    unseen: float | None = None
+    seconds: float | None = None  # that had settled, of one run a side
+    lone: bool = False  # one figure a run, without its scatter
+    unseen: float | None = None  # seconds of the shorter run without any gap
     left_out: tuple[ShortRun, ...] = ()
-    brief: Reason | None = None
+    brief: Reason | None = None  # why one figure a run says little
 
     @property
     def difference(self) -> float | None:

@@ -47,12 +47,7 @@ class Factor:
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return what `--by` names, such as `param:framework,param:batch_size`.
-
-    Raises:
-        ValueError: when a part is of no known kind, there are too many, one is named twice, or a chain is mixed with
-            groups.
-    """
+    """Return what `--by` names, such as `param:framework,param:batch_size`; raise ValueError where it cannot be."""
     parts, msg = _COMMA.split(text), ""
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
@@ -74,13 +69,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return the place of every run and the label of its step or group, groups in the order of their values.
-
-    The label is None where runs keep their own.
-
-    Raises:
-        SettingsError: when a run lacks a param or tag, or its log lies in no folder that names its step.
-    """
+    """Return the place and label of each run, None where it keeps its own; raise SettingsError where it has none."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]

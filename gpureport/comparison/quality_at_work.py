@@ -60,11 +60,9 @@ Runs = Sequence[tuple[SampledRun, TrainingCurve]]
 
 
 def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
-    """Return a metric of runs at the last work common to all, or why there is none.
-
-    Where steps are of several sizes that all runs state, after as many samples and after as many steps: a larger batch
-    learns more in a step and less from a sample, so that either alone speaks against one of the two.
-    """
+    """Return a metric of runs at the last work common to all, or why there is none."""
+    # where steps are of several sizes that all runs state, after as many samples and after as many steps: a larger
+    # batch learns more in a step and less from a sample, so that either alone speaks against one of the two
     axes = _find_axes(runs)
     found = [] if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
     read = [each for each in found if each is not None]
@@ -192,11 +190,9 @@ def read_end(values: FloatArray) -> Reading:
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """Return the value between two that lie far apart, as sure as their neighbours are told by the next ones.
-
-    A value lies off the line between its neighbours by its scatter and by the bend of the curve, which is four times
-    that of the line between the value and one of them.
-    """
+    """Return the value between two that lie far apart, as sure as their neighbours are told by the next ones."""
+    # a value lies off the line between its neighbours by its scatter and by the bend of the curve, which is four times
+    # that of the line between the value and one of them
     after = int(np.searchsorted(work, common))
     value = float(np.interp(common, work, values))
     if len(values) < _FEWEST:
