@@ -121,7 +121,6 @@ EPOCHS, SAMPLES = (Work(amount=20, unit=unit) for unit in ("epochs", "samples"))
     [
         ({"count": 100}, {"count": 101}, ("steps", 99, True)),
         ({"count": 100}, {"count": 103}, ("steps", 99, False)),
-        ({"count": 100}, {"count": 60}, ("steps", 59, False)),
         ({"count": 1}, {"count": 1}, "work_not_logged"),
         ({"count": 1, "work": SAMPLES}, {"count": 1, "work": SAMPLES}, ("samples", 20, True)),
         ({"count": 1, "work": SAMPLES}, {"count": 1, "work": replace(SAMPLES, amount=21)}, "work_not_logged"),
@@ -150,6 +149,12 @@ def test_work_is_what_all_runs_count_alike(base: dict[str, Any], step: dict[str,
     if isinstance(expected, str):
         assert (change["verdict_code"], change["fell"]) == ("not_enough_data", False)
         assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None)
+
+
+def test_the_value_at_equal_work_is_a_mean_of_many_or_between_two() -> None:
+    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
+        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
+        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
