@@ -22,12 +22,11 @@ from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
-from gpureport.recording import Recording, Work
+from gpureport.recording import Recording, Work, hold_rows
 from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.report.formats.output import render, write
-from gpureport.series_table import hold_rows
 from gpureport.settings import Settings, check_sections, read_settings
-from gpureport.settings.secret_settings import SECTION, read_own_secrets
+from gpureport.settings.settings_file import SECRETS, read_own_secrets
 
 Run = Recording | Analysis  # analysed or not
 Paths = str | Path | Sequence[str | Path]  # one, or several
@@ -184,7 +183,7 @@ def analyze(
         stated = check_sections(Settings(file="settings", content=dict(settings)))
     else:
         stated = Settings() if settings is None else read_settings(Path(settings))
-    if stated.content.get(SECTION):
+    if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
         # rows that lie in a file lose secrets whenever they are read
         rows = recording.rows

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.columns import integers
 from gpureport.metrics import BY_NAME
-from gpureport.report.charts.palette import BUSY, CLASSES, MUTED, OTHER_CLASS, SEVERITY
+from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS
 from gpureport.report.wording.terms import FIGURE_NAMES, class_title, name_figure
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def draw_signals(analysis: "Analysis", metrics: Sequence[str], devices: Sequence
             for span in finding.intervals if shown & set(finding.devices) else ():
                 start, end = ((at - run.started) / 6e7 for at in (span.start, span.end))
                 label = "" if finding.kind in named else finding.kind
-                panel.axvspan(start, end, color=SEVERITY[finding.severity.value].fixed, alpha=0.15, label=label)
+                panel.axvspan(start, end, color=COLOURS[finding.severity.value], alpha=0.15, label=label)
                 named.add(finding.kind)
     axes[0].set_title(run.name)
     axes[-1].set_xlabel("minutes since the first sample")
@@ -81,14 +81,14 @@ def _draw_changes(comparison: "Comparison", _: str, axes: "Axes") -> None:
         if not delta.before or delta.difference is None:
             continue
         scale, place = 100 / abs(delta.before), len(names)
-        colour = BUSY.fixed if delta.verdict.is_established else MUTED.fixed
+        colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
         if delta.interval is not None:
             axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
         axes.plot(delta.difference * scale, place, "o" if delta.interval else "|", color=colour)
         names.append(f"{name_figure(delta.metric)}: {delta.verdict}")
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.axvline(0, color=MUTED.fixed, linewidth=0.8)
+    axes.axvline(0, color=COLOURS["muted"], linewidth=0.8)
     axes.set_xlabel(f"% change from {first} to {last}, with its 95% interval")
 
 

@@ -15,13 +15,12 @@ from gpureport.comparison.chain import pair_steps
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.gains import build_gains
 from gpureport.findings import Severity
-from gpureport.recording import Recording
+from gpureport.recording import Recording, local_times
 from gpureport.report import build
-from gpureport.report.charts.palette import CLASSES, OTHER_CLASS, SEVERITY
+from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_no_work, describe_reason
-from gpureport.series_table import local_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +229,7 @@ def _show(results: Sequence[Analysis] | Comparison) -> str:
         fills={key: CLASSES.get(key, OTHER_CLASS) for key in classes},
         cards=cards[:_SHOWN],
         more=len(cards) - len(cards[:_SHOWN]),
-        severities=SEVERITY,
+        severities=COLOURS,
     )
     return shown
 

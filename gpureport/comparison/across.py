@@ -8,7 +8,6 @@ from math import isfinite
 from statistics import mean
 from typing import Any
 
-from gpureport import gpus
 from gpureport.analysis import phrases
 from gpureport.analysis.job import params
 from gpureport.comparison.estimate import LEVEL
@@ -17,6 +16,7 @@ from gpureport.comparison.figures import BY_METRIC, SHORTEST_SECONDS, TRAINING_R
 from gpureport.comparison.steps import Step
 from gpureport.comparison.work import batch_size
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity, Threshold
+from gpureport.metrics import load_gpus
 
 HEADROOM = Threshold(
     value=0.05,
@@ -213,7 +213,7 @@ def _fit_memory(step: Step) -> MemoryFit:
     elif None in taken:
         reason = PeakDoubt.PERHAPS_PREALLOCATED
     fits = []
-    kinds = gpus.load_gpus() if reason in {None, PeakDoubt.PERHAPS_PREALLOCATED} else ()
+    kinds = load_gpus() if reason in {None, PeakDoubt.PERHAPS_PREALLOCATED} else ()
     for gpu in kinds:
         if (total := gpu.memory_total_bytes) is not None:
             memory = round(total.value - (gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0))

@@ -18,7 +18,7 @@ from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Judgement, Verdict
 from gpureport.comparison.work import TrainingCurve
 from gpureport.findings import Interval
-from gpureport.training_names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
+from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 _LEVEL = 0.99  # level at which quality changed: stricter than for speed, with several metrics and a loud warning
 _SHARE_NOISE = 0.04  # plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1

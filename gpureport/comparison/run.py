@@ -27,8 +27,8 @@ from gpureport.comparison.work import (
     measure_throughput,
 )
 from gpureport.findings import Interval
+from gpureport.names import normalise_work_unit
 from gpureport.recording import Recording, Run, Work
-from gpureport.training_names import normalise_work_unit
 
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gpureport.errors import SettingsError
-from gpureport.training_names import QUALITY_ROLES, recognise_metric
+from gpureport.names import QUALITY_ROLES, recognise_metric
 
 if TYPE_CHECKING:
     from gpureport.settings import Settings

@@ -9,10 +9,10 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.names import recognise_metric
+from gpureport.rates import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
 from gpureport.recording import Run
 from gpureport.redaction import HIDDEN
-from gpureport.training_names import recognise_metric
-from gpureport.work_counting import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
 
 if TYPE_CHECKING:
     import pyarrow as pa
