@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-from gpureport import analysis, settings
+from gpureport import analysis
 from gpureport.analysis.account import selection
 from gpureport.analysis.account.cost import calculate_cost, read_prices
 from gpureport.api.results import Analysis, Comparison, build_content
@@ -17,6 +17,7 @@ from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import make_goals
 from gpureport.errors import RenderError, SettingsError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.protocol.tracker import Selection, split_readable
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
@@ -24,6 +25,7 @@ from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work, hold_rows
 from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.report.formats.output import render, write
+from gpureport.settings import Settings, check_sections, read_settings
 from gpureport.settings.settings_file import SECRETS, read_own_secrets
 
 Run = Recording | Analysis  # analysed or not
@@ -93,11 +95,12 @@ def read(  # noqa: PLR0913 - each option is given by name
         map=mapping,
         as_logged=mlflow_raw_times,
     )
-    named, picked = _read_labels(labels or {}), _read_selection(tracker or {})
+    named = _read_labels(labels or {})
+    _check_keys("tracker", tracker or {}, Selection)
     kind = "mapped" if mapping else "nvidia_smi" if columns is not None else None
     store = None if as_one_run or kind else find_tracker(str(source))
     if store is not None:
-        return list(_read_tracked(store, str(source), options, named, picked))
+        return list(_read_tracked(store, str(source), options, named, tracker or {}))
     from gpureport.importers.runs import find_run_logs, find_training_logs
 
     runs = [find_run_logs([source], hosts, kind, options)] if as_one_run else find_runs(source, hosts, kind, options)
@@ -118,7 +121,7 @@ def _fetch(given: Paths) -> list[str | Path]:
 
 
 def _read_labels(labels: Mapping[str, Any]) -> Labels:
-    _check_keys("labels", labels, {field.name for field in list_fields(Labels)})
+    _check_keys("labels", labels, Labels)
     made = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
     given = {key: value for key, value in labels.items() if value is not None} | made
     if "work" in given:
@@ -131,26 +134,21 @@ def _read_labels(labels: Mapping[str, Any]) -> Labels:
     return Labels(**given)
 
 
-def _read_selection(tracker: Mapping[str, Any]) -> Any:
-    from gpureport.importers.protocol.tracker import Selection
-
-    _check_keys("tracker", tracker, {field.name for field in list_fields(Selection)} - {"map"})
-    runs = tracker.get("runs", ())
-    return Selection(**{**tracker, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-
-
-def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:
+def _check_keys(name: str, values: Mapping[str, Any], kind: Any) -> None:
+    known = {field.name for field in list_fields(kind)} - {"map"}
     if unknown := [key for key in values if key not in known]:
         msg = f"{name} has no key {unknown[0]!r}; its keys are {', '.join(sorted(known))}"
         raise TypeError(msg)
 
 
-def _read_tracked(store: Any, source: str, options: ReadOptions, labels: Labels, selected: Any) -> Iterator[Recording]:
+def _read_tracked(
+    store: Any, source: str, options: ReadOptions, labels: Labels, tracker: Mapping[str, Any]
+) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
-    from gpureport.importers.protocol.tracker import split_readable
     from gpureport.importers.tracked import TrackedReading
 
-    chosen = store.runs(source, selected)
+    runs = tracker.get("runs", ())
+    chosen = store.runs(source, Selection(**{**tracker, "runs": (runs,) if isinstance(runs, str) else tuple(runs)}))
     readable, faults = split_readable(chosen.runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
@@ -181,7 +179,10 @@ def analyze(
     Warns:
         UserWarning: of each setting that can no longer be set.
     """
-    stated = _read_settings(settings)
+    if isinstance(settings, Mapping):
+        stated = check_sections(Settings(file="settings", content=dict(settings)))
+    else:
+        stated = Settings() if settings is None else read_settings(Path(settings))
     if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
         # rows that lie in a file lose secrets whenever they are read
@@ -203,12 +204,6 @@ def analyze(
 
 def _read_fields(result: Any) -> dict[str, Any]:
     return {field.name: getattr(result, field.name) for field in list_fields(result)}
-
-
-def _read_settings(given: str | Path | Mapping[str, Any] | None) -> settings.Settings:
-    if isinstance(given, Mapping):
-        return settings.check_sections(settings.Settings(file="settings", content=dict(given)))
-    return settings.Settings() if given is None else settings.read_settings(Path(given))
 
 
 def compare(

@@ -42,9 +42,14 @@ _SHOWN = 8  # findings that a notebook shows; the rest are counted
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Analysis(AnalysisResult):
-    """All that was found out about one run, with the run itself, and the rules and kinds of findings looked for.
+    """All that was found out about one run, with the run itself.
 
     A notebook shows its headline, where the GPU time went, and its findings.
+
+    Attributes:
+        recording: the run and its series.
+        rules: the rules it was judged by.
+        kinds: the kinds of findings that were looked for.
     """
 
     recording: Recording = field(compare=False)
@@ -80,7 +85,7 @@ class Analysis(AnalysisResult):
         return _order_classes(frame.loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
-        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded; return their axes.
+        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
 
         Args:
             metrics: columns of the series; utilisation, power, clock and temperature when empty.
@@ -101,9 +106,12 @@ class Analysis(AnalysisResult):
 class Comparison(ComparisonResult):
     """Steps in order and the differences between them, with the analyses they rest on.
 
-    `analyses` are of every run, in the order of the steps, `throughput` the training metric that counted the work where
-    one was named, `by` the settings whose values make groups. A notebook shows its headline, where the GPU time of each
-    step went, and the findings.
+    A notebook shows its headline, where the GPU time of each step went, and the findings.
+
+    Attributes:
+        analyses: the analysis of every run, in the order of the steps.
+        throughput: training metric that counted the work, where one was named.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
 
     analyses: tuple[Analysis, ...] = field(compare=False)

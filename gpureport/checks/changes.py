@@ -14,7 +14,7 @@ from gpureport.comparison.changes import (
     FindingChange,
     compare_findings,
     compare_setups,
-    list_changes_of_job,
+    list_distinct_changes,
 )
 from gpureport.comparison.estimate import Basis
 from gpureport.comparison.evidence import ReasonKind, gather_evidence
@@ -188,7 +188,7 @@ def _count_runs(before: int, after: int) -> Why:
 
 def _describe_setup(found: BaselineComparison) -> Why:
     """Return what is known to have changed in the set-up since the baseline; else false."""
-    changes = list_changes_of_job(compare_setups(found.base, found.step))
+    changes = list_distinct_changes(compare_setups(found.base, found.step))
     said = f"changed since the baseline: {differences.list_setup_changes(changes)}"
     return Why("other_setup", said) if changes else NO_REASON
 

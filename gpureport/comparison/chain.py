@@ -37,9 +37,14 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 class Comparison:
     """Steps in order, and the differences of each from the one before and the first.
 
-    The deltas are those of neighbours in order, then those of later steps against the first. The chain is judged by the
-    `primary` figure; verdicts allow for as many comparisons of it as were `tested`, and of the training rate. What
-    `remaining` says is still lost in the last step.
+    Attributes:
+        steps: in order.
+        deltas: neighbours in order, then those after the second against the first.
+        primary: the figure that the chain is judged by.
+        tested: how many comparisons of it verdicts allow for.
+        training_tested: the same of the training rate.
+        remaining: what is still lost in the last step.
+        goals: what a person says of training metrics.
     """
 
     steps: tuple[Step, ...]
@@ -252,7 +257,10 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
         counted, values = figures.count_jobs(step.runs).counted, step.read(figure)
         source = step.training_source if metric == figures.TRAINING_RATE else None
         is_logged = source is not None and source.basis is TrainingBasis.SERIES
-        seconds = [run.rate_seconds if is_logged else run.analysis.seconds for run in step.runs]
+        logged = [run.logged_work if is_logged else None for run in step.runs]
+        seconds = [
+            speed.seconds if speed else run.analysis.seconds for run, speed in zip(step.runs, logged, strict=True)
+        ]
     known = [value if value is not None and isfinite(value) else None for value in values]
     return tuple(
         RunFigure(run=run.info.name, value=value, seconds=held, counted=run in counted)
@@ -338,11 +346,8 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Ratio of stated and logged work from which one of them is wrong (pragmatic).
-
-Counts of one job differ by less: a log may leave out the first batches, the last ones, or an evaluation. A log of one
-process of two lies at the ratio itself; the work of another job, such as all of a data set, is far beyond it.
-"""
+"""Ratio of stated and logged work from which one is wrong (pragmatic): a log may leave out the first batches, or one of
+two processes; the work of another job, such as all of a data set, is far beyond it."""
 
 
 class WorkContradiction(NamedTuple):

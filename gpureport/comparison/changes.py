@@ -33,16 +33,6 @@ _OF_ONE_RUN = {
     *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
 """Last parts of names of params and tags that describe one run, not its set-up."""
-_JOB_LENGTH = re.compile(
-    r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)"
-    r"|(?:(?:max|num|n|total|train|training|num_train)_)?epochs"
-)
-_OF_JOB = (
-    {"train", "training", "trainer", "pl", "lightning", "fit", "loop", "run", "job", "experiment", "general", "main"}
-    | {"args", "arguments", "params", "parameters", "hparams", "hyperparams", "hyperparameters", "hyper", "hp"}
-    | {"config", "configuration", "cfg", "conf", "options", "opts", "settings", "flags", "global"}
-)
-"""Words before the last part of a name that still tells the length of the job: `trainer.max_steps`."""
 _SEVERITIES = list(Severity)
 _Group = list[tuple[int, Finding]]  # findings with the place of their run
 
@@ -96,11 +86,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices, in a step and in the one before; None on the side that has none.
-
-    What is said is of the later step that has it. Of the other one, `unknown` says why it does not tell, and `judged`
-    how many of its runs could be judged, of how many.
-    """
+    """One kind of finding on the same devices in two steps, in words of the later one that has it."""
 
     base: str
     step: str
@@ -111,7 +97,7 @@ class FindingChange:
     fingerprint: str
     before: StepFindings | None
     after: StepFindings | None
-    unknown: UnknownCause | None
+    unknown: UnknownCause | None  # why the step without it does not tell, else how many of its runs could be judged
     judged: tuple[int, int] | None
     root: str | None
     steps: tuple[AdvisedStep, ...]
@@ -134,17 +120,6 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
     """Return the changes without what describes single runs."""
     return tuple(change for change in changes if not change.of_one_run)
-
-
-def list_changes_of_job(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the distinct changes but those of how long the job is."""
-    found = []
-    for change in list_distinct_changes(changes):
-        *parents, last = _split_name(change.key)
-        is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
-        if change.kind != "param" or not is_of_job or not _JOB_LENGTH.fullmatch(last):
-            found.append(change)
-    return tuple(found)
 
 
 def _split_name(key: str) -> list[str]:

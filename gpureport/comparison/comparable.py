@@ -23,11 +23,7 @@ _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparability:
-    """One property of the recordings that must agree for their figures to be compared.
-
-    Unlike values may be `comparable` all the same; both are None if unknown. `touches` are the figures that must not be
-    compared where it is false. What `bars_itself` bars a recording beside itself, too: it holds too little.
-    """
+    """One property of the recordings that must agree for their figures to be compared."""
 
     base: str
     step: str
@@ -36,9 +32,9 @@ class Comparability:
     before: Value
     after: Value
     agree: bool | None
-    comparable: bool | None
-    touches: tuple[str, ...]
-    bars_itself: bool = False
+    comparable: bool | None  # also where unlike values are excused; None if unknown
+    touches: tuple[str, ...]  # figures that must not be compared where it is false
+    bars_itself: bool = False  # a recording beside itself, too: it holds too little
 
 
 def _join(values: Iterable[str | None]) -> str | None:

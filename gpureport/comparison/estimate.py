@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from math import exp, fsum, hypot, inf, sqrt
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20  # gaps from which a mean over time holds enough of them
-_LONG = 16_384
-"""Half the samples from which neighbours are taken together: a transform of all costs more than the rest."""
+_LONG = 16_384  # half the samples from which neighbours are taken together: a transform of all costs more than the rest
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
 
@@ -38,19 +38,14 @@ def two_sided(level: float, degrees: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanEstimate:
-    """The mean of a run.
-
-    Error and degrees are of what lies between the gaps that are counted, of all samples where none are; degrees are 0
-    where there are too few samples. `drop` says how much lower the mean is within gaps than between them, `gaps` are
-    their lengths as shares of the time, and `seen` is how many there are, counted or not.
-    """
+    """The mean of a run; error and degrees are of what lies between the gaps that are counted."""
 
     mean: float
     error: float
-    degrees: int
-    drop: float = 0.0
-    gaps: tuple[float, ...] = ()
-    seen: int = 0
+    degrees: int  # 0 where there are too few samples
+    drop: float = 0.0  # how much lower the mean is within gaps than between them
+    gaps: tuple[float, ...] = ()  # their lengths as shares of the time
+    seen: int = 0  # how many there are, counted or not
 
     def interval(self, level: float) -> Ends:
         """Return the interval that holds the mean; both parts are joined by MOVER."""
@@ -75,11 +70,8 @@ def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
 
 
 def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of a series of which some samples lie in gaps; a few gaps are counted.
-
-    A mean over time does not show how rare a rare event is. Gaps come at random, each of a length of its own, so the
-    time lost to them is a compound Poisson sum.
-    """
+    # a mean over time does not show how rare a rare event is: gaps come at random, each of a length of its own, so the
+    # time lost to them is a compound Poisson sum
     edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
     lengths = edges[1::2] - edges[::2]
     if not 0 < len(lengths) < _MANY_GAPS or idle.all():
@@ -111,11 +103,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the integrated autocorrelation time in samples, 1 where samples do not depend on each other.
-
-    Summed up to the first lag that spans five times the sum (A. Sokal, Monte Carlo Methods in Statistical Mechanics,
-    1989); where none does, the largest sum.
-    """
+    """Return the autocorrelation time in samples, summed up to the first lag of five times the sum (A. Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -143,27 +131,20 @@ def find_block_length(covariance: FloatArray) -> float:
 
 
 def find_batch_length(values: FloatArray) -> float:
-    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times.
-
-    Of a long series the means of a few samples each are looked at. What depends for longer shows in them as well, and
-    a batch that holds four of them is still one of thousands.
-    """
+    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
-        # a sum along short rows: `mean` takes three times as long for its care with long ones
+        # what depends for long shows in means of neighbours as well; `mean` takes three times as long along short rows
         values = np.einsum("ij->i", values[: len(values) // every * every].reshape(-1, every)) / every
     covariance = find_autocovariance(values)
     return every * max(find_block_length(covariance), 4 * find_correlation_time(covariance))
 
 
 def count_unsettled(values: FloatArray) -> int:
-    """Return how many samples at the beginning have not settled, half of them at most.
-
-    MSER-5 (K. White, M. Cobb and S. Spratt, 2000) says where cutting makes the mean of the rest surest. It also cuts a
-    beginning that happens to hold more changes than the rest, which would leave the quiet part of every slowly changing
-    load; so what it names is cut only where its mean is another than that of the rest, by three standard errors. The
-    values are without gaps: MSER-5 would cut up to the last gap.
-    """
+    """Return how many samples at the beginning have not settled (MSER-5; K. White, M. Cobb and S. Spratt, 2000)."""
+    # it also cuts a beginning that happens to hold more changes than the rest, which would leave the quiet part of each
+    # slowly changing load; so what it names is cut only where its mean is another than that of the rest, by three
+    # standard errors. The values are without gaps: it would cut up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - batches below which nothing is cut
         return 0
@@ -187,19 +168,14 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceEstimate:
-    """The difference between two steps: `change` is after - before, in the scale it was estimated on.
-
-    `ends` is its interval at a level by scatter alone, `floor` the half-width below which no interval goes: changes too
-    slow for short runs, or what all runs are off by alike. `ratio_of` is the value before, where the scale is that of
-    logarithms; what is returned is in the unit of the figure.
-    """
+    """The difference between two steps: `change` is after - before, in the scale it was estimated on."""
 
     change: float
     basis: Basis
-    ends: Callable[[float], Ends] = field(repr=False)
+    ends: Callable[[float], Ends] = field(repr=False)  # at a level, by scatter alone
     degrees: float
-    floor: float = 0.0
-    ratio_of: float | None = None
+    floor: float = 0.0  # least half-width: changes too slow for short runs, or what all runs are off by alike
+    ratio_of: float | None = None  # the value before, where the scale is that of logarithms
 
     @property
     def difference(self) -> float:
@@ -280,15 +256,11 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference of the means of runs, each run one observation; None with one run on either side.
-
-    Welch's t from three runs a side on; with fewer, both sides are taken to scatter alike, and Student's t pools them.
-    The degrees are those B. Welch gave in 1947, no more than pooled ones. The better known ones of Satterthwaite are
-    too few for three runs a side: an interval of 95% holds 96.5%, and a tenth of the differences shown is lost.
-
-    Runs that agree to the digit scatter by the `finest` step in which values were written down. The half-width is no
-    less than `least`, by which all runs of a side may be off alike; `ratio_of` is the value before of logarithms.
-    """
+    """Return the difference of the means of runs, each one observation; None with one run on either side."""
+    # Welch's t from three runs a side on; with fewer, both are taken to scatter alike, and Student's t pools them.
+    # The degrees are those B. Welch gave in 1947, no more than pooled ones. The better known ones of Satterthwaite are
+    # too few for three runs a side: an interval of 95% holds 96.5%, and a tenth of the differences shown is lost.
+    # Runs that agree to the digit scatter by the `finest` step in which values were written down
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
         return None
@@ -310,18 +282,13 @@ def _find_rounding_error(finest: float, counts: Sequence[int]) -> float:
 
 
 def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: float = 0.0) -> tuple[float, Ends]:
-    mean, count = fsum(values) / len(values), len(values)
-    error = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
-    half = max(two_sided(LEVEL, count - 1) * max(error, _find_rounding_error(finest, [count])), least)
-    return mean, (mean - half, mean + half)
+    count = len(values)
+    error = max(stdev(values) / sqrt(count), _find_rounding_error(finest, [count]))
+    return fmean(values), estimate_from_scatter(fmean(values), error, count - 1, least).interval()
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return for each comparison of a family the level at which it was tested.
-
-    Step by step after S. Holm (1979): the surest must hold at 1 - 0.05/m, the next at 1 - 0.05/(m - 1), until one
-    does not; so the chance of any false claim stays at 5%.
-    """
+    """Return the level at which each of a family was tested, for a chance of 5% of any false claim (S. Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import exp, expm1, fsum, inf, isfinite, log
 
-import numpy as np
-
 from gpureport.comparison import estimate, figures
 from gpureport.comparison.estimate import DifferenceEstimate, MeanEstimate, estimate_between_runs, estimate_within_runs
 from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, ShortRun, count_jobs, count_runs
 from gpureport.comparison.run import SampledRun, coarsest_interval
-from gpureport.comparison.steps import Step, TrainingBasis, find_resolution, training_rate
+from gpureport.comparison.steps import Step, TrainingBasis, find_resolution
 
 _PER_SAMPLE = 5.0  # seconds that a sample counts for at most, however far apart
 _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
@@ -53,18 +51,15 @@ _SURE_WITHOUT_FIGURES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A reason with its figures; the report puts it into words.
-
-    The `amount` is what the `run` holds, in seconds or samples, of the `least` that it must hold; of many comparisons
-    how many there are; of unequal work by what share the most exceeds the least; of drift how many degrees the later
-    step started warmer, beside the ratio of clocks. The `check` is one that failed.
-    """
+    """A reason with its figures; the report puts it into words."""
 
     kind: ReasonKind
-    run: str = ""
+    run: str = ""  # too short or unfinished
+    # what the run holds, in seconds or samples; of many comparisons how many there are, of unequal work by what share
+    # the most exceeds the least, of drift how many degrees the later step started warmer
     amount: float = 0.0
-    least: float = 0.0
-    check: str = ""
+    least: float = 0.0  # what the run must hold, of batches how many, of drift the ratio of clocks
+    check: str = ""  # that failed
 
     @property
     def of_any_run(self) -> "Reason":
@@ -90,26 +85,21 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps, a mean over the runs of each that count, of which `figures` has each.
-
-    The `contrast` is their difference and how sure it is; None for the `reason`. Of one run a side it rests on what
-    lies within runs, of which `seconds` had settled; one figure a run is `lone`, and says little where a recording is
-    `brief`. `unseen` are the seconds of the shorter run without any gap.
-    """
+    """One figure of two steps, a mean over the runs of each that count, of which `figures` has each."""
 
     figure: Figure
     before: float | None
     after: float | None
     whole: WholeRecordingFigure
     steady: bool = False
-    contrast: DifferenceEstimate | None = None
+    contrast: DifferenceEstimate | None = None  # None for the reason
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    seconds: float | None = None
-    lone: bool = False
-    unseen: float | None = None
+    seconds: float | None = None  # that had settled, of one run a side
+    lone: bool = False  # one figure a run, without its scatter
+    unseen: float | None = None  # seconds of the shorter run without any gap
     left_out: tuple[ShortRun, ...] = ()
-    brief: Reason | None = None
+    brief: Reason | None = None  # why one figure a run says little
 
     @property
     def difference(self) -> float | None:
@@ -267,19 +257,16 @@ def _compare_figures(
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     pair = base.runs[0], step.runs[0]
-    logs = []
-    for run in pair:
-        # a slow beginning is part of the rate but no scatter, and may not show in utilisation
-        speed = estimate.batch_means(run.rates[estimate.count_unsettled(run.rates) :])
-        value = training_rate(run, TrainingBasis.SERIES)
+    logged = [each for run in pair if (each := run.logged_work)]
+    widths, held, logs = [each.width for each in logged], [each.seconds for each in logged], []
+    for each in logged:
+        # a slow beginning is part of the rate but no scatter
+        speed, value = estimate.batch_means(each.rates[estimate.count_unsettled(each.rates) :]), each.work.rate
         error = speed.error / speed.mean if speed.mean > 0 else inf
         logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))
     first, second = logs
-    logged = [each for run in pair if (each := run.logged_work)]
-    recorded = [np.count_nonzero(~np.isnan(each.rates)) * each.width for each in logged]
-    widths, held = [each.width for each in logged], [run.rate_seconds for run in pair]
     before, after, contrast = exp(first.mean), exp(second.mean), None
-    reason = _find_short_run(pair, recorded, widths, ReasonKind.FEW_RATES)
+    reason = _find_short_run(pair, held, widths, ReasonKind.FEW_RATES)
     if all(mean.degrees and isfinite(mean.mean) for mean in (first, second)):
         floor = _allow_slow_change(figure, held, widths) if reason else 0.0
         contrast = estimate_within_runs(first, second, floor, before)

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -48,12 +47,7 @@ class Factor:
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return what `--by` names, such as `param:framework,param:batch_size`.
-
-    Raises:
-        ValueError: when a part is of no known kind, there are too many, one is named twice, or a chain is mixed with
-            groups.
-    """
+    """Return what `--by` names, such as `param:framework,param:batch_size`; raise ValueError where it cannot be."""
     parts, msg = _COMMA.split(text), ""
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
@@ -75,13 +69,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return the place of every run and the label of its step or group, groups in the order of their values.
-
-    The label is None where runs keep their own.
-
-    Raises:
-        SettingsError: when a run lacks a param or tag, or its log lies in no folder that names its step.
-    """
+    """Return the place and label of each run, None where it keeps its own; raise SettingsError where it has none."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -129,24 +117,18 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
     return [next(iter(PurePath(place).parts[shared:]), None) if place else None for place in places]
 
 
-class FolderOrder(StrEnum):
-    NUMBERS = "the numbers that their folders begin with"
-    STARTS = "the start of their first runs"
-    NAMES = "the names of their folders, since not all starts are known"
-
-
-def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], FolderOrder]:
-    """Return the folders of runs, given one each, in the order of the steps, and what that rests on."""
+def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
+    """Return the folders of runs, given one each, in the order of the steps, and what that rests on but numbers."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
-        return sorted(different, key=numbers.__getitem__), FolderOrder.NUMBERS
+        return sorted(different, key=numbers.__getitem__), ""
     if not share_a_clock(runs):
-        return sorted(different), FolderOrder.NAMES
+        return sorted(different), "the names of their folders, since not all starts are known"
     starts: dict[str, int] = {}
     for run, folder in zip(runs, folders, strict=True):
         starts[folder] = min(run.started, starts.get(folder, run.started))
-    return sorted(different, key=starts.__getitem__), FolderOrder.STARTS
+    return sorted(different, key=starts.__getitem__), "the start of their first runs"
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:

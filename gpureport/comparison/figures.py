@@ -49,16 +49,12 @@ and three, of which one is shorter: counting it shows more differences than leav
 
 
 class FigureRole(StrEnum):
-    """How a figure comes about, which decides how sure it can be.
+    """How a figure comes about, which decides how sure it can be."""
 
-    A mean over time scatters within a run. A peak and a total are one figure per run. So is a figure per unit of work,
-    but for the rate of training alone where training metrics tell it. Figures of work are compared as ratios.
-    """
-
-    MEAN = "mean"
+    MEAN = "mean"  # over time, which scatters within a run
     PEAK = "peak"
     TOTAL = "total"
-    WORK = "work"
+    WORK = "work"  # compared as ratios; one figure per run, but for a rate of training that metrics tell
 
 
 Read = Callable[[Sequence[SampledRun]], float | None]
@@ -67,20 +63,13 @@ Read = Callable[[Sequence[SampledRun]], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure, in a base unit (`1`, `s`, `W`, `By`, `Hz`, `J`).
-
-    `1/s` is units of work per second, `currency` that of prices. `better` is 1 where more is better, -1 where less is,
-    0 where neither is by itself. `finest` is the step in which logs write it down, `usual_noise` the part of itself by
-    which two runs of one job commonly lie apart.
-    """
-
     metric: str
-    unit: str
+    unit: str  # a base unit: 1, s, W, By, Hz, J; 1/s of work, or the currency of prices
     role: FigureRole
-    better: int
+    better: int  # 1 where more is better, -1 where less is, 0 where neither is by itself
     read: Read = lambda _: None
-    finest: float = 0.0
-    usual_noise: float = SHARE
+    finest: float = 0.0  # step in which logs write it down
+    usual_noise: float = SHARE  # part of itself by which two runs of one job commonly lie apart
 
     def margin(self, before: float) -> float:
         """Return how far two runs of one job commonly lie apart, in the figure's unit."""
@@ -240,11 +229,7 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
 
 
 def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
-    """Return which runs of a step count as observations of a whole job: none that stopped long before the others.
-
-    In less than a minute, less than a third of the longest recording and less than a third of the most work, start-up
-    weighs otherwise than in the others. A run that did all the work counts, however fast it was.
-    """
+    # none that stopped long before the others, where start-up weighs otherwise; one that did all the work counts
     seconds = [observed_seconds([run.analysis]) for run in runs]
     amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
     least = min(SHORTEST_SECONDS, max(seconds) * _LIKE)
@@ -270,11 +255,8 @@ class Resolution(NamedTuple):
 
 
 def find_sampling_step(runs: Sequence[SampledRun]) -> float:
-    """Return the longest sampling interval as a share of its recording, which is known no better.
-
-    A job begins and ends up to half an interval from the first and the last sample, which makes one interval in all.
-    Runs of one job are off alike, since recordings begin with the job: repetitions do not average it out.
-    """
+    # a job begins and ends up to half an interval from the first and the last sample, which makes one interval in all,
+    # and repetitions do not average it out, since recordings begin with the job
     lengths = [(find_interval(run), observed_seconds([run.analysis])) for run in runs]
     return max((interval / seconds for interval, seconds in lengths if seconds > 0), default=0.0)
 

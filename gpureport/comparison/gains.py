@@ -44,11 +44,7 @@ def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    """Return which share of the observed time of jobs short pauses took, by GPU-seconds; None if no more than usual.
-
-    A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
-    take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
-    """
+    # a pause counts as work; where pauses take more time than calls for no change, all of them may have been lost
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
@@ -67,11 +63,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return which share of the GPU time of jobs was lost.
-
-    None where the recording is too short, most of the time holds no utilisation, or a further amount was lost, or may
-    have been, that is not known: a report then says "at least", which a bare number cannot.
-    """
+    """Return which share of the GPU time of jobs was lost; None where most is unseen, or more may have been lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
@@ -212,11 +204,7 @@ class GainSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGain:
-    """A row of the table of gains: a step against the one before and the first, if any.
-
-    Findings may have advised changes of settings that not every run names: a loader that gets workers on its command
-    line had as many as its program gives it before.
-    """
+    """A row of the table of gains: a step against the one before and the first, if any."""
 
     step: Step
     params_recorded: bool
@@ -224,7 +212,7 @@ class StepGain:
     since_first: GainSince | None = None
     changes: tuple[SetupChange, ...] = ()
     advised: tuple[AdvisedChange, ...] = ()
-    possibly_advised: tuple[AdvisedChange, ...] = ()
+    possibly_advised: tuple[AdvisedChange, ...] = ()  # of settings that not every run names
     findings: tuple[FindingChange, ...] = ()
     quality: tuple[QualityChange, ...] = ()
     quality_since_first: tuple[QualityChange, ...] = ()

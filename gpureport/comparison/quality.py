@@ -31,28 +31,20 @@ _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a run or a step: the mean of its last values, its best one, and when that was.
+    """One training metric of a run or a step: the mean of its last values, its best one, and when that was."""
 
-    They are means over runs, `final` without those that `diverged`: ended in a value that is not a number. `spread` is
-    that between runs, of one run that of its last values about their trend.
-    """
-
-    final: float | None
+    final: float | None  # without runs that `diverged`: ended in a value that is not a number
     at_work: float | None = None
     best: float | None
     best_seconds: float | None
-    spread: float | None
+    spread: float | None  # between runs, of one run that of its last values about their trend
     runs: int
     diverged: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityChange:
-    """One training metric of two steps, its verdict at 99%, its interval at 95%.
-
-    `failed` are values of later runs, where they are several, that are worse than each earlier one by more than single
-    runs plausibly differ: a mean with a wide interval can hide one that went wrong.
-    """
+    """One training metric of two steps, its verdict at 99%, its interval at 95%."""
 
     base: str
     step: str
@@ -68,7 +60,7 @@ class QualityChange:
     interval: tuple[float, float] | None = None
     verdict: Verdict = Verdict.NOT_ENOUGH_DATA
     margin: float = 0.0
-    failed: tuple[float, ...] = ()
+    failed: tuple[float, ...] = ()  # of later runs, clearly worse than each earlier one: a wide interval hides them
     full_scale: float | None
     leading: bool
 

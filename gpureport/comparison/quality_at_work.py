@@ -60,16 +60,20 @@ Runs = Sequence[tuple[SampledRun, TrainingCurve]]
 
 
 def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
-    """Return a metric of runs at the last work common to all, or why there is none.
-
-    Where steps are of several sizes that all runs state, after as many samples and after as many steps: a larger batch
-    learns more in a step and less from a sample, so that either alone speaks against one of the two.
-    """
+    """Return a metric of runs at the last work common to all, or why there is none."""
+    # where steps are of several sizes that all runs state, after as many samples and after as many steps: a larger
+    # batch learns more in a step and less from a sample, so that either alone speaks against one of the two
     axes = _find_axes(runs)
-    why = axes if isinstance(axes, NoWork) else NoWork.NO_OVERLAP
     found = [] if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
     read = [each for each in found if each is not None]
-    return read if read and len(read) == len(found) else _compare_whole_runs(runs) or why
+    if read and len(read) == len(found):
+        return read
+    # the ends of runs that did as much work in all, where none is logged with a metric
+    works = [run.info.work for run, _ in runs]
+    amounts, units = [work.amount for work in works if work], {work and work.unit for work in works}
+    if len(amounts) == len(runs) and len(units) == 1 and 0 < max(amounts) <= _ALIKE * min(amounts):
+        return [EqualWork(work=min(amounts), unit=str(units.pop()), at_end=True, readings=_read_ends(runs))]
+    return axes if isinstance(axes, NoWork) else NoWork.NO_OVERLAP
 
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
@@ -95,16 +99,6 @@ def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | Non
         read_end(values[:count]) if dense else _interpolate(work, values, common) for work, values, count in parts
     )
     return EqualWork(work=common, unit=unit, at_end=False, readings=tuple(readings))
-
-
-def _compare_whole_runs(runs: Runs) -> list[EqualWork]:
-    """Return the ends of runs that did as much work in all, where none is logged with a metric; none elsewhere."""
-    works = [run.info.work for run, _ in runs]
-    amounts = [work.amount for work in works if work is not None and work.amount > 0]
-    units = {work.unit for work in works if work is not None}
-    if len(amounts) < len(works) or len(units) > 1 or max(amounts) > _ALIKE * min(amounts):
-        return []
-    return [EqualWork(work=min(amounts), unit=units.pop(), at_end=True, readings=_read_ends(runs))]
 
 
 def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
@@ -196,11 +190,9 @@ def read_end(values: FloatArray) -> Reading:
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """Return the value between two that lie far apart, as sure as their neighbours are told by the next ones.
-
-    A value lies off the line between its neighbours by its scatter and by the bend of the curve, which is four times
-    that of the line between the value and one of them.
-    """
+    """Return the value between two that lie far apart, as sure as their neighbours are told by the next ones."""
+    # a value lies off the line between its neighbours by its scatter and by the bend of the curve, which is four times
+    # that of the line between the value and one of them
     after = int(np.searchsorted(work, common))
     value = float(np.interp(common, work, values))
     if len(values) < _FEWEST:

@@ -42,17 +42,13 @@ _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeries:
-    """A run on equal bins, `width` seconds long, made from samples `interval` seconds apart.
-
-    Each column is a mean over GPUs of a recorded metric, and one the share of idle GPUs; NaN where unknown. `job` is
-    the first and past-the-end bin from the first work to the last, `grid` the bins in time, before thinning.
-    """
+    """A run on equal bins, `width` seconds long, made from samples `interval` seconds apart."""
 
     width: float
     interval: float
-    columns: dict[str, FloatArray]
-    job: tuple[int, int]
-    grid: Grid
+    columns: dict[str, FloatArray]  # means over GPUs of recorded metrics, and the share of idle GPUs; NaN where unknown
+    job: tuple[int, int]  # first and past-the-end bin from the first work to the last
+    grid: Grid  # the bins in time, before thinning
 
     @cached_property
     def gap(self) -> BoolArray:
@@ -182,17 +178,6 @@ class SampledRun:
             return None
         return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
 
-    @cached_property
-    def rates(self) -> FloatArray:
-        speed, series = self.logged_work, self.series
-        if speed is None:
-            return np.zeros(0)
-        return speed.rates[~np.isnan(speed.rates)] if series is None else speed.within(series.settled)
-
-    @property
-    def rate_seconds(self) -> float:
-        return len(self.rates) * self.throughput.width if self.throughput else 0.0
-
     def at(self, interval: float) -> RunSeries | None:
         """Return its series as a log of a coarser interval would hold them."""
         series = self.series
@@ -278,11 +263,8 @@ def mean_gpu_hour_price(analysis: Analysis) -> float | None:
 
 
 def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return runs whose work is counted in one unit where that can be.
-
-    Work is counted in samples where all runs count steps, and a step is not of one size in all of them. A unit with
-    several names gets one: images that were stated are samples.
-    """
+    """Return runs whose work is counted in one unit where that can be: images that were stated are samples."""
+    # in samples where all runs count steps, and a step is not of one size in all of them
     sizes = [batch_size(run.info) for run in runs]
     if len(set(sizes)) > 1 and None not in sizes and all(run.work_unit == STEPS for run in runs):
         runs = [_count_in(run, SAMPLES, size) for run, size in zip(runs, sizes, strict=True)]

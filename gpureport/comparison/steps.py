@@ -43,16 +43,12 @@ def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Runs that share a step label; more than one are replicates of it.
-
-    The values are of whole recordings, those per unit of work of runs that count as whole jobs. The training source is
-    None where nothing tells the training rate of all its runs.
-    """
+    """Runs that share a step label; more than one are replicates of it."""
 
     label: str
     runs: tuple[SampledRun, ...]
-    values: dict[str, float | None] = field(default_factory=dict)
-    training_source: TrainingSource | None = None
+    values: dict[str, float | None] = field(default_factory=dict)  # of whole recordings, or of runs that count as jobs
+    training_source: TrainingSource | None = None  # None where nothing tells the training rate of all its runs
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:

@@ -90,11 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is said of all groups that the settings `by` make.
-
-    The best by cost is in money where all prices are known, else in GPU time. Either best is None where its figure is
-    known of fewer than two groups.
-    """
+    """What is said of all groups that the settings `by` make, by cost in money if all prices are known."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -145,11 +141,7 @@ def select_focus(comparison: Comparison, study: Study | None) -> Step:
 
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
-    """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
-
-    A group of short runs takes part: the verdict says whether it differs from the others. The comparisons are one
-    family, by Holm's levels: a group that is not the best is called so in one study of twenty at most.
-    """
+    # groups of short runs take part; as one family, another than the best is called so in one study of twenty at most
     figure = BY_METRIC[metric]
     long_enough = [each for each in steps if recorded_seconds(each.analyses) >= figures.SHORTEST_REPETITION_SECONDS]
     known = [(value, step) for step in long_enough if (value := gather_evidence(step, step, figure).before)]
@@ -335,12 +327,8 @@ class LinearModel:
         return estimate_from_scatter(change, error, self.degrees, ratio_of=ratio_of)
 
     def is_additive(self, level: float) -> bool | None:
-        """Return whether the factors work independently of each other, as far as repetitions show.
-
-        The test of lack of fit: what the model leaves beyond the scatter of repetitions, against that scatter. None
-        where no setting was repeated, or the model has an effect for every setting. A design of independent factors
-        passes with the probability `level`.
-        """
+        # the test of lack of fit: what the model leaves beyond the scatter of repetitions, against that scatter; None
+        # where nothing was repeated, or each setting has an effect
         from scipy import special
 
         cells = np.unique(np.array(self.levels), axis=1, return_inverse=True)[1].ravel()

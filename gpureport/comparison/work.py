@@ -9,7 +9,6 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Interval
 from gpureport.names import recognise_metric
 from gpureport.rates import FEWEST_POINTS, CountedWork, count_by_rates, count_by_steps, select_step_points
 from gpureport.recording import Run
@@ -39,19 +38,13 @@ _MOST_BINS = 1000  # bins per point at most: where points lie years apart, bins 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """Work done per second, by a training metric.
-
-    The rates are means over bins of `width` seconds, as long as its points lie apart and at least 1 s, from `start` on,
-    in microseconds; NaN where no point says anything. `work` is what was done from one point to the next, the time
-    before the first one included.
-    """
+    """Work done per second, by a training metric."""
 
     name: str
     unit: str
-    width: float
-    start: int
-    rates: FloatArray
-    work: CountedWork
+    width: float  # seconds of a bin, as long as points lie apart and at least 1 s
+    rates: FloatArray  # means over bins in which a point says anything
+    work: CountedWork  # from one point to the next, the time before the first one included
 
     @property
     def stated_unit(self) -> str:
@@ -61,11 +54,9 @@ class Throughput:
             return self.unit
         return {"img": "images", "seq": "sequences"}.get(found[1], f"{found[1]}s")
 
-    def within(self, window: Interval) -> FloatArray:
-        size = self.width * 1e6
-        first = max(int(np.ceil((window.start - self.start) / size)), 0)
-        rates = self.rates[first : max(int((window.end - self.start) // size), first)]
-        return np.asarray(rates[~np.isnan(rates)], dtype=np.float64)
+    @property
+    def seconds(self) -> float:
+        return len(self.rates) * self.width
 
 
 def _simplify(name: str) -> str:
@@ -82,11 +73,8 @@ def parse_work_unit(name: str) -> tuple[str, bool] | None:
 
 
 def measure_throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:
-    """Return how fast a run worked; None where its training metrics do not tell.
-
-    A metric whose name says so comes before the step column: a step may hold any number of samples. The metric `key`
-    counts whatever its name; the GPUs `began` to work at a time in microseconds.
-    """
+    # a metric whose name says so comes before the step column: a step may hold any number of samples; the metric `key`
+    # counts whatever its name, and the GPUs `began` to work at a time in microseconds
     if not len(training):
         return None
     column: Any = training.column("name")
@@ -142,23 +130,18 @@ def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throug
         np.diff(np.interp(edges, times, np.concatenate([[0.0], np.cumsum(np.where(known, each, 0.0))])))
         for each in (work.amounts[1:], spans)
     )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rates = np.where(seconds > width / 2, done / seconds, np.nan)
-    return Throughput(name=name, unit=unit, width=width, start=int(times[0]), rates=rates, work=work)
+    told = seconds > width / 2
+    return Throughput(name=name, unit=unit, width=width, rates=done[told] / seconds[told], work=work)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingCurve:
-    """One training metric of a run: its values in the order of time, NaN and infinities as they were logged.
-
-    `times` are in microseconds since 1970, empty where one value has none; `steps` are as the step column counts them,
-    NaN where it says nothing. It `has_diverged` where its last value is not a number, as a loss that overflowed.
-    """
+    """One training metric of a run, in the order of time."""
 
     name: str
-    times: IntArray
-    values: FloatArray
-    steps: FloatArray
+    times: IntArray  # microseconds since 1970, empty where one value has none
+    values: FloatArray  # NaN and infinities as they were logged; one that ends in such has diverged
+    steps: FloatArray  # as the step column counts them, NaN where it says nothing
 
     @cached_property
     def known(self) -> FloatArray:

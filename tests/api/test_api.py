@@ -1,17 +1,14 @@
 """What `import gpureport` offers: read, analyze, compare, report, their results as frames and in a notebook."""
 
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.text import Text
 
 import gpureport
 from gpureport.errors import RenderError, SettingsError, SourceError
@@ -139,9 +136,6 @@ def test_findings_are_a_frame(hot: gpureport.Analysis) -> None:
     assert list(frame["kind"]) == [finding.kind for finding in hot.findings]
     assert list(frame["severity"]) == ["problem", "info", "info"]
     assert frame.loc[0, "start"] == pd.Timestamp("2026-04-02 14:24:50.129500")
-
-
-def test_no_findings_are_an_empty_frame(hot: gpureport.Analysis) -> None:
     empty = gpureport.analyze(hot.recording, select="ecc_error").findings_frame()
     assert (len(empty), list(empty)) == (0, list(hot.findings_frame()))
 
@@ -214,8 +208,10 @@ def test_signals_are_drawn_with_the_findings_of_their_gpus(hot: gpureport.Analys
 
 
 def test_a_comparison_is_drawn(chain: gpureport.Comparison) -> None:
-    changes = {text.get_text(): line for text, line in _rows(chain.plot())}
-    drawn = changes["GPU utilisation: unconfirmed (one run each)"]
+    axes = chain.plot()
+    dots = [line for line in axes.lines if line.get_marker() in {"o", "|"}]
+    places = {text.get_text(): dot for text, dot in zip(axes.get_yticklabels(), dots, strict=True)}
+    drawn = float(np.asarray(places["GPU utilisation: unconfirmed (one run each)"].get_xdata())[0])
     rows = chain.to_pandas().query("base == '1-baseline' and step == '3-mixed-precision'").set_index("metric")
     row = rows.loc["gpu_utilization_ratio"]
     assert drawn == pytest.approx(100 * row["difference"] / row["before"])
@@ -225,13 +221,6 @@ def test_a_comparison_is_drawn(chain: gpureport.Comparison) -> None:
     with pytest.raises(ValueError, match="no figure 'pie'"):
         chain.plot("pie")  # type: ignore[arg-type]  # it is the point
     plt.close("all")
-
-
-def _rows(axes: Axes) -> Iterator[tuple[Text, float]]:
-    """Yield the label of each row and where its dot is."""
-    dots = [line for line in axes.lines if line.get_marker() in {"o", "|"}]
-    for label, dot in zip(axes.get_yticklabels(), dots, strict=True):
-        yield label, float(np.asarray(dot.get_xdata())[0])
 
 
 def test_reports_are_written_by_suffix(hot: gpureport.Analysis, chain: gpureport.Comparison, tmp_path: Path) -> None:
@@ -251,37 +240,20 @@ def test_a_report_is_a_file_or_text(hot: gpureport.Analysis, tmp_path: Path) -> 
         gpureport.report(hot, tmp_path / "report.docx")
 
 
-class _Page(HTMLParser):
-    def __init__(self, fragment: str) -> None:
-        super().__init__()
-        self.text, self.tags, self.links = "", [""], [""]
-        self.feed(fragment)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.links += [name for name, _ in attrs if name in {"src", "href", "id"}]
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 def test_a_notebook_shows_headline_bar_and_findings(hot: gpureport.Analysis, chain: gpureport.Comparison) -> None:
     html = hot._repr_html_()
-    page = _Page(html)
-    assert set(page.tags) <= {"", "div", "span", "code"}
-    assert page.links == [""]
-    assert "Computing" in page.text
-    assert "GPU 2 overheats: 88 °C" in page.text.replace("\xa0", " ")
-    assert "F1 · problem" in page.text
+    assert set(re.findall(r"<(\w+)", html)) <= {"div", "span", "code"}
+    assert not re.search(r"\s(?:src|href|id)=", html)
+    text = re.sub(r"<[^>]*>", "", html).replace("\xa0", " ").replace("&nbsp;", " ")
+    assert [each for each in ("Computing", "GPU 2 overheats: 88 °C", "F1 · problem") if each not in text] == []
     assert len(html) < 6000
-    assert "3-mixed-precision" in _Page(chain._repr_html_()).text
+    assert "3-mixed-precision" in re.sub(r"<[^>]*>", "", chain._repr_html_())
 
 
 def test_a_notebook_escapes_names() -> None:
     (recording,) = gpureport.read(SAMPLES / "healthy", labels={"name": "<script>alert(1)</script>"})
     html = gpureport.analyze(recording)._repr_html_()
-    assert "<script" not in html
-    assert "&lt;script&gt;" in html
+    assert ("<script" in html, "&lt;script&gt;" in html) == (False, True)
 
 
 def test_a_report_never_replaces_its_log(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpureport import Analysis, analyze
-from gpureport.testing import Verdict, recording, with_training
+from gpureport.testing import Verdict, Work, recording, with_training
 from tests.statistics.learning import LearningCurve, learning, learning_step
 from tests.statistics.runs import compared, delta, document, level, made, reason
 
@@ -102,20 +102,59 @@ def test_runs_of_the_same_time_are_compared_at_equal_work(runs: int, verdict: st
         )
 
 
+def counted(label: str, count: int, size: float = 1.0, work: Work | None = None, **more: Any) -> Analysis:
+    """An accuracy after so many steps of a size, with params, and training metrics that have a value at each step."""
+    steps, metrics = np.arange(count), {name: value for name, value in more.items() if name[-1] == "_"}
+    curves = {"val_accuracy": 0.5 + 0.3 * (1 - np.exp(-steps * size / 40))}
+    curves |= {name[:-1]: value * np.ones(count) if np.ndim(value) == 0 else value for name, value in metrics.items()}
+    one = learning(label, {name: (steps * 5.0 + 1, values) for name, values in curves.items()}, step=label)
+    params = tuple((name, value) for name, value in more.items() if name not in metrics)
+    return replace(one, run=replace(one.run, params=params, work=work))
+
+
+ONE, TWO = ({"size": by, "batch_size": str(32 * by)} for by in (1, 2))
+EPOCHS, SAMPLES = (Work(amount=20, unit=unit) for unit in ("epochs", "samples"))
+
+
 @pytest.mark.parametrize(
-    ("curves", "params", "code"),
+    ("base", "step", "expected"),
     [
-        ([[0.4], [0.4]], {}, "work_not_logged"),
-        ([[0.9, 0.4, 0.4], [0.9, 0.5]], {"batch": "32"}, "other_work_unit"),
+        ({"count": 100}, {"count": 101}, ("steps", 99, True)),
+        ({"count": 100}, {"count": 103}, ("steps", 99, False)),
+        ({"count": 1}, {"count": 1}, "work_not_logged"),
+        ({"count": 1, "work": SAMPLES}, {"count": 1, "work": SAMPLES}, ("samples", 20, True)),
+        ({"count": 1, "work": SAMPLES}, {"count": 1, "work": replace(SAMPLES, amount=21)}, "work_not_logged"),
+        ({"count": 1, "work": SAMPLES}, {"count": 1, "work": replace(SAMPLES, unit="steps")}, "work_not_logged"),
+        ({"count": 100, **ONE}, {"count": 52, **TWO}, ("samples", 99 * 32, False)),
+        ({"count": 100, **ONE}, {"count": 60, **ONE}, ("steps", 59, False)),
+        ({"count": 100, **ONE}, {"count": 60}, "other_work_unit"),
+        ({"count": 20, "epochs": "20"}, {"count": 10, "epochs": "10"}, ("epochs", 9, False)),
+        ({"count": 20, "work": EPOCHS}, {"count": 20, "max_epochs": "19"}, ("epochs", 19, True)),
+        ({"count": 20, "epochs": "20"}, {"count": 100}, "other_work_unit"),
+        ({"count": 60, "samples_per_second_": 8.0}, {"count": 100, "samples_per_second_": 8.5}, ("steps", 59, False)),
+        ({"count": 60, "samples_per_second_": 8.0}, {"count": 100, "samples_per_second_": 16.0}, "other_work_unit"),
+        ({"count": 60, "samples_per_second_": 8.0}, {"count": 100, "tokens_per_second_": 8.0}, "other_work_unit"),
+        (
+            {"count": 60, "samples_per_second_": 8.0, "epoch_": np.arange(60) / 10},
+            {"count": 100, "samples_per_second_": 16.0, "epoch_": np.arange(100) / 5},
+            ("epochs", 5.9, False),
+        ),
     ],
 )
-def test_without_equal_work_there_is_no_verdict(curves: list[list[float]], params: dict[str, str], code: str) -> None:
-    """The values are shown all the same."""
-    base, step = (learning_step(label, {"val_loss": values}) for label, values in zip("ab", curves, strict=True))
-    step = [replace(each, run=replace(each.run, params=tuple(params.items()))) for each in step]
-    change = changes(base, step)[0]
-    assert (change["verdict_code"], change["reason_code"], change["fell"]) == ("not_enough_data", code, False)
-    assert (change["before"]["final"], change["after"]["at_work"]) == (curves[0][-1], None)
+def test_work_is_what_all_runs_count_alike(base: dict[str, Any], step: dict[str, Any], expected: Any) -> None:
+    """Steps of one size, samples where sizes are known, or epochs; otherwise there is no verdict."""
+    change = changes([counted("a", **base)], [counted("b", **step)])[0]
+    found = (change["work_unit"], pytest.approx(change["work"]), change["at_end"])
+    assert (change["reason_code"] if isinstance(expected, str) else found) == expected
+    if isinstance(expected, str):
+        assert (change["verdict_code"], change["fell"]) == ("not_enough_data", False)
+        assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None)
+
+
+def test_the_value_at_equal_work_is_a_mean_of_many_or_between_two() -> None:
+    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
+        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
+        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])

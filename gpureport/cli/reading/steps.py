@@ -10,7 +10,7 @@ from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.reading import recordings, words
 from gpureport.cli.values import RefusedError, amount
-from gpureport.comparison.factors import CHAIN_KINDS, Factor, FolderOrder, assign_steps, find_ungrouped, order_folders
+from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
 from gpureport.importers.time_window import RunReading
 from gpureport.recording import Recording
@@ -128,8 +128,8 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Rec
         runs = [one.run for one in labelled]
         folders, order = order_folders(runs, [run.step or "" for run in runs])
         # what the order rests on, where their names do not show it
-        if len(folders) > 1 and order is not FolderOrder.NUMBERS:
-            print_note(f"gpureport: steps stand by {order.value}: {', '.join(folders)}")
+        if len(folders) > 1 and order:
+            print_note(f"gpureport: steps stand by {order}: {', '.join(folders)}")
     return labelled
 
 

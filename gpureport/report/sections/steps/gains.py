@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair
-from gpureport.comparison.changes import ChangeKind, list_changes_of_job, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, summarize_by_kind
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -151,7 +151,7 @@ def _describe_advice(gain: StepGain) -> str:
         say(
             "gains.advised",
             **_name_advice(change),
-            others=len(list_changes_of_job(gain.changes)) > 1,
+            others=len(gain.changes) > 1,
             gone=fates.get((change.kind, change.cause)) is ChangeKind.RESOLVED,
             stays=fates.get((change.kind, change.cause)) is ChangeKind.PERSISTING,
         )

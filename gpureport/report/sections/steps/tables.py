@@ -14,7 +14,7 @@ from gpureport.comparison.chain import (
     read_run_figures,
     summarize_steps,
 )
-from gpureport.comparison.changes import compare_setups, list_changes_of_job
+from gpureport.comparison.changes import compare_setups, list_distinct_changes
 from gpureport.comparison.figures import COST_PER_WORK, HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH, WORK_RATE
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
@@ -88,7 +88,7 @@ def _name_changes(before: Step, step: Step) -> Iterator[str]:
     said = set(re.findall(r"[\w.]+(?:[+-]\d+)?", step.label))
     named = [
         change
-        for change in list_changes_of_job(compare_setups(before, step))
+        for change in list_distinct_changes(compare_setups(before, step))
         if len(change.values_before) == len(change.values_after) == 1
         and not {differences.name_setting(change), change.after} <= said
     ]
