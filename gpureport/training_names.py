@@ -33,7 +33,7 @@ class TrainingName:
     seconds: float = 1.0
 
     @property
-    def falls(self) -> bool:  # noqa: D102 - see the class
+    def falls(self) -> bool:
         return self.role is not Role.ACCURACY
 
 

@@ -11,12 +11,11 @@ from gpureport.checks.figures import read_training
 from gpureport.checks.limit import Why
 from gpureport.checks.policy import OPTION, Policy, read_baseline_name, read_policy
 from gpureport.checks.verdict import Verdict, build_unused_baseline_check
-from gpureport.cli import clock
-from gpureport.cli.messages import print_error, print_note, report_internal_error
+from gpureport.cli.messages import print_error, print_note, report_internal_error, today
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
 from gpureport.cli.reading import given, readings, recordings, words
-from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
+from gpureport.cli.reading.recordings import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
 from gpureport.findings import Check, CheckOutcome
@@ -166,7 +165,7 @@ def check_limits(
         runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
         goals=analysed.goals,
         selected_kinds=analysed.kinds,
-        today=clock.today(),
+        today=today(),
         comparisons=against.steps if against else {},
         why_no_baseline=why,
     )

@@ -1,22 +1,26 @@
-"""What is said beside the answer: errors, notes, how far it is, and runs left out because of a bug."""
+"""What is said beside the answer: errors, notes, how far it is, and runs left out because of a bug; and the time."""
 
+import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.errors import GpureportError, InternalError, SourceError, describe_shortage
+from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError, describe_shortage
 from gpureport.fetched_copies import name_by_url
 from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
     from gpureport.importers.time_window import RunReading
+
 
 _PATIENCE = 1.0
 """Seconds after which something is shown."""
@@ -191,3 +195,26 @@ def show_progress(reading: "RunReading") -> Iterator[None]:
 
 def _is_watched() -> bool:
     return sys.stderr.isatty() and current_session().level >= Verbosity.NORMAL
+
+
+_VARIABLE = "SOURCE_DATE_EPOCH"
+
+
+def now() -> int:
+    """Return the time in microseconds since 1970."""
+    fixed = _read_fixed()
+    return time.time_ns() // 1000 if fixed is None else round(fixed.timestamp()) * 1_000_000
+
+
+def today() -> date:
+    """Return the day it is: that of SOURCE_DATE_EPOCH in UTC, else that of the clock here."""
+    return (_read_fixed() or datetime.now()).date()
+
+
+def _read_fixed() -> datetime | None:
+    text = os.environ.get(_VARIABLE)
+    try:
+        return datetime.fromtimestamp(int(text), UTC) if text else None
+    except (ValueError, OverflowError, OSError) as error:
+        hint = "set it to the seconds since 1970, or unset it"
+        raise SettingsError(_VARIABLE, f"{text!r} is not a number of seconds", hint, code="not_a_number") from error

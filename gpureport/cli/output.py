@@ -13,7 +13,7 @@ import click
 from gpureport import __version__
 from gpureport.cli.messages import print_note, show_stage
 from gpureport.cli.options import Options
-from gpureport.cli.reading.analyses import AnalysedRuns
+from gpureport.cli.reading.recordings import AnalysedRuns
 from gpureport.errors import RenderError
 from gpureport.places import Place
 from gpureport.redaction import hide_secrets

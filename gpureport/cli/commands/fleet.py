@@ -10,7 +10,7 @@ from gpureport.cli import output
 from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.reading import given, readings, words
-from gpureport.cli.reading.analyses import read_run_prices
+from gpureport.cli.reading.recordings import read_run_prices
 from gpureport.errors import SettingsError, StoreError
 from gpureport.fleet.cards import Facts
 from gpureport.fleet.engines import Engine, open_engine

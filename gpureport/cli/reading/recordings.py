@@ -1,18 +1,35 @@
-"""What a person names on the command line, as recordings."""
+"""What a person names on the command line, as recordings, and their analyses."""
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
 
+from gpureport.analysis import RULES, analyze
+from gpureport.analysis.account import selection
+from gpureport.analysis.account.cost import Prices, calculate_cost, read_prices
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.rulebook import Rule
 from gpureport.cli.account import summarise_run
-from gpureport.cli.messages import print_details, print_error, report_internal_error
+from gpureport.cli.messages import (
+    internal_errors,
+    print_details,
+    print_error,
+    print_note,
+    report_internal_error,
+    show_stage,
+)
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given, joining, readings, words
+from gpureport.cli.reading import given, readings, words
+from gpureport.comparison.run import SampledRun, build_sampled_run
+from gpureport.comparison.training import TrainingGoals, read_goals
 from gpureport.errors import InternalError, SourceError
 from gpureport.importers.runs import make_names_distinct
 from gpureport.importers.time_window import RunReading, cut_recording
-from gpureport.recording import Recording
+from gpureport.recording import Recording, Run
+from gpureport.settings import Settings, read_settings
 
 Group = tuple[Sequence[str], Options]
 """Sources that are read together, and how."""
@@ -51,15 +68,15 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     fetched = words.fetch_sources(sources)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
         # nothing is said of each source in their order
-        fetched = joining.drop_repeated_sources(fetched)
+        fetched = readings.drop_repeated_sources(fetched)
 
     def find(group: Sequence[str], own: Options) -> list[RunReading]:
         found, every = readings.find_readings(group, own), named or fetched
         if own.as_one_run:
             return found
-        kept = joining.leave_out_named_runs(found, group[0], every)
+        kept = readings.leave_out_named_runs(found, group[0], every)
         if steps:
-            joining.label_repetitions(kept, group[0], every, hidden=options.anonymise)
+            readings.label_repetitions(kept, group[0], every, hidden=options.anonymise)
         if check is not None:
             check(group[0], kept)
         return kept
@@ -70,7 +87,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
     if steps or step is not None:
         # copies of a log are told by their names, which may be hidden now
-        read = joining.drop_repeated_runs(read)
+        read = readings.drop_repeated_runs(read)
     if options.anonymise:
         return hide_names(read)
     return read if options.name else make_run_names_distinct(read)
@@ -109,7 +126,7 @@ def list_groups(sources: Sequence[str], options: Options, *, steps: bool = False
     """Return the sources that are read together, each for itself unless all are one run, with their options."""
     if options.as_one_run:
         return [(sources, options)] if sources else []
-    return [([source], own) for source, own in joining.pair_sources(sources, options, steps=steps)]
+    return [([source], own) for source, own in readings.pair_sources(sources, options, steps=steps)]
 
 
 def find_group(
@@ -159,3 +176,70 @@ def _read_groups(groups: Sequence[Group], find: Finder, *, tolerant: bool) -> li
     for each in faults:
         report_internal_error(each)
     return read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysedRuns:
+    """Runs with their analyses, the rules and kinds they were judged by, what a person says of training metrics.
+
+    `faults` are the recordings that gpureport failed on, with the error of each.
+    """
+
+    runs: tuple[tuple[Recording, Analysis], ...]
+    rules: tuple[Rule, ...]
+    kinds: frozenset[str]
+    goals: TrainingGoals
+    faults: tuple[tuple[Recording, InternalError], ...] = ()
+
+
+def read_run_prices(settings: Settings, options: Options) -> Prices:
+    """Return the prices of the settings, or those of the command line instead."""
+    price = options.gpu_hour_price
+    amount, currency = (price.amount, price.currency) if price else (None, "")
+    prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
+    if price and not prices.currency:
+        print_note(f"gpureport: --gpu-hour-price {price.amount:g} names no currency; write '{price.amount:g} EUR'")
+    return prices
+
+
+def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs: int = 1) -> AnalysedRuns:
+    """Return every recording with its analysis; on a terminal show progress.
+
+    A recording that gpureport fails on is reported on standard error and left out, unless fewer than `fewest_runs`,
+    without which the command can do nothing, are left: then its error is raised.
+    """
+    kinds = frozenset(selection.select_kinds(RULES, options.select, options.ignore))
+    settings = read_settings(options.config)
+    rules = selection.apply_settings(RULES, settings)
+    for text in selection.list_ignored_settings(RULES, settings):
+        print_note(text)
+    goals = read_goals(settings).with_overrides(options.better, options.target)
+    prices = read_run_prices(settings, options)
+    runs: list[tuple[Recording, Analysis]] = []
+    faults: list[tuple[Recording, InternalError]] = []
+    with show_stage("Analysing") as say:
+        for place, recording in enumerate(recordings, 1):
+            say(f"Analysing {recording.run.name} ({place} of {len(recordings)})")
+            try:
+                with internal_errors(describe_run(recording.run)):
+                    analysis = selection.keep_kinds(analyze(recording, rules), set(kinds))
+                    runs.append((recording, replace(analysis, cost=calculate_cost(analysis, prices))))
+            except InternalError as error:
+                faults.append((recording, error))
+    if faults and len(runs) < fewest_runs:
+        raise faults[0][1]
+    for _, fault in faults:
+        report_internal_error(fault)
+    return AnalysedRuns(runs=tuple(runs), rules=rules, kinds=kinds, goals=goals, faults=tuple(faults))
+
+
+def describe_run(run: Run) -> str:
+    """Return what a person knows a run by: its log, else its name."""
+    return run.sources[0].locator if len(run.sources) == 1 else run.name
+
+
+def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
+    """Return runs as a comparison takes them; `key` is the training metric that counts work, whatever its name."""
+    with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1) or 1) as pool:
+        # NumPy lets go of the interpreter while it computes
+        return list(pool.map(lambda run: build_sampled_run(run[0], run[1], key), runs))

@@ -9,8 +9,7 @@ from pathlib import Path, PurePath
 import click
 
 from gpureport import record_folder
-from gpureport.cli.clock import now
-from gpureport.cli.messages import UsageError, count, print_error, print_note, show_stage
+from gpureport.cli.messages import UsageError, count, now, print_error, print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.reading import given
 from gpureport.errors import DamagedRunError, PlaceError, SettingsError, SourceError, StoreError, UnknownRunError

@@ -120,10 +120,10 @@ class FirstScreen(Protocol):
     """What begins with a first screen: the report of some runs, the page on many."""
 
     @property
-    def verdict(self) -> Verdict: ...  # noqa: D102 - as named - what the types say
+    def verdict(self) -> Verdict: ...
 
     @property
-    def quiet_line(self) -> str: ...  # noqa: D102
+    def quiet_line(self) -> str: ...
 
     @property
-    def tiles(self) -> tuple[Tile, ...]: ...  # noqa: D102
+    def tiles(self) -> tuple[Tile, ...]: ...
