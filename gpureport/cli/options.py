@@ -42,7 +42,6 @@ def one(typed: str, text: str, reader: Callable[..., Any] | None = None, *, defa
 
 
 def many(typed: str, text: str, reader: Callable[..., Any] | None = None, **more: Any) -> Any:
-    """Declare an option that is repeatable."""
     return one(typed, text, reader, default=(), many=True, **more)
 
 
@@ -52,7 +51,6 @@ def once(typed: str, text: str) -> Any:
 
 
 def flag(typed: str, text: str) -> Any:
-    """Declare an option without a value."""
     return one(typed, text, default=False, flag=True)
 
 
@@ -296,7 +294,6 @@ def list_fields(command: str) -> list[tuple[str, str, bool]]:
 
 
 def build_options(command: str) -> list[click.Parameter]:
-    """Return the options of a command for click, in the order of its help."""
     needed = re.findall(r"(\w+)!", COMMANDS[command].takes)
     return [_build(FIELDS[name], is_required=name in needed) for name, _, _ in list_fields(command)]
 
@@ -325,7 +322,7 @@ def _read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     try:
         if reader is None:
             return value
-        return tuple(map(reader, value)) if "many" in each.metadata else reader(value)
+        return tuple(read.read(reader, text) for text in value) if "many" in each.metadata else read.read(reader, value)
     except read.RefusedError as error:
         refused = click.BadParameter(str(error), ctx, param)
         refused.code = error.code  # type: ignore[attr-defined]  # beside what click knows of it

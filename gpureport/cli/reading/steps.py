@@ -9,7 +9,7 @@ from typing import Any
 from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.reading import recordings, words
-from gpureport.cli.values import RefusedError, amount
+from gpureport.cli.values import amount
 from gpureport.comparison.factors import CHAIN_KINDS, Factor, FolderOrder, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
 from gpureport.importers.time_window import RunReading
@@ -183,6 +183,6 @@ def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ..
         raise SettingsError(str(path), what, _FORM, code="wrong_count")
     try:
         return tuple(map(amount, map(str, texts)))
-    except RefusedError as error:
+    except ValueError as error:
         what = f"work is not an amount with its unit: {texts!r}"
         raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
