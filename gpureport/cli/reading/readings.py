@@ -14,7 +14,6 @@ from gpureport.cli.reading import given, words
 from gpureport.errors import InternalError, SettingsError, SourceError
 from gpureport.importers import reading, runs
 from gpureport.importers.protocol.tracker import Tracker
-from gpureport.importers.runs import assign_training_logs, find_source_runs
 from gpureport.importers.sources import (
     find_store,
     find_tracker,
@@ -27,6 +26,11 @@ from gpureport.importers.tracked import TrackedReading
 from gpureport.record_folder import RUN_FILE
 from gpureport.recording import Recording
 from gpureport.regular_files import is_folder, path_exists
+
+Result = TypeVar("Result")
+
+
+# --- which sources are one run
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
@@ -42,7 +46,11 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
         training = [*training, *map(str, options.training)]
         options = replace(options, training=())
     every = given.give_each(logs, options)
-    files = [place for place, (source, own) in enumerate(every) if _is_log(source, own)]
+    files = [
+        place
+        for place, (source, own) in enumerate(every)
+        if source != "-" and path_exists(source) and not given.find_kind(own) and find_tracker(source) is None
+    ]
     if len(sources) < 2 or not files or len(files) + len(hosts) + len(training) < 2:  # noqa: PLR2004 - nothing to join
         return given.give_each(logs, named)
     labelled = max(len(options.step), len(options.work)) > 1
@@ -73,19 +81,15 @@ def split_companions(sources: Sequence[str], options: Options) -> tuple[list[str
     return parts[None], sorted(map(Path, parts["host"])), sorted(parts["training"])
 
 
-def _is_log(source: str, options: Options) -> bool:
-    return source != "-" and path_exists(source) and not given.find_kind(options) and find_tracker(source) is None
-
-
 def _join(
     pairs: Sequence[tuple[str, Options]], hosts: Sequence[Path], training: Sequence[str], *, steps: bool
 ) -> list[Options | None]:
     """Return each source's options with what belongs to its runs; None where it belongs to others."""
     options, sources = pairs[0][1], [source for source, _ in pairs]
     placement = given.build_read_options(options)
-    found = find_source_runs(sources, [*options.host, *hosts], options=placement, steps=steps)
-    flat = [inputs for runs in found.runs for inputs in runs]
-    trained = iter(assign_training_logs(identify_training_logs(training), flat, placement))
+    found = runs.find_source_runs(sources, [*options.host, *hosts], options=placement, steps=steps)
+    flat = [inputs for held in found.runs for inputs in held]
+    trained = iter(runs.assign_training_logs(identify_training_logs(training), flat, placement))
     joined: list[Options | None] = []
     for (source, own), held in zip(pairs, found.runs, strict=True):
         logs = dict.fromkeys(file.locator for _ in held for file in next(trained))
@@ -106,13 +110,11 @@ def drop_repeated_sources(sources: Sequence[str]) -> list[str]:
     places = [Path(source).resolve() if path_exists(source) else source for source in sources]
     if len({*places}) == 1:
         return list(sources)
-    kept = []
-    for number, (place, source) in enumerate(zip(places, sources, strict=True)):
-        if isinstance(place, Path) and place in places[:number]:
+    kept = dict(zip(reversed(places), reversed(sources), strict=True))
+    for place, source in zip(places, sources, strict=True):
+        if isinstance(place, Path) and kept[place] is not source:
             print_note(f"gpureport: {source}: named twice, counted once")
-        else:
-            kept.append(source)
-    return kept
+    return [source for place, source in zip(places, sources, strict=True) if kept.get(place) is source]
 
 
 def drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
@@ -126,9 +128,8 @@ def drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
     for one in found:
         run = one.run
         logs = tuple(Path(source.locator).resolve() for source in run.sources)
-        key = (run.step, run.id, run.started, run.ended, logs)
-        repeated += [run] if key in kept else []
-        kept.setdefault(key, one)
+        if kept.setdefault((run.step, run.id, run.started, run.ended, logs), one) is not one:
+            repeated.append(run)
     if len(kept) == 1 and found[0].run.step is None:
         return list(found)
     for run in repeated:
@@ -141,16 +142,16 @@ def leave_out_named_runs(readings: Sequence[RunReading], source: str, named: Seq
     """Return the runs of a source that no other `named` source within its folder names; say which those name."""
     if not is_folder(source):
         return list(readings)
-    folder = Path(source).resolve()
     places = {other: Path(other).resolve() for other in named if path_exists(other)}
-    inner = {other: place for other, place in places.items() if folder in place.parents}
-    above = [{log, *log.parents} for log in (Path(reading.locator).resolve() for reading in readings)]
-    kept = [reading for reading, places_of in zip(readings, above, strict=True) if not places_of & {*inner.values()}]
+    inner = {other: place for other, place in places.items() if Path(source).resolve() in place.parents}
+    logs = [Path(reading.locator).resolve() for reading in readings]
+    taken = {other: [log == place or place in log.parents for log in logs] for other, place in inner.items()}
+    kept = [reading for at, reading in enumerate(readings) if not any(each[at] for each in taken.values())]
     if readings and not kept:
-        what, hint = "every run in it is named as well", "leave the folder out, or what lies in it"
+        what, hint = "every run in it is named as well", "leave out the folder, or what lies in it"
         raise SourceError(source, what, hint, code="named_twice")
-    if taken := [other for other, place in inner.items() if any(place in places_of for places_of in above)]:
-        print_note(f"gpureport: {source}: counted once, as named: {', '.join(taken)}")
+    if names := [other for other, each in taken.items() if any(each)]:
+        print_note(f"gpureport: {source}: counted once, as named: {', '.join(names)}")
     return kept
 
 
@@ -161,19 +162,19 @@ def label_repetitions(readings: Sequence[RunReading], source: str, named: Sequen
     """
     folders = {Path(reading.locator).parent for reading in readings}
     sources = {Path(other).resolve() for other in named}
-    if len(sources) < 2 or len(folders) < 2 or not is_folder(source):  # noqa: PLR2004 - several
+    if min(len(sources), len(folders)) < 2 or not is_folder(source):  # noqa: PLR2004 - several
         return
     if not all((folder / RUN_FILE).is_file() for folder in folders):
         return
-    place = Path(source).resolve()
-    is_single = sum(other.name == place.name for other in sources) == 1
-    label = f"step_{named.index(source) + 1}" if hidden else place.name if is_single else source
+    name = Path(source).resolve().name
+    is_single = sum(other.name == name for other in sources) == 1
+    label = f"step_{named.index(source) + 1}" if hidden else name if is_single else source
     for each in readings:
         if not (each.labels.step or each.file_labels.step):
             each.labels = replace(each.labels, step=label)
 
 
-Result = TypeVar("Result")
+# --- runs, not yet read
 
 
 def find_readings(sources: Sequence[str], options: Options) -> list[RunReading]:
@@ -220,7 +221,6 @@ def _find_whole_runs(sources: Sequence[str], options: Options) -> Iterator[readi
     for source, own in pair_sources(sources, options):
         tracking = None if own.source_kind or own.columns else find_tracker(source)
         if tracking is None:
-            _note_group(source, own.group, ())
             yield from _find_logged_runs([source], own)
         else:
             yield from _find_tracked_runs(tracking, source, own)
@@ -246,8 +246,8 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
         training = runs.find_training_logs([source for source, _ in logged], [inputs for _, inputs in logged])
     used = {each.path for _, inputs in logged for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
-        unused = ((reasons.get(path, "no GPU log"), str(path)) for path in list_unused_files(source, used))
-        for reason, names in _group(unused):
+        unused = ((reasons.get(path, "not a GPU log"), str(path)) for path in list_unused_files(source, used))
+        for reason, names in _group(unused).items():
             print_note(f"Skipped, {reason}: {list_names(names)}")
     labels = given.build_labels(options)
     labels = labels.of_several() if len(logged) > 1 else labels
@@ -266,27 +266,20 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
     found = [TrackedReading(chosen, run, placement, labels, strict=options.strict) for run in chosen.runs]
     if chosen.skipped:
         groups = _group((reason, run.name or run.id) for run, reason in chosen.skipped)
-        reasons = "; ".join(f"{len(names)} {reason}: {list_names(names)}" for reason, names in groups)
+        reasons = "; ".join(f"{len(names)} {reason}: {list_names(names)}" for reason, names in groups.items())
         hint = "; --run NAME reads one" if any(not run.lacks for run, _ in chosen.skipped) else ""
         print_note(f"gpureport: {source}: {count(len(chosen.skipped), 'run')} skipped ({reasons}){hint}")
-    _note_group(source, options.group, chosen.store.grouped)
+    if options.group is not None and len(joined := chosen.store.grouped) > 1:
+        read = f"{len(joined)} recordings read as one run called {options.group}: {list_names(joined)}"
+        print_note(f"gpureport: {source}: {read}; --run takes some")
     return found
 
 
-def _group(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for reason, name in pairs:
         groups.setdefault(reason, []).append(name)
-    return list(groups.items())
-
-
-def _note_group(source: str, group: str | None, recordings: Sequence[str]) -> None:
-    """Say which recordings `--group` makes one run, by its name, which selects none."""
-    if group is not None and not recordings:
-        print_note(f"gpureport: {source}: --group is for local recordings of Neptune, and changes nothing here")
-    elif group is not None and len(recordings) > 1:
-        read = f"{len(recordings)} recordings read as one run called {group}: {list_names(recordings)}"
-        print_note(f"gpureport: {source}: {read}; --run takes some")
+    return groups
 
 
 def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[str], int]:
@@ -297,11 +290,10 @@ def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[st
     for source in words.fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
-            store = find_store(source)
             hint = "--list is for stores of MLflow, Neptune and Trackio"
-            if store:
+            if store := find_store(source):
                 hint = f"give {store[1]}, one of {store[0]}"
-            raise SourceError(source, "not the store of a tracker", hint, code="not_a_tracker")
+            raise SourceError(source, "this is not the store of a tracker", hint, code="not_a_tracker")
         held = tracking.listed(source, given.build_tracker_selection(options))
         if deleted := [f"{run.name} ({run.id})" for run in held if run.deleted]:
             said = "1 deleted run is" if len(deleted) == 1 else f"{len(deleted)} deleted runs are"
@@ -332,17 +324,17 @@ def find_job_windows(recording: Recording, job: int) -> list[Window]:
 
     run, found = recording.run, find_jobs(recording)
     if not found:
-        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave --job out", code="no_job")
-    wanted = [each for each in found if job in {0, each.number}]
+        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave out --job", code="no_job")
+    wanted = [(each.interval.start, each.interval.end, each.number) for each in found if job in {0, each.number}]
     if not wanted:
-        held = "one job" if len(found) == 1 else f"{len(found)} jobs"
-        what, hint = f"{run.name} has no job {job}", f"it holds {held}: {job_list(run, found)}"
-        raise SettingsError("--job", what, hint, code="no_such_job")
-    spans = [(each.interval.start - run.started, each.interval.end - run.started, each) for each in wanted]
+        hint = f"it holds {count(len(found), 'job')}: {job_list(run, found)}"
+        raise SettingsError("--job", f"{run.name} has no job {job}", hint, code="no_such_job")
     return [
         # the last sample of a log lies at its end, and belongs to it
         Window(
-            start=f"{start / 1e6:.6f}s", end=f"{(end + (each.interval.end == run.ended)) / 1e6:.6f}s", job=each.number
+            start=f"{(start - run.started) / 1e6:.6f}s",
+            end=f"{(end - run.started + (end == run.ended)) / 1e6:.6f}s",
+            job=number,
         )
-        for start, end, each in spans
+        for start, end, number in wanted
     ]

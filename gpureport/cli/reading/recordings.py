@@ -34,10 +34,9 @@ from gpureport.settings import Settings, read_settings
 Group = tuple[Sequence[str], Options]
 """Sources that are read together, and how."""
 Finder = Callable[[Sequence[str], Options], list[RunReading]]
-"""Returns the runs of sources that are read together, not yet read."""
-Kept = TypeVar("Kept")
 Check = Callable[[str, Sequence[RunReading]], None]
 """Takes a source and its runs before they are read, and raises an error where they do not fit."""
+Kept = TypeVar("Kept")
 
 
 def read_recordings(  # noqa: PLR0913 - each option by name
@@ -52,18 +51,10 @@ def read_recordings(  # noqa: PLR0913 - each option by name
 ) -> list[Recording]:
     """Return every named run, from a file, a folder or the store.
 
-    A run in a folder that is named by itself as well is not read with the folder.
-
-    Args:
-        sources: what a person named.
-        options: how it is read.
-        tolerant: whether a log that cannot be read is reported and left out where another log of its folder can be
-            read.
-        steps: whether the sources are steps to compare, which stay apart where they would be one run. What is named
-            twice for a step counts once.
-        check: takes each source and its runs before they are read.
-        named: every source of the command, where these are only some of them.
-        step: the step that all runs belong to, where a person named it for them.
+    A run in a folder that is named by itself as well is not read with the folder. `tolerant` reports a log that cannot
+    be read, and leaves it out where another log of its folder can be read. Sources that are `steps` to compare stay
+    apart where they would be one run, and count once where they are named twice for a step. `named` are all sources of
+    the command where these are some of them, and `step` is the step that a person named for all of them.
     """
     fetched = words.fetch_sources(sources)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
@@ -86,7 +77,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
     if steps or step is not None:
-        # copies of a log are told by their names, which may be hidden now
+        # names show a copy of a log, and may be hidden now
         read = readings.drop_repeated_runs(read)
     if options.anonymise:
         return hide_names(read)
@@ -101,13 +92,11 @@ def hide_names(found: Sequence[Recording]) -> list[Recording]:
 
 
 def make_run_names_distinct(found: Sequence[Recording]) -> list[Recording]:
-    """Return runs, with longer names for those of the same name."""
     runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
 def read_log(reading: RunReading) -> Recording:
-    """Return a run, and say with -v what became of every line of it."""
     recording = reading.recording()
     print_details(summarise_run(recording.run))
     return recording
@@ -149,33 +138,36 @@ def _read_groups(groups: Sequence[Group], find: Finder, *, tolerant: bool) -> li
     read: list[Recording] = []
     faults: list[InternalError] = []
     for group in groups:
-        own, errors = list[Recording](), list[SourceError | InternalError]()
+        own, unread, failed = list[Recording](), list[SourceError](), len(faults)
         try:
             named, found = find_group(group, read_stored, find)
             for one in chain(named, readings.try_each(found, read_log)):
                 if isinstance(one, Recording):
                     own.append(one)
-                elif tolerant and not group[1].strict:
-                    errors.append(one)
-                else:
+                elif not tolerant or group[1].strict:
                     raise one
+                elif isinstance(one, SourceError):
+                    unread.append(one)
+                else:
+                    faults.append(one)
         except InternalError as fault:
             if not tolerant:
                 raise
-            errors.append(fault)
-        unread = [one for one in errors if isinstance(one, SourceError)]
-        if unread and not own and len(unread) == len(errors):
+            faults.append(fault)
+        if unread and not own and len(faults) == failed:
             raise unread[0]
         # one reason may keep several runs from being read
         for text in dict.fromkeys(map(str, unread)):
             print_error(f"left out: {text}")
-        faults += (one for one in errors if isinstance(one, InternalError))
         read += own
     if faults and not read:
         raise faults[0]
     for each in faults:
         report_internal_error(each)
     return read
+
+
+# --- their analyses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
