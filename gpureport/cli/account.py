@@ -98,7 +98,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def render_text(runs: Sequence[Run]) -> str:
-    """Return a line for each run."""
     names = [make_printable(run.name) for run in runs]
     width = max(map(len, names), default=0)
     lines = []
@@ -113,7 +112,6 @@ def render_text(runs: Sequence[Run]) -> str:
 
 
 def render_json(runs: Sequence[Run]) -> str:
-    """Return the runs as JSON, one a line."""
     lines = ",\n".join(json.dumps(_describe_run(run), allow_nan=False) for run in runs)
     return f'{{"schema": "gpureport.runs/1", "runs": [\n{lines}\n]}}\n'
 

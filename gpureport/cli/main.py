@@ -58,7 +58,6 @@ _RUBBISH = 50_000
 
 
 def _run_body(name: str, values: dict[str, Any]) -> int | None:
-    """Do what a command does, with the values of its arguments and options."""
     first = name.partition(" ")[0]
     body = getattr(import_module(f"gpureport.cli.commands.{table.MODULES.get(first, first)}"), name.replace(" ", "_"))
     named = [values.pop(str(each.name)) for each in table.COMMANDS[name].arguments]
@@ -82,25 +81,22 @@ class Command(click.Command):
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section: the usual ones, or all where that is asked for."""
         every = current_session().every_option
         shown = {param.name: record for param in self.params if (record := param.get_help_record(ctx))}
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        hidden = 0
-        for name, section, is_usual in list_fields(self._full_name):
-            hidden += not is_usual
+        taken = list_fields(self._full_name)
+        for name, section, is_usual in taken:
             if is_usual or every:
                 sections.setdefault(section, []).append(shown[name])
         asks = self.get_help_option(ctx)
         sections["Options"] += [record] if asks and (record := asks.get_help_record(ctx)) else []
-        if hidden:
+        if hidden := sum(not is_usual for *_, is_usual in taken):
             sections["Options"].append(("--help-all", f"Show {hidden} more options as well."))
         for section, rows in sections.items():
             with formatter.section(section):
                 formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, and check every path to write."""
         typed = list(args)
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:
@@ -121,13 +117,11 @@ class Commands(click.Group):
     prefix = ""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order a newcomer needs them."""
         del ctx
         names = [name.removeprefix(self.prefix) for name in table.COMMANDS if name.startswith(self.prefix)]
         return [name for name in names if " " not in name]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Build a command."""
         if cmd_name not in self.list_commands(ctx):
             return None
         name = self.prefix + cmd_name
@@ -146,7 +140,6 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest the nearest one."""
         names, name = self.list_commands(ctx), args[0]
         if name in names or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
@@ -156,11 +149,10 @@ class Commands(click.Group):
         meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(names)}"
         if not self.prefix and path_exists(name):
             meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
-        msg = f"no command {name!r}; {meant}"
+        msg = f"unknown command {name!r}; {meant}"
         raise UsageError(msg, code="unknown_command")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, table.COMMANDS[self.prefix + name].line) for name in self.list_commands(ctx)])
 

@@ -62,8 +62,6 @@ class Session:
 
 
 class UsageError(click.UsageError):
-    """A command line that cannot be meant, with a code."""
-
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message, click.get_current_context(silent=True))
         self.code = code
@@ -83,7 +81,6 @@ def make_printable(text: str) -> str:
 
 
 def print_error(message: str) -> None:
-    """Say on one line of standard error what is wrong or left out."""
     click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
 
 
@@ -108,13 +105,11 @@ def print_details(lines: Iterable[str]) -> None:
 
 
 def list_names(names: Iterable[str], most: int = _NAMED) -> str:
-    """Return the first names of a list, with a sign that more follow."""
     listed = list(names)
     return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -146,23 +141,22 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
     if not _is_watched():
         yield lambda _: None
         return
-    is_shown, lock = threading.Event(), threading.Lock()
+    said, is_shown, lock = [label], threading.Event(), threading.Lock()
+
+    def write() -> None:
+        width = shutil.get_terminal_size((80, 24)).columns - 3
+        click.echo(f"{_CLEAR}{make_printable(said[0])[:width]} …", err=True, nl=False)
 
     def say(text: str) -> None:
-        nonlocal label
         with lock:
-            if is_shown.is_set() and text != label:
-                write(text)
-            label = text
-
-    def write(text: str) -> None:
-        width = shutil.get_terminal_size((80, 24)).columns - 3
-        click.echo(f"{_CLEAR}{make_printable(text)[:width]} …", err=True, nl=False)
+            is_new, said[0] = text != said[0], text
+            if is_new and is_shown.is_set():
+                write()
 
     def begin() -> None:
         with lock:
             is_shown.set()
-            write(label)
+            write()
 
     timer = threading.Timer(_PATIENCE, begin)
     timer.daemon = True
@@ -181,13 +175,12 @@ def show_progress(reading: "RunReading") -> Iterator[None]:
     """Show how many per cent of a run have been read, when that takes over a second on a terminal."""
     label = f"Reading {reading.locator}"
     with show_stage(label) as say:
-        if _is_watched():
-            whole, done = sum(reading.sizes), 0
+        if _is_watched() and (whole := sum(reading.sizes)):
+            done = [0]
 
             def add(size: int) -> None:
-                nonlocal done
-                done += size
-                say(f"{label}: {min(100 * done // whole, 100)}%" if whole else label)
+                done[0] += size
+                say(f"{label}: {min(100 * done[0] // whole, 100)}%")
 
             reading.watch(add)
         yield
@@ -197,7 +190,7 @@ def _is_watched() -> bool:
     return sys.stderr.isatty() and current_session().level >= Verbosity.NORMAL
 
 
-_VARIABLE = "SOURCE_DATE_EPOCH"
+# --- the time that commands go by, which SOURCE_DATE_EPOCH may set
 
 
 def now() -> int:
@@ -212,9 +205,10 @@ def today() -> date:
 
 
 def _read_fixed() -> datetime | None:
-    text = os.environ.get(_VARIABLE)
+    name = "SOURCE_DATE_EPOCH"
+    text = os.environ.get(name)
     try:
         return datetime.fromtimestamp(int(text), UTC) if text else None
     except (ValueError, OverflowError, OSError) as error:
         hint = "set it to the seconds since 1970, or unset it"
-        raise SettingsError(_VARIABLE, f"{text!r} is not a number of seconds", hint, code="not_a_number") from error
+        raise SettingsError(name, f"{text!r} is not a number of seconds", hint, code="not_a_number") from error

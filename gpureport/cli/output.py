@@ -59,12 +59,10 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
 
 
 def print_report(content: Report, options: Options) -> None:
-    """Print one screen of the report, or all: as wide as the terminal, plain when piped."""
     click.echo(terminal.render(content, measure_page(), full=options.text_detail == "full"), nl=False)
 
 
 def measure_page() -> Page:
-    """Return how wide standard output is, and which characters and colours it takes."""
     return Page(
         width=min(shutil.get_terminal_size((80, 24)).columns, _WIDEST),
         ascii=not (sys.stdout.encoding or "utf").lower().startswith("utf"),
@@ -83,7 +81,6 @@ def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
 
 
 def check_openable(options: Options) -> None:
-    """Refuse to open a report when no file of it can be looked at in a browser."""
     if options.opened and _find_page(options.outputs) is None:
         raise RenderError("--open", "no page and no PDF is written", "add -o report.html", code="nothing_to_open")
 

@@ -12,7 +12,6 @@ from click.shell_completion import CompletionItem
 
 
 def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer files to the shell."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -25,8 +24,6 @@ MODULES = {
 
 
 class Entry(NamedTuple):
-    """A command."""
-
     text: str
     takes: str = "store"
     arguments: tuple[click.Argument, ...] = ()

@@ -88,7 +88,6 @@ def compare(source: tuple[str, ...], options: Options) -> int:
 
 
 def check(source: tuple[str, ...], options: Options) -> int:
-    """Check runs against rules; return the exit code of the verdict."""
     rules = gate.read_rules(options)
     if not rules.policy.entries:
         hint = "write [[policy]] limit = 'problem', or --fail-on problem"
@@ -128,7 +127,6 @@ def check(source: tuple[str, ...], options: Options) -> int:
 
 
 def demo(options: Options) -> None:
-    """Compare the steps of a sample, in a report that is printed and written."""
     from gpureport.comparison.factors import parse_factors
     from gpureport.places import find_shipped_folder
 

@@ -30,7 +30,6 @@ _COMPLETION = {
 
 
 def record(job: tuple[str, ...], options: Options) -> int:
-    """Record while a job runs; return its exit code."""
     from gpureport.number_format import format_duration
     from gpureport.recorder.recording_session import RecordingSession
 
@@ -69,7 +68,6 @@ def explain(name: str | None, options: Options) -> None:
 
 
 def completion(shell: str | None, _: Options) -> None:
-    """Print the script that completes commands, options and files in a shell, or the lines that install it."""
     if shell is None:
         click.echo("Install completion with one line, then open a new terminal:")
         for name, line in _COMPLETION.items():

@@ -67,7 +67,6 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
 
 
 def runs_list(options: Options) -> None:
-    """Print the wanted runs, oldest first."""
     place, selection = words.find_store(options, must_exist=True), words.build_selection(options)
     found = words.select_stored_runs(place, selection)
     if found or options.list_form != "text":
@@ -117,7 +116,6 @@ def _describe(run: Run) -> str:
 
 
 def baseline_list(options: Options) -> None:
-    """Print the baselines by name."""
     from gpureport.nightly import baselines
 
     place = words.find_store(options, must_exist=True)
@@ -134,7 +132,6 @@ baseline = baseline_list
 
 
 def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
-    """Copy runs as a baseline, and say which changes it can show."""
     from gpureport.checks import changes
     from gpureport.cli.reading import recordings
     from gpureport.nightly import baselines
