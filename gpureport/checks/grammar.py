@@ -11,16 +11,20 @@ from difflib import get_close_matches
 from gpureport.analysis import results
 from gpureport.checks import figures, finding_counts
 from gpureport.checks.figures import BELOW, LOST
-from gpureport.checks.limit import BEST, FINAL, Figure, Limit, Subject
-from gpureport.checks.quantities import (
+from gpureport.checks.limit import (
+    BEST,
     COUNT,
+    FINAL,
     FINDINGS,
     MONEY,
     NUMBER,
     POINTS,
     SHARE,
     TIME,
+    Figure,
+    Limit,
     Quantity,
+    Subject,
     describe_unit,
     parse_quantity,
 )
@@ -65,7 +69,7 @@ def _list_figures() -> Iterator[tuple[str, Figure]]:
         yield each.metric, Figure(Subject.FIGURE, (each.unit,), figures.observe_figure)
     yield TRAINING_RATE, Figure(Subject.TRAINING, ("1/s",), figures.observe_training_rate)
     for name, unit in _PER_GPU.items():
-        yield name, Figure(Subject.FIGURE, (unit,), figures.observe_device_figure)
+        yield name, Figure(Subject.FIGURE, (unit,), figures.observe_device)
     for name, (unit, observe) in _PER_RUN.items():
         yield name, Figure(Subject.RUN, (unit,), observe)
     for name, unit in _TO_TARGET.items():
@@ -78,7 +82,7 @@ def _list_figures() -> Iterator[tuple[str, Figure]]:
         if metric.kind is not MetricKind.COUNTER:
             # of a state, the share of time it was on
             unit = SHARE if metric.kind is MetricKind.STATE else metric.unit
-            yield metric.name, Figure(Subject.STATISTIC, (unit,), figures.observe_statistic)
+            yield metric.name, Figure(Subject.STATISTIC, (unit,), figures.observe_device)
 
 
 FIGURES = dict(_list_figures())
