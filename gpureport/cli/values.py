@@ -51,8 +51,8 @@ def single(texts: tuple[str, ...]) -> str | None:
     """Read an option that stands for all sources; None where it was not given."""
     if len(texts) > 1:
         what = (
-            "this option may be given only once, as it applies to all sources. To use different values, run "
-            "`gpureport ingest` for each log, then pass the names of the stored runs"
+            "this option can be given only once, as it applies to all sources; for different values, run "
+            "gpureport ingest on each log, then name the stored runs"
         )
         raise RefusedError(what, code="given_twice")
     return texts[0] if texts else None

@@ -87,10 +87,11 @@ def _summarise(
     runs = select_runs(wanted, selection)
     damaged = () if sources else index.damaged
     if not (runs or unread or damaged):
-        what, hint, code = "holds no run", "ingest logs first, or name a folder of logs", "empty_store"
         if index.runs:
-            what, hint, code = "no run matches", "list runs: gpureport runs", "nothing_selected"
-        raise StoreError(str(store.folder), what, hint, code=code)
+            hint = "list runs: gpureport runs"
+            raise StoreError(str(store.folder), "no stored run matches", hint, code="nothing_selected")
+        hint = "ingest logs first, or name a folder of logs"
+        raise StoreError(str(store.folder), "holds no run", hint, code="empty_store")
     selected = SelectedRuns(store=store.folder, runs=runs, every_run=frozenset(each.run.id for each in index.runs))
     with show_stage("Analysing runs") as say:
         done = summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))

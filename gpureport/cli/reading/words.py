@@ -197,7 +197,8 @@ def _find_entry(name: str, options: Options, baselines: Sequence[str]) -> Entry:
     except UnknownRunError as error:
         hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
         if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
-            hint = f"did you mean {'the baseline ' if close[0] in baselines else ''}{close[0]!r}?"
+            is_baseline = close[0] in baselines
+            hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"
         what = f'no file, stored run or baseline named "{name}"'
         raise UnknownRunError(name, what, hint, code="unknown_run") from error
 
