@@ -103,11 +103,11 @@ def parse_limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):
         hint = "write one such as 'idle_ratio <= 5%' or 'no thermal_throttle'"
-        raise LimitError(f"{text!r} is no limit", hint, code="not_a_limit")
+        raise LimitError(f"{text!r} is not a limit", hint, code="not_a_limit")
     of, name, statistic, relation = (match[part] or "" for part in ("of", "plain", "statistic", "relation"))
     name = name or match["quoted"]
     if match["no"] and relation:
-        raise LimitError(f"{text!r} says no and how many", "write one of the two", code="not_a_limit")
+        raise LimitError(f"{text!r} has both 'no' and an amount", "write one of the two", code="not_a_limit")
     if not (match["training"] or statistic or name in FIGURES) and name.rpartition(".")[0] in FIGURES:
         name, _, statistic = name.rpartition(".")
     found = _find_figure(of, name, is_named=bool(match["training"]), is_bounded=bool(relation))
@@ -130,14 +130,16 @@ def _find_figure(of: str, name: str, *, is_named: bool, is_bounded: bool) -> Fig
         return Figure(Subject.TRAINING, (NUMBER, SHARE), figures.observe_training_metric)
     known = None if is_named else BY_METRIC.get(name) if is_change else FIGURES.get(name)
     if known is None:
-        what = f"no figure {name!r} whose change is known" if is_change else f"nothing is called {name!r}"
+        what = f"the change of {name!r} is not measured" if is_change else f"unknown name {name!r}"
         raise LimitError(what, _suggest_name(name, is_change=is_change), code="unknown_limit_name")
     if not isinstance(known, Figure):
         return Figure(Subject.CHANGE, (POINTS,) if known.unit == SHARE else (SHARE, known.unit))
     if of != "new":
         return known
     if known.subject is not Subject.FINDING:
-        raise LimitError(f"{name} is no kind of finding", "write new before a kind or a severity", code="unknown_kind")
+        raise LimitError(
+            f"{name} is not a kind of finding", "write new before a kind or a severity", code="unknown_kind"
+        )
     return Figure(Subject.NEW, (FINDINGS,))
 
 
@@ -167,7 +169,7 @@ def _find_statistic(name: str, written: str, found: Figure) -> str:
     elif found.subject is Subject.STATISTIC:
         known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
     if written and written not in known:
-        hint = f"known are {', '.join(known)}" if known else "leave the second word out"
+        hint = f"known are {', '.join(known)}" if known else "leave out the second word"
         raise LimitError(f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
     return written or next(iter(known), "")
 
@@ -176,7 +178,7 @@ def _allow_none(name: str, found: Figure) -> Quantity:
     """Return the threshold of a limit without one: no finding at all."""
     if FINDINGS not in found.units:
         hint = f"write {name} <= and {describe_unit(found.units[0])}"
-        raise LimitError(f"{name} without an amount", hint, code="no_amount")
+        raise LimitError(f"{name} needs an amount", hint, code="no_amount")
     return Quantity(value=0.0, unit=FINDINGS)
 
 
@@ -184,7 +186,7 @@ def _read_amount(text: str, name: str, found: Figure) -> Quantity:
     threshold = parse_quantity(text)
     if threshold is None:
         hint = f"write {describe_unit(found.units[0])}"
-        raise LimitError(f"{text.strip()!r} is no amount", hint, code="not_an_amount")
+        raise LimitError(f"{text.strip()!r} is not an amount", hint, code="not_an_amount")
     plain = next((unit for unit in (FINDINGS, NUMBER) if unit in found.units), None)
     if plain is None and not {*found.units} & _SCALED:
         plain = found.units[-1]
@@ -192,10 +194,10 @@ def _read_amount(text: str, name: str, found: Figure) -> Quantity:
         threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
     if threshold.unit not in found.units:
         allowed = " or ".join(describe_unit(unit) for unit in found.units)
-        raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}", code="wrong_unit")
+        raise LimitError(f"{name} cannot be compared with {text.strip()!r}", f"write {allowed}", code="wrong_unit")
     if found.subject is Subject.CHANGE and threshold.value == 0:
-        hint = "state the size from which it matters"
-        raise LimitError(f"a change of {name} of 0 is within any noise", hint, code="no_amount")
+        hint = "state the smallest size that matters"
+        raise LimitError(f"a change of 0 in {name} is within any noise", hint, code="no_amount")
     return threshold
 
 

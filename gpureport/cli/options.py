@@ -66,7 +66,7 @@ class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
         "--gpu-hours-per-month HOURS",
-        "GPU-hours of a month, to say what it loses.",
+        "GPU-hours per month, to state what is lost per month.",
         kind=click.FloatRange(min=0, min_open=True),
     )
     group_by: tuple[str, ...] | None = one(
@@ -110,7 +110,7 @@ class Options:
     title: str | None = one("--title TEXT", "Title (default: the names of the runs).")
     detail: int | None = one(
         "--detail FULL|AUTO|SECONDS",
-        "full: everything in a PDF or text, every sample in a page; auto: what fits; a number: means over seconds.",
+        "full: everything in a PDF or text, every sample in a page; auto: what fits; N: means over N seconds.",
         read.detail,
     )
     opened: bool = flag("--open", "Open the page or PDF that was written.")
@@ -133,14 +133,14 @@ class Options:
         "Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
     )
     junit: "Place | None" = one(
-        "--junit FILE", "Write what became of each rule as JUnit XML.", parse_place, writes="file"
+        "--junit FILE", "Write the outcome of each rule as JUnit XML.", parse_place, writes="file"
     )
     summary: "Place | None" = one(
-        "--summary FILE", "Write what became of each rule as Markdown, for a job summary.", parse_place, writes="file"
+        "--summary FILE", "Write the outcome of each rule as Markdown, for a job summary.", parse_place, writes="file"
     )
-    fail_on_change: bool = flag("--fail-on-change", "Exit with 1 on the night in which a change for the worse shows.")
+    fail_on_change: bool = flag("--fail-on-change", "Exit with 1 on the night that shows a change for the worse.")
     fail_on_standing_change: bool = flag(
-        "--fail-on-standing-change", "Exit with 1 as long as a change for the worse holds."
+        "--fail-on-standing-change", "Exit with 1 as long as a change for the worse lasts."
     )
     gate_form: str = choice("--format", "Text for people, JSON, or one line for a chat.", "text", "json", "line")
     exports: "tuple[Place, ...]" = many(
@@ -156,14 +156,14 @@ class Options:
     steps: Path | None = one("--steps FILE", "TOML file that lists the runs of each step.", Path, reads=True)
     # which stored runs
     tagged: tuple[tuple[str, str], ...] = many(
-        "--tag KEY=VALUE", "Take stored runs with this tag: short for --where tag:KEY=VALUE (repeatable).", read.pair
+        "--tag KEY=VALUE", "Select stored runs with this tag: short for --where tag:KEY=VALUE (repeatable).", read.pair
     )
     where: tuple[str, ...] = many(
         "--where COMPARISON",
-        "Take stored runs for which this holds: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must hold).",
+        "Select stored runs for which this is true: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must hold).",
     )
     since: tuple[str, ...] = many(
-        "--since TIME", "Take stored runs that ended within this time, such as 30d or 12h, or on this date or later."
+        "--since TIME", "Select stored runs that ended within this time, such as 30d or 12h, or on this date or later."
     )
     store: "Place | None" = one(
         "--store DIR",
@@ -171,8 +171,8 @@ class Options:
         parse_place,
     )
     # what to look for
-    select: tuple[str, ...] = many("--select CHECK", "Make only this check, such as idle_gap (repeatable).")
-    ignore: tuple[str, ...] = many("--ignore CHECK", "Leave out this check (repeatable).")
+    select: tuple[str, ...] = many("--select CHECK", "Run only this check, such as idle_gap (repeatable).")
+    ignore: tuple[str, ...] = many("--ignore CHECK", "Skip this check (repeatable).")
     gpu_hour_price: read.GpuHourPrice | None = one(
         "--gpu-hour-price PRICE",
         "Price of a GPU-hour, such as '2.49 EUR' (default: [prices] of the settings).",
@@ -183,12 +183,12 @@ class Options:
     )
     better: tuple[tuple[str, bool], ...] = many(
         "--better NAME=higher|lower",
-        "Which way a training metric gets better, where its name does not say (repeatable).",
+        "Whether higher or lower is better for a training metric, if its name does not show it (repeatable).",
         read.direction,
     )
     target: "QualityTarget | None" = one(
         "--target NAME=VALUE",
-        "Value a training metric is to reach, such as val_accuracy=0.78: the time until then is compared.",
+        "Value that a training metric should reach, such as val_accuracy=0.78; the time to reach it is compared.",
         read.target,
     )
     config: Path | None = one("--config FILE", "Settings (default: gpureport.toml in this folder).", Path, reads=True)
@@ -201,7 +201,7 @@ class Options:
         reads=True,
     )
     source_kind: str | None = one(
-        "--source-kind", "Read files as this, whatever they look like.", kind=click.Choice(IMPORTERS.kinds)
+        "--source-kind", "Read files as this kind, whatever they look like.", kind=click.Choice(IMPORTERS.kinds)
     )
     as_one_run: bool = flag("--as-one-run", "Read all logs as one run: rotated logs, or one for each GPU or node.")
     strict: bool = flag("--strict", "Fail if a line of a log is not understood.")
@@ -214,7 +214,9 @@ class Options:
         "--interval SECONDS", "Seconds between samples of a log without time stamps, as given to -l.", read.seconds
     )
     gpus_per_tick: int | None = one(
-        "--gpus-per-tick N", "Number of GPUs in a log in which no column tells them apart.", kind=click.IntRange(1, 128)
+        "--gpus-per-tick N",
+        "Number of GPUs in a log without a column that distinguishes them.",
+        kind=click.IntRange(1, 128),
     )
     map: Path | None = one(
         "--map FILE",
@@ -249,9 +251,9 @@ class Options:
     # which part
     start: str | None = once(
         "--from TIME",
-        "Leave out what is earlier: time since the start (90s, 1h30m, 0:10:00) or a date (2026-03-14T09:26).",
+        "Leave out what is earlier than this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
     )
-    end: str | None = once("--to TIME", "Leave out this time and later.")
+    end: str | None = once("--to TIME", "Leave out everything from this time on.")
     job: int | None = one(
         "--job N|EACH", "Read only job N of a log with several jobs, or each job as a run of its own.", read.job
     )

@@ -82,7 +82,7 @@ def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
 
 def check_openable(options: Options) -> None:
     if options.opened and _find_page(options.outputs) is None:
-        raise RenderError("--open", "no page and no PDF is written", "add -o report.html", code="nothing_to_open")
+        raise RenderError("--open", "there is no page or PDF to open", "add -o report.html", code="nothing_to_open")
 
 
 def write_report(content: Report, options: Options, brand: Brand | None = None) -> None:

@@ -200,7 +200,7 @@ COMMANDS = {
 
         Example: gpureport publish report.html --to mlflow:mlruns#RUN
 
-        The path of a database or a mlruns folder needs no mlflow: before it.
+        The path of a database or an mlruns folder needs no mlflow: before it.
 
         A run of MLflow gets each FILE as an artifact and, over http, a tag that names it.
 

@@ -164,7 +164,7 @@ def local_folder(text: str) -> Path:
     found = parse_place(text)
     if isinstance(found, RemotePath):
         what = "a job is recorded on this machine"
-        raise SettingsError(str(found), what, "name a folder here", code="only_local")
+        raise SettingsError(str(found), what, "name a local folder", code="only_local")
     return found
 
 

@@ -147,7 +147,7 @@ def _capture_night(
             return [store.read(words.relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
             # the pages of a night are read by people who typed no command
-            what = "no recording at this path, nor a stored run of this name"
+            what = "there is no recording at this path and no stored run of this name"
             raise StoreError(name, what, "see what gpureport record said", code=error.code) from error
 
     def read_log(log: RunReading) -> Recording:

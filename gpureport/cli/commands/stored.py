@@ -34,7 +34,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
     """Store each run and say so, or list the runs of trackers; 3 where one cannot be read."""
     if options.anonymise:
         what = "it changes what is shown, not what is stored"
-        raise SettingsError("--anonymise", what, "give it to analyze", code="names_are_kept")
+        raise SettingsError("--anonymise", what, "use it with gpureport analyze", code="names_are_kept")
     if options.listing:
         lines, unreadable = readings.list_tracked_runs(source, options)
         for line in lines:

@@ -239,7 +239,7 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
         logged = [(source, inputs) for source in sources for inputs in reading.find_runs(source, kind=kind)]
     if options.training and len(logged) > 1:
         what = f"one training log for {len(logged)} runs"
-        raise SettingsError("--training", what, "name one source for each run", code="wrong_count")
+        raise SettingsError("--training", what, "name one source at a time", code="wrong_count")
     if named := identify_training_logs(options.training):
         training = [named for _ in logged]
     else:

@@ -24,8 +24,8 @@ _FEWEST = 2
 """Runs that a comparison takes at least."""
 _BY_LABEL = (Factor(kind="step"),)
 _FORM = (
-    'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {lr = 0.1} and '
-    'work = "12000:steps", or one such text for each run in a list'
+    'write [[step]] with label = "…" and runs = ["…"] for each step, and optionally params = {lr = 0.1} and '
+    'work = "12000:steps", or a list with one amount for each run'
 )
 
 
@@ -51,10 +51,10 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     is_plain = options.steps is None and by == _BY_LABEL
     source = words.select_sources(source, options, check_selected if is_plain else None)
     if (options.steps is None) == (not source):
-        msg = "name the runs, or a file of steps with --steps, and not both"
+        msg = "name the runs or, with --steps, a file of steps, but not both"
         raise UsageError(msg, code="named_or_selected")
     if options.anonymise and by[0].kind == "folder":
-        what = "--anonymise leaves no folder to tell runs by"
+        what = "--anonymise hides the folders that distinguish the runs"
         raise SettingsError("--by", what, "name the steps with --step", code="no_step_folder")
     if options.steps is None:
         check = check_source if is_plain else None
@@ -161,7 +161,7 @@ def read_step_file(path: Path) -> list[tuple[NamedStep, tuple[tuple[float, str],
     for step in steps:
         texts = (step.work,) if isinstance(step.work, str) else step.work
         if len(texts) not in {0, 1, len(step.runs)}:
-            what = f"work of {step.label} must be one text, or one for each of {len(step.runs)} runs"
+            what = f"work of {step.label} must be one amount, or one for each of {len(step.runs)} runs"
             raise SettingsError(str(path), what, _FORM, code="wrong_count")
         try:
             work = tuple(map(amount, texts))

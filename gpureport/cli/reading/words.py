@@ -130,7 +130,7 @@ def select_sources(
     if not selection:
         return source
     if source:
-        msg = "name the runs, or select stored runs with --where and --since, and not both"
+        msg = "name the runs or select stored runs with --where and --since, but not both"
         raise UsageError(msg, code="named_or_selected")
     place = find_store(options)
     runs = select_stored_runs(place, selection)
