@@ -66,7 +66,7 @@ class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
         "--gpu-hours-per-month HOURS",
-        "GPU-hours per month, to state what is lost per month.",
+        "GPU-hours per month, to state its losses.",
         kind=click.FloatRange(min=0, min_open=True),
     )
     group_by: tuple[str, ...] | None = one(
@@ -183,12 +183,12 @@ class Options:
     )
     better: tuple[tuple[str, bool], ...] = many(
         "--better NAME=higher|lower",
-        "Whether higher or lower is better for a training metric, if its name does not show it (repeatable).",
+        "Whether higher or lower is better, if the name of a training metric does not show it (repeatable).",
         read.direction,
     )
     target: "QualityTarget | None" = one(
         "--target NAME=VALUE",
-        "Value that a training metric should reach, such as val_accuracy=0.78; the time to reach it is compared.",
+        "Target of a training metric, such as val_accuracy=0.78; the time to reach it is compared.",
         read.target,
     )
     config: Path | None = one("--config FILE", "Settings (default: gpureport.toml in this folder).", Path, reads=True)
@@ -253,7 +253,7 @@ class Options:
         "--from TIME",
         "Leave out what is earlier than this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
     )
-    end: str | None = once("--to TIME", "Leave out everything from this time on.")
+    end: str | None = once("--to TIME", "Leave out this time and later.")
     job: int | None = one(
         "--job N|EACH", "Read only job N of a log with several jobs, or each job as a run of its own.", read.job
     )

@@ -99,8 +99,8 @@ def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
-            what = f"the log of run {run.name} lies in no folder of its own"
-            raise SettingsError("--by", what, "name a folder that holds one for each step", code="no_step_folder")
+            what = f"the log of run {run.name} has no folder of its own"
+            raise SettingsError("--by", what, "name a folder with one folder per step", code="no_step_folder")
         folders.append(folder)
     ranks = {folder: rank for rank, folder in enumerate(order_folders(runs, folders)[0])}
     return sorted(enumerate(folders), key=lambda labelled: ranks[labelled[1]])

@@ -104,7 +104,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         check_regular_file(path, root=root)
         held = parquet.read_schema(path).names
         if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
-            what, hint = f"it lacks the column {missing[0]}", "export the run again, or leave the file out"
+            what, hint = f"it has no column {missing[0]}", "export the run again, or leave out the file"
             raise SourceError(str(path), what, hint, code="no_such_column")
         file = parquet.ParquetFile(path, read_dictionary=_KEYS)
 

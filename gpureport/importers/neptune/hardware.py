@@ -343,8 +343,8 @@ def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArr
     if memory not in known or memory == path:
         return np.zeros(len(ticks), dtype=np.bool_)
     if known[path].any() and known[memory].any() and not (known[path] & known[memory]).any():
-        what = f"{path} and {memory} share no time, so zeros cannot be told"
-        raise SourceError(space, what, "leave the run out", code="times_not_shared")
+        what = f"{path} and {memory} share no time, so zeros cannot be recognised"
+        raise SourceError(space, what, "leave out the run", code="times_not_shared")
     # a process's first CPU reading covers no time and is not reported
     return ~known[path] & known[memory] & ~(_mark_starts(ticks) & (leaf == "cpu"))
 

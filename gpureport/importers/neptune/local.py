@@ -99,7 +99,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
             except _NO_OPERATION:
                 torn.append(number)
         if torn[:1] == [1] and len(lines) > 1:
-            what = "line 1 is no operation of Neptune's client"
+            what = "line 1 is not an operation of Neptune's client"
             raise SourceError(str(path), what, "copy the folder again", code="damaged_run")
         if torn:
             # a killed process leaves half a line, and only at the end

@@ -155,7 +155,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         if len(table := found.build_table(key))
     }
     if not series:
-        raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
+        raise SourceError(locator, "its hardware series hold no value", "leave out the run", code="no_values")
     labels = {
         "user": [str(each.run.scalars.get("sys/owner") or "") for each in processes],
         "project": [each.run.project for each in processes],
