@@ -63,8 +63,6 @@ _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_B
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineComparison:
-    """A step compared with its baseline: every figure, finding and training metric."""
-
     deltas: tuple[Delta, ...]
     finding_changes: tuple[FindingChange, ...]
     base: Step
@@ -75,7 +73,6 @@ class BaselineComparison:
 def compare_with_baseline(
     baseline: Sequence[SampledRun], step: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS
 ) -> BaselineComparison:
-    """Compare the runs of one step with those of a baseline; a run of the baseline with the others."""
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
     sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]

@@ -160,7 +160,6 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
 
 
 def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed:
-    """Return what a run shows of a limit, for a change or what is new against the baseline."""
     limit, is_of_gpus = entry.limit, entry.scope.gpus is not None
     if is_of_gpus and limit.subject is Subject.TRAINING:
         return not_observed("no_gpu_scope", "training metrics are of the whole run: leave gpu out of for")

@@ -140,12 +140,10 @@ def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
 
 
 def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
-    """Yield the seconds of classes, GPU by GPU."""
     return (seconds for gpu in analysis.gpu_time for name, seconds in gpu.seconds if name in names)
 
 
 def observe_run(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure of the run as a whole: its length, what was read and judged."""
     analysis = run.analysis
     if limit.name == "rejected":
         rows = sum(entry.rows for entry in analysis.run.quality.rejected)
@@ -162,7 +160,6 @@ def observe_run(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def observe_cost(limit: Limit, run: CheckedRun) -> Observed:
-    """Return what a run cost by stated prices, or what of that was idle."""
     cost = run.analysis.cost
     if cost is None or cost.total is None:
         return Observed(doubt=_NO_PRICE)
@@ -178,7 +175,6 @@ def observe_cost(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def observe_carbon(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the carbon dioxide behind the energy of a run."""
     cost = run.analysis.cost
     if cost is None or cost.carbon_grams is None:
         text = "carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]"
@@ -259,7 +255,6 @@ def observe_training_rate(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a training metric at the end of a run, or at best."""
     curve = next((each for each in run.sampled.training if each.name == limit.name), None)
     if curve is None:
         return _miss_metric(limit.name, run.sampled)
@@ -291,7 +286,6 @@ def _miss_metric(name: str, run: SampledRun) -> Observed:
 
 
 def observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
-    """Return what a run spent until a training metric first reached the target."""
     target, cost = run.goals.target, run.analysis.cost
     if target is None:
         return Observed(doubt=NO_TARGET)

@@ -35,7 +35,6 @@ _LISTED = 6
 
 
 def list_kinds(name: str) -> frozenset[str]:
-    """Return the kinds of a kind or a family; every kind for a severity."""
     return frozenset(FAMILIES[name]) if name in FAMILIES else _EVERY_KIND
 
 
@@ -53,7 +52,6 @@ def select_findings(limit: Limit, run: CheckedRun) -> tuple[Finding, ...]:
 
 
 def observe_findings(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the findings in the unit of the limit."""
     kinds = list_kinds(limit.name)
     asked = kinds & set(run.selected_kinds)
     if not asked:

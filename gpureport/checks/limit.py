@@ -185,12 +185,10 @@ class Limit:
 
     @property
     def demands_change(self) -> bool:
-        """Whether a limit on a change is broken where nothing changed."""
         return not self.holds(0.0)
 
     @property
     def size(self) -> str:
-        """The size of the change that it allows or demands, as written."""
         return self.threshold.text.lstrip("+-")
 
     @property

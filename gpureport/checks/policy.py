@@ -79,8 +79,6 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Limits in the order stated, and acknowledgements."""
-
     entries: tuple[PolicyEntry, ...] = ()
     acknowledged: tuple[Acknowledgement, ...] = ()
 

@@ -113,7 +113,6 @@ def build_unused_baseline_check(baseline: str) -> Check:
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
-    """Return the checks by outcome, the gravest first, otherwise in their order."""
     return sorted(checks, key=lambda check: [*CheckOutcome].index(check.outcome))
 
 
@@ -180,7 +179,6 @@ def select_checks(checks: Iterable[Check], outcome: CheckOutcome) -> list[Check]
 
 
 def name_findings(text: str) -> str:
-    """Return text with kinds of findings by their titles."""
     return _KIND.sub(lambda match: terms.kind_title(match.group()), text)
 
 

@@ -19,7 +19,6 @@ _LISTED = 8
 
 
 def summarise_run(run: Run) -> list[str]:
-    """Return what was read, and what became of every line of it."""
     seconds = run.interval or 0.0
     every = f", a sample every {seconds:.3g} s" if seconds < 100 else f", a sample every {seconds:.0f} s"  # noqa: PLR2004 - three digits
     size = f"{_describe_size(run)}{every if run.interval else ''}"
@@ -117,7 +116,6 @@ def render_json(runs: Sequence[Run]) -> str:
 
 
 def render_csv(runs: Sequence[Run]) -> str:
-    """Return the runs as a table with a column per tag and param; several values share a cell."""
     rows = []
     for run in runs:
         entry = _describe_run(run)

@@ -40,8 +40,6 @@ class Exit(IntEnum):
 
 
 class Verbosity(IntEnum):
-    """What goes to standard error: errors, what was done, or also the lines read."""
-
     QUIET = -1
     NORMAL = 0
     VERBOSE = 1
@@ -68,7 +66,6 @@ class UsageError(click.UsageError):
 
 
 def current_session() -> Session:
-    """Return what holds for this call; what is usual outside of a command."""
     context = click.get_current_context(silent=True)
     known = context.find_root().obj if context else None
     return known if isinstance(known, Session) else Session()

@@ -43,7 +43,6 @@ def typed_command() -> str:
 
 
 def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:
-    """Return the content of the report of some runs; `more` is as `report.build` takes it."""
     given: dict[str, Any] = {
         "title": options.title,
         "command": typed_command(),
@@ -71,7 +70,6 @@ def measure_page() -> Page:
 
 
 def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
-    """Refuse files of unknown kinds, any that is a source, and options that no file needs."""
     for path in options.outputs:
         output.check_path(path)
     output.refuse_sources(options.outputs, sources)

@@ -106,7 +106,6 @@ def _summarise(
 def _read_sources(
     store: Store, sources: Sequence[str], options: Options, engine: Engine | None
 ) -> tuple[set[str], list[Outcome]]:
-    """Return the ids of the runs that sources hold, and what could not be read."""
     logs = [source for source in sources if words.is_source(source, options)]
     lookup = store.lookup()
     ids = {lookup.find(name).run.id for name in sources if name not in logs}
@@ -130,7 +129,6 @@ def _watch(say: Callable[[str], None], label: str) -> Watch:
 
 
 def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int:
-    """Name the failed runs on standard error, with the tracebacks of faults of gpureport; return the exit code."""
     session = current_session()
     session.failed = session.failed or bool(traces)
     for name, trace in traces if session.debug else ():

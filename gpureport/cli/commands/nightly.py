@@ -63,7 +63,6 @@ _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "jun
 
 
 def nightly(source: tuple[str, ...], options: Options) -> int:
-    """Record tonight's runs, write the pages, and check the runs; return the exit code of the verdict."""
     if options.anonymise:
         hint = "give runs other names with --name"
         raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")

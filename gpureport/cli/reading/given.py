@@ -88,7 +88,6 @@ def check_single_name(options: Options, runs: int) -> None:
 
 
 def build_labels(options: Options) -> Labels:
-    """Return what a person says about runs, with the table of `--labels`."""
     for option, pairs in (("--param", options.param), ("--tag", options.tag)):
         if len(dict(pairs)) < len(pairs):
             raise SettingsError(option, "a key is given twice", "give each key once", code="repeated_key")

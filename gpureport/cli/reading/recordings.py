@@ -185,7 +185,6 @@ class AnalysedRuns:
 
 
 def read_run_prices(settings: Settings, options: Options) -> Prices:
-    """Return the prices of the settings, or those of the command line instead."""
     price = options.gpu_hour_price
     amount, currency = (price.amount, price.currency) if price else (None, "")
     prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)

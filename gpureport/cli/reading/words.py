@@ -116,7 +116,6 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def build_selection(options: Options) -> run_selection.RunSelection:
-    """Return which stored runs `--tag`, `--where` and `--since` select."""
     tags = (run_selection.Condition(key=f"tag:{key}", operator="=", value=value) for key, value in options.tagged)
     times = (run_selection.parse_since(text, now()) for text in options.since)
     return (*tags, *map(run_selection.parse_condition, options.where), *times)
