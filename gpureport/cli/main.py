@@ -253,14 +253,9 @@ def _describe(error: Exception, called: str) -> tuple[str, int, str]:
 
 def _find_called(arguments: Sequence[str]) -> str:
     """Return the command that the arguments call, also where an option of it is incomplete."""
-    command: click.Command = gpureport
-    names = ["gpureport"]
-    for argument in arguments:
-        found = command.get_command(click.Context(command), argument) if isinstance(command, click.Group) else None
-        if found is not None:
-            command = found
-            names.append(argument)
-    return " ".join(names)
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    names = (" ".join(words[:2]), *words[:1])
+    return " ".join(["gpureport", *(name for name in names if name in table.COMMANDS)][:2])
 
 
 def _use_own_secrets(arguments: Sequence[str]) -> None:

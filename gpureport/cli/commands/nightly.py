@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import click
 
@@ -125,7 +125,7 @@ def _parse_night(typed: str | None) -> str:
     if typed is None:
         return today().isoformat()
     try:
-        return datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
+        return date.fromisoformat(typed).isoformat()
     except ValueError as error:
         raise SettingsError(
             "--date", f"{typed!r} is not a date", "write it as 2026-03-14", code="not_a_date"
