@@ -78,7 +78,7 @@ class Options:
     )
     site: "Place" = one("--site DIR", "Folder for the pages.", parse_place, writes="folder")
     label: str = one("--label NAME", "Another name for the night, such as a commit or a build.", default="")
-    night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).")
+    night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).", read.night)
     all_reports: bool = flag("--all-reports", "Write all reports that DIR lacks, not only those of the last 7 nights.")
     force: bool = flag("--force", "Read a log again even if the store holds it.")
     listing: bool = flag("--list", "Print the runs that a tracker holds, and store nothing.")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -120,6 +121,10 @@ def detail(text: str) -> int | None:
     return _need(found if (found := _whole(text)) <= _LONGEST else None)
 
 
+def night(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
+
+
 def price(text: str) -> float:
     """Read a number from 0 on; neither infinity nor NaN is a price."""
     if (found := _number(text)) < 0:
@@ -203,6 +208,7 @@ EXPECTED: dict[Callable[[Any], Any], CodedProblem] = {
     labels: ("not a list of labels", "write it as user,project,node", "not_a_list"),
     seconds: ("not a time in seconds", "write a number between 0.001 and 86400", "not_a_time"),
     detail: ("not a level of detail", "write full, auto, or whole seconds between 1 and 86400", "not_a_detail"),
+    night: ("not a date", "write it as 2026-03-14", "not_a_date"),
     price: ("not a number of 0 or more", "write it as 2.49", "not_a_price"),
     gpu_hour_price: ("not a price", "write it as 2.49 or '2.49 EUR'", "not_a_price"),
     export: ("not an export", "write openmetrics=FILE", "not_an_export"),

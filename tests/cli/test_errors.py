@@ -154,7 +154,7 @@ CASES: dict[tuple[str, ...], Case] = {
     ("ingest", "good.csv", "--anonymise"): (2, "--anonymise: ", "names_are_kept"),
     ("baseline", "set", "main", "good.csv", "--anonymise"): (2, "--anonymise: ", "names_are_kept"),
     ("nightly", "good.csv", "--site", "site", "--anonymise"): (2, "--anonymise: ", "names_are_kept"),
-    ("nightly", "good.csv", "--site", "site", "--date", "yesterday"): (2, "--date: ", "not_a_date"),
+    ("nightly", "good.csv", "--site", "site", "--date", "soon"): (2, "Invalid value for '--date': ", "not_a_date"),
     ("nightly", "good.csv", "--site", "site", "--fail-on", "no such limit"): (2, "--fail-on: ", ""),
     ("nightly", "--site", "site", "--fail-on", "problem"): (2, "--fail-on: ", "needs_source"),
     ("record", "--host-only", "-o", "new", "touch", "x"): (2, "put -- before the command", "missing_dashes"),

@@ -69,7 +69,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     if option := "" if source else given.find_given(options, _GATES):
         what = "no run is checked without a SOURCE"
         raise SettingsError(option, what, "name tonight's log", code="needs_source")
-    night, recorded, site = _parse_night(options.night), now(), options.site
+    night, recorded, site = options.night or today().isoformat(), now(), options.site
     if isinstance(site, RemotePath):
         site.check_bucket()
     check_site(site)
@@ -119,17 +119,6 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
     gate.write_results(options, rules, verdict.checks, "nightly", [*heading, headline, *state])
     return verdict.exit_code if verdict.checks else 0
-
-
-def _parse_night(typed: str | None) -> str:
-    if typed is None:
-        return today().isoformat()
-    try:
-        return date.fromisoformat(typed).isoformat()
-    except ValueError as error:
-        raise SettingsError(
-            "--date", f"{typed!r} is not a date", "write it as 2026-03-14", code="not_a_date"
-        ) from error
 
 
 def _capture_night(
