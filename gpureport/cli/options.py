@@ -79,7 +79,7 @@ class Options:
     site: "Place" = one("--site DIR", "Folder for the pages.", parse_place, writes="folder")
     label: str = one("--label NAME", "Another name for the night, such as a commit or a build.", default="")
     night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).", read.night)
-    all_reports: bool = flag("--all-reports", "Write all reports that DIR lacks, not only those of the last 7 nights.")
+    all_reports: bool = flag("--all-reports", "Write all missing reports, not only those of the last 7 nights.")
     force: bool = flag("--force", "Read a log again even if the store holds it.")
     listing: bool = flag("--list", "Print the runs that a tracker holds, and store nothing.")
     targets: tuple[str, ...] = many(
@@ -196,7 +196,7 @@ class Options:
     host: tuple[Path, ...] = many("--host FILE", "CPU log to join by time (repeatable).", read.fetched, reads=True)
     training: tuple[Path, ...] = many(
         "--training FILE",
-        "Metrics that the training loop wrote: CSV or JSON (repeatable; one for each of several sources).",
+        "Metrics that the training loop wrote: CSV or JSON (repeatable; one per source).",
         read.fetched,
         reads=True,
     )
@@ -254,9 +254,7 @@ class Options:
         "Leave out what is earlier than this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
     )
     end: str | None = once("--to TIME", "Leave out this time and later.")
-    job: int | None = one(
-        "--job N|EACH", "Read only job N of a log with several jobs, or each job as a run of its own.", read.job
-    )
+    job: int | None = one("--job N|EACH", "Read only job N of a log, or each job as a run of its own.", read.job)
     # which runs of a tracker
     run: tuple[str, ...] = many("--run RUN", "Run of a tracker, by id or name (repeatable).")
     experiment: str | None = one("--experiment NAME", "Experiment of a tracker.")
