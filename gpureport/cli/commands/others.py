@@ -88,7 +88,8 @@ def describe_folder(folder: Path) -> Iterator[str]:
     except OSError:
         entries = []
     inner = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
-    recordings = [file.parent for form in (RUN_FILE, f"*/{RUN_FILE}") for path in inner for file in path.glob(form)]
+    forms = (RUN_FILE, f"*/{RUN_FILE}")
+    recordings = [file.parent for form in forms for path in inner for file in sorted(path.glob(form))]
     bare = {path: path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path for path in entries}
     logs = [path for path in entries if bare[path].suffix.lower() in _LOGS and path.is_file()]
     told = [(f"Runs in {name}:", f"ingest {name} --list") for name in _TRACKERS if (folder / name).exists()]
