@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from gpureport.checks import changes, verdict
 from gpureport.checks import policy as policies
@@ -14,7 +13,7 @@ from gpureport.checks.verdict import Verdict, build_unused_baseline_check
 from gpureport.cli.messages import print_error, print_note, report_internal_error, today
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
-from gpureport.cli.reading import given, readings, recordings, words
+from gpureport.cli.reading import given, recordings, words
 from gpureport.cli.reading.recordings import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
@@ -62,15 +61,12 @@ def read_each_run(
     """
     for group in recordings.list_groups(words.fetch_sources(sources, tolerant=True), options):
         (first, *_), own = group
-        where, found, read = ", ".join(group[0]), list[RunReading](), list[Recording]()
-        try:
-            read, found = recordings.find_group(group, read_stored)
-        except (SourceError, StoreError) as error:
-            yield first, own, SourceError(where, error.what, error.hint, code=error.code)
-        except InternalError as error:
-            yield first, own, error
-        for run in chain(read, readings.try_each(found, read_log)):
-            yield first, own, run.at(where) if isinstance(run, SourceError) and len(found) == 1 else run
+        read = list(recordings.read_group(group, read_stored, read_log))
+        for run in read:
+            if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(read) == 1):
+                yield first, own, SourceError(", ".join(group[0]), run.what, run.hint, code=run.code)
+            else:
+                yield first, own, run
 
 
 def explain_missing(error: Unread | StoreError) -> tuple[str, str, str]:

@@ -144,9 +144,15 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     place = words.find_store(options)
     entries: dict[str, Entry] = {}
     for group in recordings.list_groups(words.fetch_sources(source), options):
-        named, found = recordings.find_group(group, lambda name, own: [words.relabel_stored_run(place, name, own)])
-        kept = [*named, *(words.store_run(place, each, force=False)[0] for each in found)]
-        entries |= {entry.run.id: entry for entry in kept}
+        kept = recordings.read_group(
+            group,
+            lambda name, own: [words.relabel_stored_run(place, name, own)],
+            lambda each: words.store_run(place, each, force=False)[0],
+        )
+        for entry in kept:
+            if isinstance(entry, Exception):
+                raise entry
+            entries[entry.run.id] = entry
     made = baselines.set_baseline(place, name, list(entries.values()))
     click.echo(make_printable(f"Baseline {made.name}: {', '.join(f'{each.name} ({each.id})' for each in made.runs)}"))
     try:

@@ -1,10 +1,9 @@
 """What a person names on the command line, as recordings, and their analyses."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TypeVar
 
 from gpureport.analysis import RULES, analyze
@@ -25,7 +24,7 @@ from gpureport.cli.options import Options
 from gpureport.cli.reading import given, readings, words
 from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training import TrainingGoals, read_goals
-from gpureport.errors import InternalError, SourceError
+from gpureport.errors import InternalError, SourceError, StoreError
 from gpureport.importers.runs import make_names_distinct
 from gpureport.importers.time_window import RunReading, cut_recording
 from gpureport.recording import Recording, Run
@@ -118,16 +117,25 @@ def list_groups(sources: Sequence[str], options: Options, *, steps: bool = False
     return [([source], own) for source, own in readings.pair_sources(sources, options, steps=steps)]
 
 
-def find_group(
-    group: Group, named: Callable[[str, Options], list[Kept]], find: Finder = readings.find_readings
-) -> tuple[list[Kept], list[RunReading]]:
-    """Return what `named` knows of a stored run's name, or the runs that a source holds, not yet read."""
+def read_group(
+    group: Group,
+    named: Callable[[str, Options], Iterable[Kept]],
+    read: Callable[[RunReading], Kept],
+    find: Finder = readings.find_readings,
+) -> Iterator[Kept | SourceError | StoreError | InternalError]:
+    """Yield what `named` makes of a stored run's name, or `read` of each run of sources, or why it cannot."""
     sources, own = group
-    if not own.as_one_run and not words.is_source(sources[0], own):
-        return named(sources[0], own), []
-    if not own.as_one_run:
-        words.note_stored_namesake(sources[0], own)
-    return [], find(sources, own)
+    try:
+        if not own.as_one_run and not words.is_source(sources[0], own):
+            yield from named(sources[0], own)
+            return
+        if not own.as_one_run:
+            words.note_stored_namesake(sources[0], own)
+        found = find(sources, own)
+    except (SourceError, StoreError, InternalError) as error:
+        yield error
+        return
+    yield from readings.try_each(found, read)
 
 
 def _read_groups(groups: Sequence[Group], find: Finder, *, tolerant: bool) -> list[Recording]:
@@ -139,21 +147,15 @@ def _read_groups(groups: Sequence[Group], find: Finder, *, tolerant: bool) -> li
     faults: list[InternalError] = []
     for group in groups:
         own, unread, failed = list[Recording](), list[SourceError](), len(faults)
-        try:
-            named, found = find_group(group, read_stored, find)
-            for one in chain(named, readings.try_each(found, read_log)):
-                if isinstance(one, Recording):
-                    own.append(one)
-                elif not tolerant or group[1].strict:
-                    raise one
-                elif isinstance(one, SourceError):
-                    unread.append(one)
-                else:
-                    faults.append(one)
-        except InternalError as fault:
-            if not tolerant:
-                raise
-            faults.append(fault)
+        for one in read_group(group, read_stored, read_log, find):
+            if isinstance(one, Recording):
+                own.append(one)
+            elif not tolerant or group[1].strict or isinstance(one, StoreError):
+                raise one
+            elif isinstance(one, SourceError):
+                unread.append(one)
+            else:
+                faults.append(one)
         if unread and not own and len(faults) == failed:
             raise unread[0]
         # one reason may keep several runs from being read
