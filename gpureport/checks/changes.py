@@ -180,7 +180,7 @@ def _describe_basis(delta: Delta) -> Why:
         return Why("size_not_sure", f"its size is not sure: {describe_reason(delta.reason).removesuffix('.')}")
     if delta.basis is Basis.REPLICATES:
         return _count_runs(*delta.runs)
-    return Why("single_runs", "one run a side; the interval is no narrower than what repeating a run commonly changes")
+    return Why("single_runs", "one run per side; the interval is at least what repeating a run commonly changes")
 
 
 def _count_runs(before: int, after: int) -> Why:
@@ -201,7 +201,7 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {_THREE_RUNS}"
-    return f"from one run a side: {_THREE_RUNS}"
+    return f"from one run per side: {_THREE_RUNS}"
 
 
 def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
@@ -242,8 +242,8 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
     if is_best:
         low, high = difference - (high - low) / 2, difference + (high - low) / 2
     runs = change.before.runs, change.after.runs
-    advice = f"from one run a side: {_THREE_RUNS}, and check several"
-    note = Why("single_runs", "one run a side; the interval is what repeating a run plausibly changes")
+    advice = f"from one run per side: {_THREE_RUNS}, and check several"
+    note = Why("single_runs", "one run per side; the interval is what repeating a run plausibly changes")
     if min(runs) > 1:
         advice, note = "from runs that differ this much: add runs to the baseline", _count_runs(*runs)
     ends, has_level = (low / scale, high / scale), change.interval is not None

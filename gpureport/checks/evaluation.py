@@ -155,14 +155,14 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
     is_bare = limit.subject is Subject.FINDING and not limit.threshold.text
     if seen.breaks(limit) if is_bare else seen.keeps(limit):
         return Why("exempt", f"{unless.words}: {seen.text}"), NO_REASON
-    unknown = Why("exemption_not_known", f"whether {unless.words} could not be told")
+    unknown = Why("exemption_not_known", f"whether {unless.words} is not known")
     return NO_REASON, unknown if seen.doubt else NO_REASON
 
 
 def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed:
     limit, is_of_gpus = entry.limit, entry.scope.gpus is not None
     if is_of_gpus and limit.subject is Subject.TRAINING:
-        return not_observed("no_gpu_scope", "training metrics are of the whole run: leave gpu out of for")
+        return not_observed("no_gpu_scope", "training metrics describe the whole run: leave out gpu under for")
     if not limit.needs_baseline:
         return limit.figure.observe(limit, run)
     found = given.comparisons.get(step_name(run.analysis))
@@ -170,7 +170,7 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         return Observed(doubt=given.why_no_baseline)
     if limit.subject is Subject.CHANGE:
         if is_of_gpus:
-            return not_observed("no_gpu_scope", "changes are of all GPUs together: leave gpu out of for")
+            return not_observed("no_gpu_scope", "changes are those of all GPUs together: leave out gpu under for")
         return changes.observe_change(limit, found)
     sure = {finding.fingerprint for finding in finding_counts.select_findings(limit, run)}
     new = changes.map_new_fingerprints(found)
