@@ -25,13 +25,12 @@ from gpureport.comparison.estimate import Basis
 from gpureport.comparison.evidence import ReasonKind, gather_evidence
 from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole, Resolution, observed_seconds
 from gpureport.comparison.quality import QualityChange, compare_quality
-from gpureport.comparison.run import UTILISATION, SampledRun
+from gpureport.comparison.run import SampledRun
 from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step, find_resolution
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import (
     Delta,
-    RunInterval,
     Verdict,
     estimate_interval_of_next_run,
     estimate_runs_for_interval,
@@ -131,8 +130,14 @@ def _hold_change(
         least = "at least" if limit.demands_change == limit.relation.endswith("=") else "more than"
         text = f"whether it {verb} by {least} {limit.size} is not known {advise()}"
         doubt = Why("unknown_change", text)
-    text = f"{_describe_change(limit, value, ends, has_level=has_level)} against the baseline"
-    return Observed(value=value, text=text, ends=ends, doubt=doubt)
+    size, unit = format_size(limit, value), f"{display.GAP}points"
+    verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
+    text = f"{verb} by {size}"
+    if all(map(isfinite, ends)):
+        # the interval has a level where it holds the change in 95% of cases
+        low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
+        text += f" ({'95%: ' if has_level else ''}{low} to {high})"
+    return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
 
 
 def _is_improvement(limit: Limit, value: float) -> bool:
@@ -190,32 +195,30 @@ def _count_runs(before: int, after: int) -> Why:
 
 
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
-    """Return what leaves the size of a change open, and what would settle it."""
+    """Return what leaves the size of a change open, and what would settle it.
+
+    The change is known where the interval no longer reaches the limit, and where one that keeps the limit is known to
+    better than the limit's size: the interval must shrink to the part `aim` of its half-width, with the runs of the
+    baseline first. Another size would do where a change breaks the limit by very little and not for certain.
+    """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
     if delta.basis is Basis.REPLICATES and low < high:
-        aim, distance = _find_aim(limit, value, ends), abs(limit.threshold.value - value)
-        is_near = not limit.holds(value) and aim < _NEAR and distance < _NEAR * abs(limit.threshold.value)
+        size, distance = abs(limit.threshold.value), abs(limit.threshold.value - value)
+        reach, other = (ends[1] - value, value - ends[0])[:: 1 if limit.is_upper else -1]
+        aim = max(distance, size) / reach if limit.holds(value) else distance / other if other else 0.0
         now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
-        return _advise_more_data(now, aim=aim, is_near_limit=is_near)
+        wanted = now.half_width * aim * _ROOM
+        runs = estimate_runs_for_interval(now, wanted)
+        if runs is None and not limit.holds(value) and aim < _NEAR and distance < _NEAR * size:
+            return "so close to the limit: state another size"
+        cause = "this short" if now.least > wanted else "that differ this much"
+        remedy = f"take {runs} baseline runs" if runs else "take longer ones, or state a larger size"
+        return f"from runs {cause}: {remedy}"
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {_THREE_RUNS}"
     return f"from one run per side: {_THREE_RUNS}"
-
-
-def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
-    """Return to what share of its width an interval must shrink to decide whether a change keeps its limit.
-
-    It is known where the interval no longer reaches the limit, and where a change that keeps the limit is known to
-    better than the limit's size.
-    """
-    above, below = ends[1] - value, value - ends[0]
-    reach, other = (above, below) if limit.is_upper else (below, above)
-    distance = abs(limit.threshold.value - value)
-    if limit.holds(value):
-        return max(distance, abs(limit.threshold.value)) / reach
-    return distance / other if other else 0.0
 
 
 def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> Observed:
@@ -260,20 +263,6 @@ def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
     return new
 
 
-def _describe_change(limit: Limit, value: float, ends: tuple[float, float], *, has_level: bool) -> str:
-    """Return a change in words, such as `fell by 45.2 points (95%: -46.7 to -43.8)`.
-
-    The interval has a level where it holds the change in 95% of cases.
-    """
-    size = format_size(limit, value)
-    verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
-    if not all(map(isfinite, ends)):
-        return f"{verb} by {size}"
-    unit = f"{display.GAP}points"
-    low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
-    return f"{verb} by {size} ({'95%: ' if has_level else ''}{low} to {high})"
-
-
 def format_size(limit: Limit, value: float) -> str:
     """Return the size of a change, without a sign."""
     unit, bound = limit.threshold.unit, replace(limit.threshold, value=abs(limit.threshold.value))
@@ -300,11 +289,6 @@ def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
         yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
         return
     yield size
-    use = next((each for each in comparison.between(_BASELINE, _CHECKED) if each.metric == UTILISATION), None)
-    if use is not None and not use.primary and use.verdict is Verdict.NOT_ENOUGH_DATA:
-        # runs that train for too short a time
-        why = display.clean_sentence(describe_reason(use.reason))
-        yield f"No rule on a change of utilisation or idle share can be assessed against them: {why}"
 
 
 def _describe_size(base: Step, metric: str) -> str:
@@ -326,17 +310,3 @@ def _describe_size(base: Step, metric: str) -> str:
     if size >= _LARGEST:
         return f"{spreads}: too much for a rule on {noun}{other}."
     return f"{spreads}: a rule on {noun} can hold a size of {held} or more{other}."
-
-
-def _advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
-    """Return what leaves the size of a change against several runs open, and what would settle it.
-
-    An interval of the part `aim` of its half-width, with the runs of the baseline first, would. So would another size,
-    where a change breaks the limit by very little and not for certain.
-    """
-    wanted = now.half_width * aim * _ROOM
-    runs = estimate_runs_for_interval(now, wanted)
-    if runs is None and is_near_limit:
-        return "so close to the limit: state another size"
-    cause = "this short" if now.least > wanted else "that differ this much"
-    return f"from runs {cause}: {f'take {runs} baseline runs' if runs else 'take longer ones, or state a larger size'}"
