@@ -112,9 +112,15 @@ def parse_limit(text: str) -> Limit:
         name, _, statistic = name.rpartition(".")
     found = _find_figure(of, name, is_named=bool(match["training"]), is_bounded=bool(relation))
     statistic = _find_statistic(name, statistic, found)
-    threshold = _read_amount(match["amount"] or "", name, found) if relation else _allow_none(name, found)
     if relation:
+        threshold = _read_amount(match["amount"] or "", name, found)
         _refuse_idle_limit(name, found, relation, threshold)
+    elif FINDINGS in found.units:
+        # without an amount no finding at all is allowed
+        threshold = Quantity(value=0.0, unit=FINDINGS)
+    else:
+        hint = f"write {name} <= and {describe_unit(found.units[0])}"
+        raise LimitError(f"{name} needs an amount", hint, code="no_amount")
     written = f'"{name}"' if match["quoted"] else name
     amount = f"{relation} {threshold.text}" if relation else ""
     words = ("" if relation else "no", of, match["training"], written, statistic, amount)
@@ -172,14 +178,6 @@ def _find_statistic(name: str, written: str, found: Figure) -> str:
         hint = f"known are {', '.join(known)}" if known else "leave out the second word"
         raise LimitError(f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
     return written or next(iter(known), "")
-
-
-def _allow_none(name: str, found: Figure) -> Quantity:
-    """Return the threshold of a limit without one: no finding at all."""
-    if FINDINGS not in found.units:
-        hint = f"write {name} <= and {describe_unit(found.units[0])}"
-        raise LimitError(f"{name} needs an amount", hint, code="no_amount")
-    return Quantity(value=0.0, unit=FINDINGS)
 
 
 def _read_amount(text: str, name: str, found: Figure) -> Quantity:

@@ -120,21 +120,16 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
     if text != at_limit:
         return text
     scale = _UNITS.get(word, Unit(limit.unit, 1)).to_base(1)
-    return _join(_format_distinct(value / scale, limit.value / scale), word, gap=display.GAP)
+    own, other = value / scale, limit.value / scale
+    # with the fewest decimals that show on which side it is
+    texts = (f"{own:.{decimals}f}" for decimals in range(_DECIMALS))
+    differing = (text for text in texts if (float(text) > other) == (own > other) and not isclose(float(text), other))
+    return _join(next(differing, str(own)), word, gap=display.GAP)
 
 
 def _join(number: str, unit: str, gap: str = " ") -> str:
     """Return a number with its unit, a per cent sign without a space."""
     return f"{number}{'' if unit == '%' else gap}{unit}".rstrip()
-
-
-def _format_distinct(value: float, other: float) -> str:
-    """Return a number with the fewest decimals that show on which side of another it is."""
-    for decimals in range(_DECIMALS):
-        text = f"{value:.{decimals}f}"
-        if (float(text) > other) == (value > other) and not isclose(float(text), other):
-            return text
-    return str(value)
 
 
 FINAL, BEST = "final", "best"

@@ -134,26 +134,6 @@ def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[
         yield display.clean_sentence(f"{words}{of}{sentence}").rstrip(".")
 
 
-def describe_notes(checks: Iterable[Check]) -> Iterator[str]:
-    """Yield what else to know of rules that are broken or hold, once, with the rules that it is about."""
-    rules: dict[str, list[str]] = {}
-    for check in checks:
-        if check.reason and check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}:
-            rules.setdefault(check.reason, []).append(check.limit)
-    for reason, words in rules.items():
-        yield display.clean(f"{name_findings(reason)} ({', '.join(dict.fromkeys(words))})")
-
-
-def describe_passed(checks: Iterable[Check]) -> str:
-    """Return the rules that hold, in one line, with what was observed of a single run where it says more."""
-    seen: dict[str, list[str]] = {}
-    for check in select_checks(checks, CheckOutcome.PASSED):
-        seen.setdefault(check.limit, []).append(check.observed)
-    told = {words: each[0] if len(each) == 1 else f"{len(each)} runs" for words, each in seen.items()}
-    listed = (words if text in {"", words} else f"{words} ({text})" for words, text in told.items())
-    return display.clean("; ".join(listed))
-
-
 def name_failure(checks: Iterable[Check]) -> str:
     """Return in few words the change or finding that broke a rule; empty of other rules."""
     broken = [(check, _parse(check.limit)) for check in select_checks(checks, CheckOutcome.BROKEN)]
@@ -202,9 +182,19 @@ def render_text(checks: Sequence[Check]) -> str:
     """Return the checks as text: a line per rule broken or not assessed, one for those that hold."""
     lines = [] if checks else [f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."]
     lines += [f"{word}: {clause}." for outcome, word in OUTCOMES.items() for clause in describe_checks(checks, outcome)]
-    if passed := describe_passed(checks):
-        lines.append(f"Passed: {passed}.")
-    lines += [f"Note: {note}." for note in describe_notes(checks)]
+    passed: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
+    for check in checks:
+        if check.outcome is CheckOutcome.PASSED:
+            passed.setdefault(check.limit, []).append(check.observed)
+        if check.reason and check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}:
+            notes.setdefault(check.reason, []).append(check.limit)
+    told = {words: seen[0] if len(seen) == 1 else f"{len(seen)} runs" for words, seen in passed.items()}
+    listed = (words if text in {"", words} else f"{words} ({text})" for words, text in told.items())
+    lines += [f"Passed: {display.clean('; '.join(listed))}."] if passed else []
+    for reason, words in notes.items():
+        rules = ", ".join(dict.fromkeys(words))
+        lines.append(f"Note: {display.clean(f'{name_findings(reason)} ({rules})')}.")
     return "\n".join(map(display.plain, lines)) + "\n"
 
 

@@ -6,7 +6,7 @@ command `reads`, or a file or folder that it `writes`.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -295,23 +295,24 @@ def list_fields(command: str) -> list[tuple[str, str, bool]]:
 
 def build_options(command: str) -> list[click.Parameter]:
     needed = re.findall(r"(\w+)!", COMMANDS[command].takes)
-    return [_build(FIELDS[name], is_required=name in needed) for name, _, _ in list_fields(command)]
-
-
-def _build(each: "Field[Any]", *, is_required: bool) -> click.Option:
-    about = each.metadata
-    words: Sequence[str] = about["typed"].split()
-    return click.Option(
-        [each.name, *(word for word in words if word.startswith("-"))],
-        help=about["help"],
-        metavar=next((word for word in words if not word.startswith("-")), None),
-        required=is_required,
-        callback=_read,
-        is_flag="flag" in about or None,
-        multiple="many" in about or "once" in about,
-        type=about.get("kind"),
-        shell_complete=complete_files if about["read"] is parse_place or {"reads", "writes"} & about.keys() else None,
-    )
+    found: list[click.Parameter] = []
+    for name, _, _ in list_fields(command):
+        about = FIELDS[name].metadata
+        words: Sequence[str] = about["typed"].split()
+        is_path = about["read"] is parse_place or {"reads", "writes"} & about.keys()
+        option = click.Option(
+            [name, *(word for word in words if word.startswith("-"))],
+            help=about["help"],
+            metavar=next((word for word in words if not word.startswith("-")), None),
+            required=name in needed,
+            callback=_read,
+            is_flag="flag" in about or None,
+            multiple="many" in about or "once" in about,
+            type=about.get("kind"),
+            shell_complete=complete_files if is_path else None,
+        )
+        found.append(option)
+    return found
 
 
 def _read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
