@@ -28,7 +28,7 @@ from gpureport.metrics import Scope
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD
 
-_MIXED = "its rows may be of several GPUs, and no column tells them apart"
+_MIXED = "its rows may belong to several GPUs, and no column distinguishes them"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 

@@ -65,7 +65,7 @@ def read(  # noqa: PLR0913 - each option is given by name
         gpus: indices of the GPUs to keep; all when None.
         columns: query fields of a log without a header, in order: `"timestamp,index,utilization.gpu"` or a list.
         interval: seconds between samples of a log without time stamps.
-        gpus_per_tick: number of GPUs of a log in which no column tells them apart.
+        gpus_per_tick: number of GPUs of a log in which no column distinguishes them.
         column_map: TOML file that says what the columns of an unknown table mean.
         tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
             `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`.

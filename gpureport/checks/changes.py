@@ -6,8 +6,19 @@ from math import ceil, exp, isfinite, log
 from statistics import stdev
 
 from gpureport.checks.figures import NO_TARGET, observe_divergence
-from gpureport.checks.limit import BEST, NO_REASON, Limit, Observed, Why, join_reasons, not_observed
-from gpureport.checks.quantities import POINTS, SHARE, format_against_limit, format_quantity
+from gpureport.checks.limit import (
+    BEST,
+    NO_REASON,
+    POINTS,
+    SHARE,
+    Limit,
+    Observed,
+    Why,
+    format_against_limit,
+    format_quantity,
+    join_reasons,
+    not_observed,
+)
 from gpureport.comparison.chain import compare
 from gpureport.comparison.changes import (
     ChangeKind,
@@ -20,12 +31,11 @@ from gpureport.comparison.estimate import Basis
 from gpureport.comparison.evidence import ReasonKind, gather_evidence
 from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole, Resolution, observed_seconds
 from gpureport.comparison.quality import QualityChange, compare_quality
-from gpureport.comparison.run import UTILISATION, SampledRun
+from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step, find_resolution
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import (
     Delta,
-    RunInterval,
     Verdict,
     estimate_interval_of_next_run,
     estimate_runs_for_interval,
@@ -49,7 +59,6 @@ _ROOM = 0.9
 _LARGEST = 1.0
 """Size from which a rule holds nothing worth a rule."""
 
-_OLD, _NEXT = "baseline", "another run"
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
@@ -58,8 +67,6 @@ _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_B
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineComparison:
-    """A step compared with its baseline: every figure, finding and training metric."""
-
     deltas: tuple[Delta, ...]
     finding_changes: tuple[FindingChange, ...]
     base: Step
@@ -70,7 +77,6 @@ class BaselineComparison:
 def compare_with_baseline(
     baseline: Sequence[SampledRun], step: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS
 ) -> BaselineComparison:
-    """Compare the runs of one step with those of a baseline; a run of the baseline with the others."""
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
     sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
@@ -93,11 +99,10 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     if delta is None:
         return Observed(doubt=NO_TARGET)
     reason, difference = delta.reason, delta.difference
-    if reason and reason.kind is ReasonKind.SAME_RECORDING:
-        return not_observed(reason.kind.value, "the baseline is the very recording that is checked")
     is_harmless = difference is not None and _is_improvement(limit, difference)
     has_size = is_harmless and reason is not None and reason.kind in _UNSURE_SIZE
-    if difference is None or (delta.verdict is Verdict.NOT_ENOUGH_DATA and not has_size):
+    is_same = reason is not None and reason.kind is ReasonKind.SAME_RECORDING
+    if difference is None or is_same or (delta.verdict is Verdict.NOT_ENOUGH_DATA and not has_size):
         return Observed(doubt=_explain_no_change(limit, delta, found))
     scale = abs(delta.before or 0.0) if limit.threshold.unit == SHARE else 1.0
     if scale == 0.0:
@@ -105,11 +110,12 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     low, high = _widen_interval(delta, difference)
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
-    basis = _describe_basis(delta)
-    seen = replace(seen, note=join_reasons(basis, _describe_setup(found)))
-    # the machine alone can make a change that large
-    drifted = reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value)
-    return replace(seen, value=None, ends=None, doubt=basis) if drifted else seen
+    if reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value):
+        # the runs were not recorded in turn, and the machine alone can make such a change
+        return replace(seen, value=None, ends=None, doubt=Why("drift", describe_reason(reason).removesuffix(".")))
+    changed = list_distinct_changes(compare_setups(found.base, found.step))
+    setup = Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changed)}")
+    return replace(seen, note=join_reasons(_describe_basis(delta), setup if changed else NO_REASON))
 
 
 def _hold_change(
@@ -129,8 +135,14 @@ def _hold_change(
         least = "at least" if limit.demands_change == limit.relation.endswith("=") else "more than"
         text = f"whether it {verb} by {least} {limit.size} is not known {advise()}"
         doubt = Why("unknown_change", text)
-    text = f"{_describe_change(limit, value, ends, has_level=has_level)} against the baseline"
-    return Observed(value=value, text=text, ends=ends, doubt=doubt)
+    size, unit = format_size(limit, value), f"{display.GAP}points"
+    verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
+    text = f"{verb} by {size}"
+    if all(map(isfinite, ends)):
+        # the interval has a level where it holds the change in 95% of cases
+        low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
+        text += f" ({'95%: ' if has_level else ''}{low} to {high})"
+    return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
 
 
 def _is_improvement(limit: Limit, value: float) -> bool:
@@ -140,25 +152,28 @@ def _is_improvement(limit: Limit, value: float) -> bool:
 
 def _explain_no_change(limit: Limit, delta: Delta, found: BaselineComparison) -> Why:
     """Return why there is no change to hold against a limit, and what to do where a side lacks the figure."""
-    reason = delta.reason
-    sides = _list_lacking(delta)
-    if not sides or reason is None or reason.kind is not ReasonKind.NOT_RECORDED:
-        unrecorded = Why("not_recorded", f"{limit.name} was not recorded on both sides")
-        return Why(reason.kind.value, describe_reason(reason)) if reason else unrecorded
-    idle = _list_lacking(next(each for each in found.deltas if each.metric == PER_WORK))
-    if BY_METRIC[limit.name].role is not FigureRole.WORK or not idle:
-        return Why("not_recorded", f"{limit.name} was not recorded in {' and in '.join(sides)}")
+    reason, sides = delta.reason, _list_lacking(delta.before, delta.after)
+    if reason is not None and not (sides and reason.kind is ReasonKind.NOT_RECORDED):
+        return Why(reason.kind.value, describe_reason(reason))
+    idle = next(each for each in found.deltas if each.metric == PER_WORK)
+    lacking = _list_lacking(idle.before, idle.after)
+    if BY_METRIC[limit.name].role is not FigureRole.WORK or not lacking:
+        return _explain_absence(limit.name, sides)
     steps = {
         _BASELINE: "ingest its log with --work N:UNIT and set the baseline again",
         _CHECKED: "give --work N:UNIT to this check",
     }
-    remedy = ", and ".join(steps[side] for side in idle)
-    return Why("unknown_work", f"the work done in {' and in '.join(idle)} is not known: {remedy}")
+    remedy = ", and ".join(steps[side] for side in lacking)
+    return Why("unknown_work", f"the work done in {' and in '.join(lacking)} is not known: {remedy}")
 
 
-def _list_lacking(delta: Delta) -> list[str]:
+def _explain_absence(name: str, sides: Sequence[str]) -> Why:
+    return Why("not_recorded", f"{name} was not recorded in {' and in '.join(sides or (_BASELINE, _CHECKED))}")
+
+
+def _list_lacking(before: float | None, after: float | None) -> list[str]:
     """Return the sides that lack a figure."""
-    return [side for side, value in ((_BASELINE, delta.before), (_CHECKED, delta.after)) if value is None]
+    return [side for side, value in ((_BASELINE, before), (_CHECKED, after)) if value is None]
 
 
 def _widen_interval(delta: Delta, difference: float) -> tuple[float, float]:
@@ -173,11 +188,9 @@ def _widen_interval(delta: Delta, difference: float) -> tuple[float, float]:
 def _describe_basis(delta: Delta) -> Why:
     if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
         return Why("size_not_sure", f"its size is not sure: {describe_reason(delta.reason).removesuffix('.')}")
-    if delta.reason and delta.reason.kind is ReasonKind.DRIFT:
-        return Why("drift", describe_reason(delta.reason).removesuffix("."))
     if delta.basis is Basis.REPLICATES:
         return _count_runs(*delta.runs)
-    return Why("single_runs", "one run a side; the interval is no narrower than what repeating a run commonly changes")
+    return Why("single_runs", "one run per side; the interval is at least what repeating a run commonly changes")
 
 
 def _count_runs(before: int, after: int) -> Why:
@@ -186,40 +199,31 @@ def _count_runs(before: int, after: int) -> Why:
     return Why("replicates", f"{display.plural(before, 'baseline run')}, {after} checked{assumed}")
 
 
-def _describe_setup(found: BaselineComparison) -> Why:
-    """Return what is known to have changed in the set-up since the baseline; else false."""
-    changes = list_distinct_changes(compare_setups(found.base, found.step))
-    said = f"changed since the baseline: {differences.list_setup_changes(changes)}"
-    return Why("other_setup", said) if changes else NO_REASON
-
-
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
-    """Return what leaves the size of a change open, and what would settle it."""
+    """Return what leaves the size of a change open, and what would settle it.
+
+    The change is known where the interval no longer reaches the limit, and where one that keeps the limit is known to
+    better than the limit's size: the interval must shrink to the part `aim` of its half-width, with the runs of the
+    baseline first. Another size would do where a change breaks the limit by very little and not for certain.
+    """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
     if delta.basis is Basis.REPLICATES and low < high:
-        aim, distance = _find_aim(limit, value, ends), abs(limit.threshold.value - value)
-        is_near = not limit.holds(value) and aim < _NEAR and distance < _NEAR * abs(limit.threshold.value)
+        size, distance = abs(limit.threshold.value), abs(limit.threshold.value - value)
+        reach, other = (ends[1] - value, value - ends[0])[:: 1 if limit.is_upper else -1]
+        aim = max(distance, size) / reach if limit.holds(value) else distance / other if other else 0.0
         now = measure_run_interval(delta, interval, found.base, found.step, repeat_base=True)
-        return _advise_more_data(now, aim=aim, is_near_limit=is_near)
+        wanted = now.half_width * aim * _ROOM
+        runs = estimate_runs_for_interval(now, wanted)
+        if runs is None and not limit.holds(value) and aim < _NEAR and distance < _NEAR * size:
+            return "so close to the limit: state another size"
+        cause = "this short" if now.least > wanted else "that differ this much"
+        remedy = f"take {runs} baseline runs" if runs else "take longer ones, or state a larger size"
+        return f"from runs {cause}: {remedy}"
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {_THREE_RUNS}"
-    return f"from one run a side: {_THREE_RUNS}"
-
-
-def _find_aim(limit: Limit, value: float, ends: tuple[float, float]) -> float:
-    """Return to what share of its width an interval must shrink to decide whether a change keeps its limit.
-
-    It is known where the interval no longer reaches the limit, and where a change that keeps the limit is known to
-    better than the limit's size.
-    """
-    above, below = ends[1] - value, value - ends[0]
-    reach, other = (above, below) if limit.is_upper else (below, above)
-    distance = abs(limit.threshold.value - value)
-    if limit.holds(value):
-        return max(distance, abs(limit.threshold.value)) / reach
-    return distance / other if other else 0.0
+    return f"from one run per side: {_THREE_RUNS}"
 
 
 def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> Observed:
@@ -232,8 +236,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
         return observe_divergence(limit, "a last value of this run is not a number")
     before, after = (change.before.best, change.after.best) if is_best else change.values
     if before is None or after is None:
-        sides = [side for side, value in ((_BASELINE, before), (_CHECKED, after)) if value is None]
-        return not_observed("not_recorded", f"{name} was not recorded in {' and in '.join(sides)}")
+        return Observed(doubt=_explain_absence(name, _list_lacking(before, after)))
     if change.reason is not None:
         return not_observed(change.reason.value, f"{name} cannot be compared: {describe_no_work(change.reason)}")
     scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
@@ -247,42 +250,22 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
     if is_best:
         low, high = difference - (high - low) / 2, difference + (high - low) / 2
     runs = change.before.runs, change.after.runs
-    advice = f"from one run a side: {_THREE_RUNS}, and check several"
-    note = Why("single_runs", "one run a side; the interval is what repeating a run plausibly changes")
+    advice = f"from one run per side: {_THREE_RUNS}, and check several"
+    note = Why("single_runs", "one run per side; the interval is what repeating a run plausibly changes")
     if min(runs) > 1:
         advice, note = "from runs that differ this much: add runs to the baseline", _count_runs(*runs)
     ends, has_level = (low / scale, high / scale), change.interval is not None
     return replace(_hold_change(limit, difference / scale, ends, lambda: advice, has_level=has_level), note=note)
 
 
-def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
-    """Return the fingerprints of findings that the baseline did not have."""
-    return frozenset(each.fingerprint for each in found.finding_changes if each.change is ChangeKind.NEW)
-
-
-def map_possibly_new(found: BaselineComparison) -> dict[str, Why]:
-    """Return the fingerprints of findings that the baseline may have had, each with why that is not known."""
-    unknown = [each for each in found.finding_changes if each.change is ChangeKind.CANNOT_TELL and each.after]
-    return {
-        each.fingerprint: Why(
-            "novelty_not_known", f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})"
-        )
-        for each in unknown
-    }
-
-
-def _describe_change(limit: Limit, value: float, ends: tuple[float, float], *, has_level: bool) -> str:
-    """Return a change in words, such as `fell by 45.2 points (95%: -46.7 to -43.8)`.
-
-    The interval has a level where it holds the change in 95% of cases.
-    """
-    size = format_size(limit, value)
-    verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
-    if not all(map(isfinite, ends)):
-        return f"{verb} by {size}"
-    unit = f"{display.GAP}points"
-    low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
-    return f"{verb} by {size} ({'95%: ' if has_level else ''}{low} to {high})"
+def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
+    """Return the fingerprints of findings that the baseline did not have, or perhaps not, with why that is open."""
+    new = {each.fingerprint: NO_REASON for each in found.finding_changes if each.change is ChangeKind.NEW}
+    for each in found.finding_changes:
+        if each.change is ChangeKind.CANNOT_TELL and each.after:
+            why = f"whether {each.kind} is new is not known ({describe_unknown_change(each)})"
+            new[each.fingerprint] = Why("novelty_not_known", why)
+    return new
 
 
 def format_size(limit: Limit, value: float) -> str:
@@ -303,20 +286,14 @@ def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
         yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
         return
     longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
-    another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_NEXT)))
-    comparison = compare([*(run.in_step(_OLD) for run in runs), another.in_step(_NEXT)])
-    delta, base = comparison.judged(_OLD, _NEXT), comparison.steps[0]
-    size = _describe_size(base, comparison.primary)
+    another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_CHECKED)))
+    comparison = compare([*(run.in_step(_BASELINE) for run in runs), another.in_step(_CHECKED)])
+    delta, size = comparison.judged(_BASELINE, _CHECKED), _describe_size(comparison.steps[0], comparison.primary)
     if not size or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:
         why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
         yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
         return
     yield size
-    use = next((each for each in comparison.between(_OLD, _NEXT) if each.metric == UTILISATION), None)
-    if use is not None and not use.primary and use.verdict is Verdict.NOT_ENOUGH_DATA:
-        # runs that train for too short a time
-        why = display.clean_sentence(describe_reason(use.reason))
-        yield f"No rule on a change of utilisation or idle share can be assessed against them: {why}"
 
 
 def _describe_size(base: Step, metric: str) -> str:
@@ -330,26 +307,11 @@ def _describe_size(base: Step, metric: str) -> str:
     half, spread = estimate_interval_of_next_run(values, known.finest, known.least), stdev(values)
     size = ceil(min(find_smallest_ratio(half) if is_ratio else half, _LARGEST) * 100 - 1e-9) / 100
     if is_ratio:
-        held, spread_words, other = f"{size:.0%} or more", display.percent(exp(spread) - 1), ""
+        held, differ, other = f"{size:.0%}", display.percent(exp(spread) - 1), ""
     else:
-        other = "; for one on GPU time per unit of work, give --work N:UNIT"
-        held = f"{display.percentage_points(size).lstrip('+').replace('.0', '')} or more"
-        spread_words = display.percentage_points(spread).lstrip("+")
-    noun, spreads = terms.name_for_one(terms.column_title(metric)), f"{len(values)} runs spread by {spread_words}"
+        held, differ = (display.percentage_points(each).lstrip("+") for each in (size, spread))
+        held, other = held.replace(".0", ""), "; for one on GPU time per unit of work, give --work N:UNIT"
+    noun, spreads = terms.name_for_one(terms.column_title(metric)), f"{len(values)} runs spread by {differ}"
     if size >= _LARGEST:
         return f"{spreads}: too much for a rule on {noun}{other}."
-    return f"{spreads}: a rule on {noun} can hold a size of {held}{other}."
-
-
-def _advise_more_data(now: RunInterval, *, aim: float, is_near_limit: bool) -> str:
-    """Return what leaves the size of a change against several runs open, and what would settle it.
-
-    An interval of the part `aim` of its half-width, with the runs of the baseline first, would. So would another size,
-    where a change breaks the limit by very little and not for certain.
-    """
-    wanted = now.half_width * aim * _ROOM
-    runs = estimate_runs_for_interval(now, wanted)
-    if runs is None and is_near_limit:
-        return "so close to the limit: state another size"
-    cause = "this short" if now.least > wanted else "that differ this much"
-    return f"from runs {cause}: {f'take {runs} baseline runs' if runs else 'take longer ones, or state a larger size'}"
+    return f"{spreads}: a rule on {noun} can hold a size of {held} or more{other}."

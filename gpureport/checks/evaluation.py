@@ -103,22 +103,20 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
     if not has_gpus:
         return _make_check(entry, name, CheckOutcome.CANNOT_JUDGE, NO_VALUE, lacking)
 
-    known = _find_acknowledged(entry, run.analysis, policy, given.today)
+    findings, is_whole, words, expired = _find_acknowledged(entry, run.analysis, policy, given.today)
     seen = _observe(entry, run, given)
     outcome, reason = _decide_outcome(limit, seen)
-    if outcome is CheckOutcome.BROKEN and known.findings:
-        without = _observe(entry, replace(run, acknowledged=known.findings), given)
+    if outcome is CheckOutcome.BROKEN and (findings or is_whole):
+        without = _observe(entry, replace(run, acknowledged=findings), given) if findings else seen
         others, other_reason = _decide_outcome(limit, without)
-        if others is CheckOutcome.PASSED or known.whole_limit:
-            outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
+        if others is CheckOutcome.PASSED or is_whole:
+            outcome, reason = CheckOutcome.ACKNOWLEDGED, words
         elif others is CheckOutcome.CANNOT_JUDGE:
-            outcome, reason = others, join_reasons(other_reason, known.words)
+            outcome, reason = others, join_reasons(other_reason, words)
         else:
             seen = without
-    elif outcome is CheckOutcome.BROKEN and known.whole_limit:
-        outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
     if outcome is CheckOutcome.BROKEN:
-        reason = join_reasons(reason, known.expired)
+        reason = join_reasons(reason, expired)
     return _make_check(entry, name, outcome, seen, join_reasons(reason, doubt, lacking))
 
 
@@ -157,15 +155,14 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
     is_bare = limit.subject is Subject.FINDING and not limit.threshold.text
     if seen.breaks(limit) if is_bare else seen.keeps(limit):
         return Why("exempt", f"{unless.words}: {seen.text}"), NO_REASON
-    unknown = Why("exemption_not_known", f"whether {unless.words} could not be told")
+    unknown = Why("exemption_not_known", f"whether {unless.words} is not known")
     return NO_REASON, unknown if seen.doubt else NO_REASON
 
 
 def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed:
-    """Return what a run shows of a limit, for a change or what is new against the baseline."""
     limit, is_of_gpus = entry.limit, entry.scope.gpus is not None
     if is_of_gpus and limit.subject is Subject.TRAINING:
-        return not_observed("no_gpu_scope", "training metrics are of the whole run: leave gpu out of for")
+        return not_observed("no_gpu_scope", "training metrics describe the whole run: leave out gpu under for")
     if not limit.needs_baseline:
         return limit.figure.observe(limit, run)
     found = given.comparisons.get(step_name(run.analysis))
@@ -173,15 +170,14 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         return Observed(doubt=given.why_no_baseline)
     if limit.subject is Subject.CHANGE:
         if is_of_gpus:
-            return not_observed("no_gpu_scope", "changes are of all GPUs together: leave gpu out of for")
+            return not_observed("no_gpu_scope", "changes are those of all GPUs together: leave out gpu under for")
         return changes.observe_change(limit, found)
     sure = {finding.fingerprint for finding in finding_counts.select_findings(limit, run)}
-    possibly_new = changes.map_possibly_new(found)
+    new = changes.map_new_fingerprints(found)
     # a finding too unsure to count is reported as not counted, whether it is or may be new
-    new = changes.find_new_fingerprints(found) | (possibly_new.keys() - sure)
-    seen = finding_counts.observe_findings(limit, replace(run, only=new))
-    open_ = next((why for fingerprint, why in possibly_new.items() if fingerprint in sure), NO_REASON)
-    return replace(seen, doubt=seen.doubt or open_)
+    counted = {each for each, why in new.items() if not why or each not in sure}
+    seen = finding_counts.observe_findings(limit, replace(run, only=counted))
+    return replace(seen, doubt=seen.doubt or next((new[each] for each in new if each not in counted), NO_REASON))
 
 
 def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
@@ -195,20 +191,12 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
     return CheckOutcome.CANNOT_JUDGE, seen.doubt or open_
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Acknowledged:
-    """What is acknowledged of a limit: findings, or the limit itself; in words what applies and what no longer does."""
-
-    findings: tuple[Finding, ...]
-    whole_limit: bool
-    words: Why
-    expired: Why
-
-
-def _find_acknowledged(entry: PolicyEntry, analysis: Analysis, policy: Policy, today: date) -> _Acknowledged:
-    """Return what is acknowledged of a limit today."""
+def _find_acknowledged(
+    entry: PolicyEntry, analysis: Analysis, policy: Policy, today: date
+) -> tuple[list[Finding], bool, Why, Why]:
+    """Return what is acknowledged of a limit: findings, whether itself, in words what applies and no longer does."""
     findings: list[Finding] = []
-    words, expired, whole_limit = [], [], False
+    words, expired, is_whole = [], [], False
     is_counted = entry.limit.subject in {Subject.FINDING, Subject.NEW}
     for each in policy.acknowledged:
         meant = [finding for finding in analysis.findings if is_counted and _acknowledges(each, finding)]
@@ -219,14 +207,10 @@ def _find_acknowledged(entry: PolicyEntry, analysis: Analysis, policy: Policy, t
             expired.append(f"acknowledged until {each.until} ({reason}), which is over ({each.origin})")
             continue
         findings += meant
-        whole_limit = whole_limit or is_limit
+        is_whole = is_whole or is_limit
         words.append(f"acknowledged until {each.until}: {reason}")
-    return _Acknowledged(
-        findings=tuple(findings),
-        whole_limit=whole_limit,
-        words=Why("acknowledged", "; ".join(words)),
-        expired=Why("acknowledgement_expired", "; ".join(expired)),
-    )
+    known, over = Why("acknowledged", "; ".join(words)), Why("acknowledgement_expired", "; ".join(expired))
+    return findings, is_whole, known, over
 
 
 def _acknowledges(known: Acknowledgement, finding: Finding) -> bool:

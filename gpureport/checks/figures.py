@@ -1,6 +1,6 @@
 """How a run shows each figure that may be limited: of a device, all GPUs, the run, its GPU time and its training."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import fsum, inf
 
@@ -8,15 +8,17 @@ from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.checks.limit import (
     BEST,
     NO_REASON,
+    SHARE,
     CheckedRun,
     Limit,
     Observed,
+    Subject,
     Why,
     explain_currency,
+    format_against_limit,
     measured,
     not_observed,
 )
-from gpureport.checks.quantities import SHARE, format_against_limit
 from gpureport.comparison.comparable import COVERAGE
 from gpureport.comparison.figures import SECONDS_TO_TARGET, SHORTEST_SECONDS, observed_seconds, read_run
 from gpureport.comparison.gains import FEWEST_SAMPLES, count_samples, is_recording_too_short, list_possible_waits
@@ -55,54 +57,26 @@ _KINDS_BEHIND_CLASS = {
 }
 """Kinds that fill a class of GPU time: while they cannot be judged, the class stays empty."""
 
-_ReadDevice = Callable[[Limit, DeviceStatistics], tuple[float | None, float]]
-"""Returns a figure of a device and the seconds it is based on."""
 
-
-def observe_statistic(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a statistic of a metric, from the device that is worst by the limit."""
-
-    def read(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-        summary = held.metric(limit.name)
-        if summary is None:
-            return None, 0.0
-        if limit.statistic in BELOW:
-            return dict(summary.below).get(BELOW[limit.statistic]), summary.seconds
-        return getattr(summary, limit.statistic), summary.seconds
-
-    return _observe_worst_device(limit, run.analysis, BY_NAME[limit.name].scope, read)
-
-
-def observe_device_figure(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure of one GPU, the one that is worst by the limit."""
-
-    def read(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-        value = getattr(held, _FIELDS.get(limit.name, limit.name))
-        return None if value is None else float(value), held.observed_seconds
-
-    return _observe_worst_device(limit, run.analysis, Scope.GPU, read)
-
-
-def _observe_worst_device(limit: Limit, analysis: Analysis, scope: Scope, read: _ReadDevice) -> Observed:
-    """Return the value of the device worst by a limit; doubt about one is doubt about the result."""
-    devices = [device for device in analysis.run.devices if device.scope is scope]
+def observe_device(limit: Limit, run: CheckedRun) -> Observed:
+    """Return a statistic or a figure of the device that is worst by the limit; doubt about one is doubt about all."""
+    scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
+    devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
         missing = "host" if scope is Scope.HOST else "GPU"
         return not_observed(f"no_{missing.lower()}_recorded", f"no {missing} was recorded")
-    found = [_observe_device(limit, analysis, device, read) for device in devices]
+    found = [_observe_one(limit, run.analysis, device) for device in devices]
     known = [each for each in found if each.value is not None]
     if not known:
         return found[0]
-    choose = max if limit.is_upper else min
-    worst = choose(known, key=lambda each: each.value or 0.0)
-    doubt = next((each.doubt for each in found if each.doubt), NO_REASON)
-    return Observed(value=worst.value, text=worst.text, doubt=doubt)
+    worst = (max if limit.is_upper else min)(known, key=lambda each: each.value or 0.0)
+    return replace(worst, doubt=next((each.doubt for each in found if each.doubt), NO_REASON))
 
 
-def _observe_device(limit: Limit, analysis: Analysis, device: Device, read: _ReadDevice) -> Observed:
+def _observe_one(limit: Limit, analysis: Analysis, device: Device) -> Observed:
     name = device_name(device)
     held = next((each for each in analysis.statistics if each.device == device.id), None)
-    value, seconds = (None, 0.0) if held is None else read(limit, held)
+    value, seconds = (None, 0.0) if held is None else _read_device(limit, held)
     if value is None:
         hint = f"; needs {choose_recording([limit.name])}" if limit.name in BY_NAME else ""
         return not_observed("not_recorded", f"{limit.name} of {name} was not recorded{hint}")
@@ -113,29 +87,31 @@ def _observe_device(limit: Limit, analysis: Analysis, device: Device, read: _Rea
     return measured(limit, value, where, _explain_low_coverage(seconds, held_for, name))
 
 
-def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
-    """Return why too little of a device was recorded to speak for the run; else false."""
-    if seconds < SHORTEST_SECONDS:
-        return _explain_short_time(seconds, name)
-    share = min(seconds / whole, 1.0) if whole else 0.0
-    if share >= COVERAGE:
+def _read_device(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
+    """Return a statistic or figure of a device and the seconds it is based on."""
+    if limit.subject is not Subject.STATISTIC:
+        value = getattr(held, _FIELDS.get(limit.name, limit.name))
+        return None if value is None else float(value), held.observed_seconds
+    summary = held.metric(limit.name)
+    if summary is None:
+        return None, 0.0
+    below = BELOW.get(limit.statistic)
+    return getattr(summary, limit.statistic) if below is None else dict(summary.below).get(below), summary.seconds
+
+
+def explain_short_time(seconds: float, name: str) -> Why:
+    """Return why less than a minute is too little; else false."""
+    if seconds >= SHORTEST_SECONDS:
         return NO_REASON
-    return Why("covers_too_little", f"only {display.percent(share)} of the time of {name} was recorded")
-
-
-def _explain_short_time(seconds: float, name: str) -> Why:
     return Why("too_short", f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least")
 
 
-def _explain_short_run(analysis: Analysis) -> Why:
-    """Return why less than a minute, or a handful of samples, is too little."""
-    length, seconds = (analysis.run.ended - analysis.run.started) / 1e6, observed_seconds([analysis])
-    if length < SHORTEST_SECONDS:
-        return Why("too_short", f"the run is {display.duration(length)} long, and a minute is the least")
-    if seconds < SHORTEST_SECONDS:
-        return _explain_short_time(seconds, "the run")
-    samples = display.plural(count_samples(analysis), "sample")
-    return Why("too_few_samples", f"only {samples} with a utilisation, and {FEWEST_SAMPLES} are the least")
+def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
+    """Return why too little of a device was recorded to speak for the run; else false."""
+    share = min(seconds / whole, 1.0) if whole else 0.0
+    if (short := explain_short_time(seconds, name)) or share >= COVERAGE:
+        return short
+    return Why("covers_too_little", f"only {display.percent(share)} of the time of {name} was recorded")
 
 
 def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
@@ -143,12 +119,12 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
     analysis, name = run.analysis, limit.name
     value = read_run(SampledRun(analysis=analysis, gpu_hour_price=mean_gpu_hour_price(analysis))).get(name)
     if value is None:
-        code, why = "not_recorded", "not every GPU recorded what it rests on"
+        code, why = "not_recorded", "not every GPU recorded it"
         if "cost" in name:
             code, why = "unknown_work_or_price", "say the work done with --work and the price under [prices]"
         elif "work" in name:
             code, why = "unknown_work", "say the work done with --work N:UNIT"
-        return not_observed(code, f"{name} cannot be told: {why}")
+        return not_observed(code, f"{name} is not known: {why}")
     if other := explain_currency(analysis.cost.currency if analysis.cost else "", limit):
         return Observed(doubt=other)
     return measured(limit, value, doubt=_explain_unsampled_time(analysis, name))
@@ -159,29 +135,27 @@ def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
 
     Energy rests on the time its integral covers, other figures on that with a utilisation.
     """
-    if observed_seconds([analysis]) < SHORTEST_SECONDS:
-        return _explain_short_run(analysis)
-    whole = analysis.job_gpu_seconds
+    whole, count = analysis.job_gpu_seconds, max(len(analysis.gpu_time), 1)
+    if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
+        return short
     seen = whole - fsum(_class_seconds(analysis, "no_samples", "gpu_lost"))
     if name.startswith("energy"):
         seen = fsum(each.energy_seconds or 0.0 for each in analysis.statistics)
-    count = max(len(analysis.gpu_time), 1)
-    if not whole:
-        return NO_REASON
     return _explain_low_coverage(max(seen / count, SHORTEST_SECONDS), whole / count, "all GPUs")
 
 
 def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
-    """Yield the seconds of classes, GPU by GPU."""
     return (seconds for gpu in analysis.gpu_time for name, seconds in gpu.seconds if name in names)
 
 
 def observe_run(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure of the run as a whole: its length, what was read and judged."""
     analysis = run.analysis
-    if limit.name in _COUNTS:
-        count, noun = _COUNTS[limit.name](analysis), _NOUNS[limit.name]
-        return Observed(value=float(count), text=display.plural(count, noun))
+    if limit.name == "rejected":
+        rows = sum(entry.rows for entry in analysis.run.quality.rejected)
+        return Observed(value=float(rows), text=display.plural(rows, "line"))
+    if limit.name == "not_judged":
+        kinds = len({entry.kind for entry in analysis.not_judged})
+        return Observed(value=float(kinds), text=display.plural(kinds, "kind"))
     length = (analysis.run.ended - analysis.run.started) / 1e6
     value = length if limit.name == "duration" else analysis.coverage_ratio
     if value is None:
@@ -190,15 +164,7 @@ def observe_run(limit: Limit, run: CheckedRun) -> Observed:
     return measured(limit, value)
 
 
-_NOUNS = {"rejected": "line", "not_judged": "kind"}
-_COUNTS: dict[str, Callable[[Analysis], int]] = {
-    "rejected": lambda analysis: sum(entry.rows for entry in analysis.run.quality.rejected),
-    "not_judged": lambda analysis: len({entry.kind for entry in analysis.not_judged}),
-}
-
-
 def observe_cost(limit: Limit, run: CheckedRun) -> Observed:
-    """Return what a run cost by stated prices, or what of that was idle."""
     cost = run.analysis.cost
     if cost is None or cost.total is None:
         return Observed(doubt=_NO_PRICE)
@@ -214,7 +180,6 @@ def observe_cost(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def observe_carbon(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the carbon dioxide behind the energy of a run."""
     cost = run.analysis.cost
     if cost is None or cost.carbon_grams is None:
         text = "carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]"
@@ -234,7 +199,9 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
         text = "GPU time could not be divided: the utilisation of every GPU is needed over some time"
         return not_observed("no_gpu_time", text)
     if is_recording_too_short(analysis):
-        return Observed(doubt=_explain_short_run(analysis))
+        samples = f"only {display.plural(count_samples(analysis), 'sample')} with a utilisation"
+        few = Why("too_few_samples", f"{samples}, and {FEWEST_SAMPLES} are the least")
+        return Observed(doubt=explain_short_time(observed_seconds([analysis]), "the run") or few)
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if name == LOST else [name])))
     open_parts = {} if name == "no_samples" else {"time without samples": fsum(_class_seconds(analysis, "no_samples"))}
     if name == "waiting_for_input":
@@ -244,9 +211,8 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     value, most = seconds / scale, (seconds + fsum(parts.values())) / scale
     text = format_against_limit(value, limit.threshold, display.percent if is_share else display.gpu_time)
     if parts:
-        text += (
-            f", perhaps more: {', '.join(f'{display.percent(held / whole)} {part}' for part, held in parts.items())}"
-        )
+        listed = (f"{display.percent(held / whole)} {part}" for part, held in parts.items())
+        text += f", perhaps more: {', '.join(listed)}"
     return Observed(
         value=value,
         text=text,
@@ -258,8 +224,8 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
-    if observed_seconds([analysis]) < SHORTEST_SECONDS:
-        return _explain_short_run(analysis)
+    if short := explain_short_time(observed_seconds([analysis]), "the run"):
+        return short
     entry = next((each for each in analysis.not_judged if each.kind in _KINDS_BEHIND_CLASS.get(name, ())), None)
     return Why("kind_not_judged", f"{entry.kind} could not be judged ({entry.reason})") if entry else NO_REASON
 
@@ -267,11 +233,8 @@ def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
 def _name_hidden_losses(analysis: Analysis) -> Why:
     unjudged = {entry.kind for entry in analysis.not_judged}
     hidden = sorted(name.replace("_", " ") for name, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds})
-    return (
-        Why("losses_not_known", f"what was lost to {display.join_words(hidden)} could not be told in full")
-        if hidden
-        else NO_REASON
-    )
+    text = f"what was lost to {display.join_words(hidden)} is not fully known"
+    return Why("losses_not_known", text) if hidden else NO_REASON
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
@@ -291,22 +254,19 @@ def observe_training_rate(limit: Limit, run: CheckedRun) -> Observed:
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(run.sampled, basis)) is not None), None)
     if value is None:
-        text = f"{limit.name} cannot be told: log a throughput, or say the work done with --work N:UNIT"
+        text = f"{limit.name} is not known: log a throughput, or say the work done with --work N:UNIT"
         return not_observed("unknown_work", text)
     return measured(limit, value)
 
 
 def observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a training metric at the end of a run, or at best."""
     curve = next((each for each in run.sampled.training if each.name == limit.name), None)
     if curve is None:
         return _miss_metric(limit.name, run.sampled)
     higher = run.goals.is_higher_better(limit.name)
     if limit.statistic == BEST and higher is None:
-        text = (
-            f"whether a higher {limit.name} is better is not known: --better {limit.name}=higher or {limit.name}=lower"
-        )
-        return not_observed("unknown_direction", text)
+        hint = f"say --better {limit.name}=higher or {limit.name}=lower"
+        return not_observed("unknown_direction", f"whether a higher {limit.name} is better is not known: {hint}")
     found = measure_run_quality(run.sampled, curve, higher_is_better=higher)
     value = found.best if limit.statistic == BEST else found.final
     if value is None:
@@ -323,16 +283,14 @@ def observe_divergence(limit: Limit, why: str) -> Observed:
 
 
 def _miss_metric(name: str, run: SampledRun) -> Observed:
-    known: Sequence[str] = [curve.name for curve in run.training]
-    text = "no training metrics are known; give them with --training FILE or a tracker"
-    if known:
-        listed = display.join_words([*known[:_NAMED]]) + (" and others" if len(known) > _NAMED else "")
-        return not_observed("not_recorded", f"{name} was not recorded; recorded were {listed}")
-    return not_observed("not_recorded", f"{name} was not recorded: {text}")
+    known, text = [curve.name for curve in run.training], f"{name} was not recorded"
+    if not known:
+        return not_observed("not_recorded", f"{text}: no training metrics are known; give them with --training FILE")
+    listed = display.join_words(known[:_NAMED]) + (" and others" if len(known) > _NAMED else "")
+    return not_observed("not_recorded", f"{text}; recorded were {listed}")
 
 
 def observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
-    """Return what a run spent until a training metric first reached the target."""
     target, cost = run.goals.target, run.analysis.cost
     if target is None:
         return Observed(doubt=NO_TARGET)

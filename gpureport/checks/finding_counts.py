@@ -7,9 +7,22 @@ from math import fsum
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import kinds_by_name
 from gpureport.analysis.results import Analysis
-from gpureport.checks.limit import NO_REASON, CheckedRun, Limit, Observed, Why, join_reasons, not_observed
-from gpureport.checks.quantities import FINDINGS, MONEY, SHARE, TIME, format_against_limit
-from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
+from gpureport.checks.figures import explain_short_time
+from gpureport.checks.limit import (
+    FINDINGS,
+    MONEY,
+    NO_REASON,
+    SHARE,
+    TIME,
+    CheckedRun,
+    Limit,
+    Observed,
+    Why,
+    format_against_limit,
+    join_reasons,
+    not_observed,
+)
+from gpureport.comparison.figures import observed_seconds
 from gpureport.findings import Confidence, Finding, NotJudged, Severity
 from gpureport.report.wording import display
 
@@ -22,7 +35,6 @@ _LISTED = 6
 
 
 def list_kinds(name: str) -> frozenset[str]:
-    """Return the kinds of a kind or a family; every kind for a severity."""
     return frozenset(FAMILIES[name]) if name in FAMILIES else _EVERY_KIND
 
 
@@ -40,7 +52,6 @@ def select_findings(limit: Limit, run: CheckedRun) -> tuple[Finding, ...]:
 
 
 def observe_findings(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the findings in the unit of the limit."""
     kinds = list_kinds(limit.name)
     asked = kinds & set(run.selected_kinds)
     if not asked:
@@ -93,20 +104,15 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
 
 def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Sequence[str] | frozenset[str]) -> Why:
     """Return why the findings may be incomplete; false without doubt."""
-    seconds = observed_seconds([analysis])
-    if seconds < SHORTEST_SECONDS:
-        text = f"only {display.duration(seconds)} of the GPUs were recorded, and a minute is the least"
-        return Why("too_short", text)
+    if short := explain_short_time(observed_seconds([analysis]), "the GPUs"):
+        return short
     if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
         return Why("not_recorded", "the utilisation of no GPU was recorded")
     if lacking:
         needs = f"; needs {lacking[0].recording}" if lacking[0].recording else ""
         return Why("kind_not_judged", f"{lacking[0].kind} was not assessed: {lacking[0].reason}{needs}")
-    return (
-        Why("not_looked_for", f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)")
-        if unasked
-        else NO_REASON
-    )
+    text = f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)"
+    return Why("not_looked_for", text) if unasked else NO_REASON
 
 
 def _count_unsure(limit: Limit, run: CheckedRun, counted: int) -> Why:

@@ -11,16 +11,20 @@ from difflib import get_close_matches
 from gpureport.analysis import results
 from gpureport.checks import figures, finding_counts
 from gpureport.checks.figures import BELOW, LOST
-from gpureport.checks.limit import BEST, FINAL, Figure, Limit, Subject
-from gpureport.checks.quantities import (
+from gpureport.checks.limit import (
+    BEST,
     COUNT,
+    FINAL,
     FINDINGS,
     MONEY,
     NUMBER,
     POINTS,
     SHARE,
     TIME,
+    Figure,
+    Limit,
     Quantity,
+    Subject,
     describe_unit,
     parse_quantity,
 )
@@ -65,7 +69,7 @@ def _list_figures() -> Iterator[tuple[str, Figure]]:
         yield each.metric, Figure(Subject.FIGURE, (each.unit,), figures.observe_figure)
     yield TRAINING_RATE, Figure(Subject.TRAINING, ("1/s",), figures.observe_training_rate)
     for name, unit in _PER_GPU.items():
-        yield name, Figure(Subject.FIGURE, (unit,), figures.observe_device_figure)
+        yield name, Figure(Subject.FIGURE, (unit,), figures.observe_device)
     for name, (unit, observe) in _PER_RUN.items():
         yield name, Figure(Subject.RUN, (unit,), observe)
     for name, unit in _TO_TARGET.items():
@@ -78,7 +82,7 @@ def _list_figures() -> Iterator[tuple[str, Figure]]:
         if metric.kind is not MetricKind.COUNTER:
             # of a state, the share of time it was on
             unit = SHARE if metric.kind is MetricKind.STATE else metric.unit
-            yield metric.name, Figure(Subject.STATISTIC, (unit,), figures.observe_statistic)
+            yield metric.name, Figure(Subject.STATISTIC, (unit,), figures.observe_device)
 
 
 FIGURES = dict(_list_figures())
@@ -99,18 +103,24 @@ def parse_limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):
         hint = "write one such as 'idle_ratio <= 5%' or 'no thermal_throttle'"
-        raise LimitError(f"{text!r} is no limit", hint, code="not_a_limit")
+        raise LimitError(f"{text!r} is not a limit", hint, code="not_a_limit")
     of, name, statistic, relation = (match[part] or "" for part in ("of", "plain", "statistic", "relation"))
     name = name or match["quoted"]
     if match["no"] and relation:
-        raise LimitError(f"{text!r} says no and how many", "write one of the two", code="not_a_limit")
+        raise LimitError(f"{text!r} has both 'no' and an amount", "write one of the two", code="not_a_limit")
     if not (match["training"] or statistic or name in FIGURES) and name.rpartition(".")[0] in FIGURES:
         name, _, statistic = name.rpartition(".")
     found = _find_figure(of, name, is_named=bool(match["training"]), is_bounded=bool(relation))
     statistic = _find_statistic(name, statistic, found)
-    threshold = _read_amount(match["amount"] or "", name, found) if relation else _allow_none(name, found)
     if relation:
+        threshold = _read_amount(match["amount"] or "", name, found)
         _refuse_idle_limit(name, found, relation, threshold)
+    elif FINDINGS in found.units:
+        # without an amount no finding at all is allowed
+        threshold = Quantity(value=0.0, unit=FINDINGS)
+    else:
+        hint = f"write {name} <= and {describe_unit(found.units[0])}"
+        raise LimitError(f"{name} needs an amount", hint, code="no_amount")
     written = f'"{name}"' if match["quoted"] else name
     amount = f"{relation} {threshold.text}" if relation else ""
     words = ("" if relation else "no", of, match["training"], written, statistic, amount)
@@ -126,14 +136,16 @@ def _find_figure(of: str, name: str, *, is_named: bool, is_bounded: bool) -> Fig
         return Figure(Subject.TRAINING, (NUMBER, SHARE), figures.observe_training_metric)
     known = None if is_named else BY_METRIC.get(name) if is_change else FIGURES.get(name)
     if known is None:
-        what = f"no figure {name!r} whose change is known" if is_change else f"nothing is called {name!r}"
+        what = f"the change of {name!r} is not measured" if is_change else f"unknown name {name!r}"
         raise LimitError(what, _suggest_name(name, is_change=is_change), code="unknown_limit_name")
     if not isinstance(known, Figure):
         return Figure(Subject.CHANGE, (POINTS,) if known.unit == SHARE else (SHARE, known.unit))
     if of != "new":
         return known
     if known.subject is not Subject.FINDING:
-        raise LimitError(f"{name} is no kind of finding", "write new before a kind or a severity", code="unknown_kind")
+        raise LimitError(
+            f"{name} is not a kind of finding", "write new before a kind or a severity", code="unknown_kind"
+        )
     return Figure(Subject.NEW, (FINDINGS,))
 
 
@@ -163,24 +175,16 @@ def _find_statistic(name: str, written: str, found: Figure) -> str:
     elif found.subject is Subject.STATISTIC:
         known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
     if written and written not in known:
-        hint = f"known are {', '.join(known)}" if known else "leave the second word out"
+        hint = f"known are {', '.join(known)}" if known else "leave out the second word"
         raise LimitError(f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
     return written or next(iter(known), "")
-
-
-def _allow_none(name: str, found: Figure) -> Quantity:
-    """Return the threshold of a limit without one: no finding at all."""
-    if FINDINGS not in found.units:
-        hint = f"write {name} <= and {describe_unit(found.units[0])}"
-        raise LimitError(f"{name} without an amount", hint, code="no_amount")
-    return Quantity(value=0.0, unit=FINDINGS)
 
 
 def _read_amount(text: str, name: str, found: Figure) -> Quantity:
     threshold = parse_quantity(text)
     if threshold is None:
         hint = f"write {describe_unit(found.units[0])}"
-        raise LimitError(f"{text.strip()!r} is no amount", hint, code="not_an_amount")
+        raise LimitError(f"{text.strip()!r} is not an amount", hint, code="not_an_amount")
     plain = next((unit for unit in (FINDINGS, NUMBER) if unit in found.units), None)
     if plain is None and not {*found.units} & _SCALED:
         plain = found.units[-1]
@@ -188,10 +192,10 @@ def _read_amount(text: str, name: str, found: Figure) -> Quantity:
         threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
     if threshold.unit not in found.units:
         allowed = " or ".join(describe_unit(unit) for unit in found.units)
-        raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}", code="wrong_unit")
+        raise LimitError(f"{name} cannot be compared with {text.strip()!r}", f"write {allowed}", code="wrong_unit")
     if found.subject is Subject.CHANGE and threshold.value == 0:
-        hint = "state the size from which it matters"
-        raise LimitError(f"a change of {name} of 0 is within any noise", hint, code="no_amount")
+        hint = "state the smallest size that matters"
+        raise LimitError(f"a change of 0 in {name} is within any noise", hint, code="no_amount")
     return threshold
 
 

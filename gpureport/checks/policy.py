@@ -20,7 +20,6 @@ from gpureport.settings import Section, Settings
 OPTION = "--fail-on"
 _FINGERPRINT = re.compile(r"[0-9a-f]{12}")
 _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
-_SCOPE_KEYS = {"gpu", "step", "source"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,6 @@ class LimitScope:
 
     @property
     def words(self) -> str:
-        """The same in words, empty for everything."""
         gpus = None if self.gpus is None else ", ".join(map(str, self.gpus))
         named = {"GPU": gpus, "step": self.step, "source": self.source}
         return ", ".join(f"{word} {value}" for word, value in named.items() if value)
@@ -60,7 +58,6 @@ class PolicyEntry:
 
     @property
     def words(self) -> str:
-        """The limit with where it applies and when it does not."""
         place = f" for {self.scope.words}" if self.scope.words else ""
         return f"{self.limit.words}{place}" + (f" unless {self.unless.words}" if self.unless else "")
 
@@ -82,14 +79,11 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Limits in the order stated, and acknowledgements."""
-
     entries: tuple[PolicyEntry, ...] = ()
     acknowledged: tuple[Acknowledgement, ...] = ()
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether any limit needs a baseline."""
         return any(entry.limit.needs_baseline for entry in self.entries)
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
@@ -110,7 +104,6 @@ def read_policy(settings: Settings) -> Policy:
 
 
 def read_baseline_name(settings: Settings) -> str | None:
-    """Return the baseline that `[baseline]` of the settings names; None where it names none."""
     section = settings.section("baseline")
     section.only({"name"})
     return section.text("name") or None
@@ -121,15 +114,13 @@ def _read_entry(section: Section) -> PolicyEntry:
     text, confidence = section.text("limit"), section.text("confidence") or Confidence.MEDIUM.value
     if not text:
         first, hint = next(iter(section.values), "limit"), "write limit = 'idle_ratio <= 5%'"
-        raise section.wrong(first, "a policy without limit", hint, code="missing_key")
-    limit = _read_limit(section, "limit", text)
-    scope, unless = _read_scope(section), _read_exemption(section)
+        raise section.wrong(first, "a policy without a limit", hint, code="missing_key")
+    limit, scope, unless = _read_limit(section, "limit", text), _read_scope(section), _read_exemption(section)
     if confidence not in tuple(Confidence):
-        hint = f"write one of {', '.join(Confidence)}"
-        raise section.wrong("confidence", f"no confidence {confidence!r}", hint, code="wrong_value")
-    return PolicyEntry(
-        limit=limit, scope=scope, unless=unless, confidence=Confidence(confidence), origin=section.at("limit")
-    )
+        what, hint = f"{confidence!r} is not a confidence", f"write one of {', '.join(Confidence)}"
+        raise section.wrong("confidence", what, hint, code="wrong_value")
+    sure, origin = Confidence(confidence), section.at("limit")
+    return PolicyEntry(limit=limit, scope=scope, unless=unless, confidence=sure, origin=origin)
 
 
 def _read_limit(section: Section, key: str, text: str) -> Limit:
@@ -141,21 +132,14 @@ def _read_limit(section: Section, key: str, text: str) -> Limit:
 
 def _read_scope(section: Section) -> LimitScope:
     given: Any = section.values.get("for", {})
-    if not isinstance(given, dict) or given.keys() - _SCOPE_KEYS:
-        hint = "write for = { gpu = 0, step = 'night-*', source = 'node1*' } with one or more of them"
-        what = f"for must be a table of {', '.join(sorted(_SCOPE_KEYS))}"
-        raise section.wrong("for", what, hint, code="wrong_value")
-    for key in given.keys() & {"step", "source"}:
-        if not isinstance(given[key], str) or not given[key].strip():
-            what = f"{key} must be a text, not {given[key]!r}"
-            raise section.wrong("for", what, "write it between quotes", code="wrong_type")
-    gpus = given.get("gpu", [])
-    listed = gpus if isinstance(gpus, list) else [gpus]
-    are_indices = all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in listed)
-    if "gpu" in given and not (listed and are_indices):
-        what = f"gpu must be an index or several, not {gpus!r}"
-        raise section.wrong("for", what, "write gpu = 0 or gpu = [0, 2]", code="wrong_type")
-    chosen = tuple(sorted(set(listed))) if "gpu" in given else None
+    is_table = isinstance(given, dict) and given.keys() <= {"gpu", "step", "source"}
+    gpus, named = (given.get("gpu"), [given[key] for key in given.keys() & {"step", "source"}]) if is_table else (0, [])
+    listed = gpus if isinstance(gpus, list) else [0 if gpus is None else gpus]
+    are_indices = listed and all(type(each) is int and each >= 0 for each in listed)
+    if not (is_table and are_indices and all(isinstance(each, str) and each.strip() for each in named)):
+        hint = "write for = { gpu = [0, 2], step = 'night-*', source = 'node1*' } with one or more of them"
+        raise section.wrong("for", "not a table of GPUs, a step or a source", hint, code="wrong_value")
+    chosen = None if gpus is None else tuple(sorted(set(listed)))
     return LimitScope(gpus=chosen, step=given.get("step"), source=given.get("source"))
 
 
@@ -163,8 +147,7 @@ def _read_exemption(section: Section) -> Exemption | None:
     text = section.text("unless")
     if not text:
         return None
-    label = _LABEL.fullmatch(text.strip())
-    if label:
+    if label := _LABEL.fullmatch(text.strip()):
         return Exemption(label=(label[1], label[2], label[3].strip()), words=text)
     limit = _read_limit(section, "unless", text)
     if limit.needs_baseline:
@@ -175,41 +158,31 @@ def _read_exemption(section: Section) -> Exemption | None:
 
 def _read_acknowledgement(section: Section) -> Acknowledgement:
     section.only({"finding", "limit", "reason", "until"})
-    for key in ("reason", "until"):
-        if key not in section.values:
-            hint = "say why it is known and until which day, such as until = 2026-12-31"
-            first = next(iter(section.values), key)
-            raise section.wrong(first, f"an acknowledgement without {key}", hint, code="missing_key")
-    finding, limit = section.text("finding"), section.text("limit")
-    if bool(finding) == bool(limit):
-        first, what = next(iter(section.values)), "an acknowledgement is of a finding or of a limit"
-        raise section.wrong(first, what, "write one of the two", code="missing_key")
+    finding, limit, reason = section.text("finding"), section.text("limit"), section.text("reason")
+    until: Any = section.values.get("until")
+    if bool(finding) == bool(limit) or not reason or until is None:
+        hint = "write finding or limit, a reason, and the last day, such as until = 2026-12-31"
+        raise section.wrong(
+            next(iter(section.values), "until"), "not a complete acknowledgement", hint, code="missing_key"
+        )
+    try:
+        day = date.fromisoformat(str(until))
+    except ValueError as error:
+        what = f"until must be a date, not {until!r}"
+        raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
     is_fingerprint = _FINGERPRINT.fullmatch(finding)
+    if finding and not is_fingerprint and finding not in FAMILIES:
+        close = get_close_matches(finding, list_kinds("problem"), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "write a kind, or the fingerprint that the JSON shows"
+        raise section.wrong("finding", f"unknown kind {finding!r}", hint, code="unknown_kind")
     return Acknowledgement(
-        kinds=_read_kinds(section, finding) if finding and not is_fingerprint else frozenset(),
+        kinds=list_kinds(finding) if finding and not is_fingerprint else frozenset(),
         fingerprint=finding if is_fingerprint else "",
         limit=_read_limit(section, "limit", limit).words if limit else "",
-        reason=section.text("reason"),
-        until=_read_day(section),
+        reason=reason,
+        until=day,
         origin=section.at("finding" if finding else "limit"),
     )
-
-
-def _read_kinds(section: Section, name: str) -> frozenset[str]:
-    if name not in FAMILIES:
-        close = get_close_matches(name, list_kinds("problem"), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "write a kind, or the fingerprint that the JSON shows"
-        raise section.wrong("finding", f"no kind {name!r}", hint, code="unknown_kind")
-    return list_kinds(name)
-
-
-def _read_day(section: Section) -> date:
-    value: Any = section.values["until"]
-    try:
-        return date.fromisoformat(str(value))
-    except ValueError as error:
-        what = f"until must be a day, not {value!r}"
-        raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
 
 
 def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:

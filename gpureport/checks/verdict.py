@@ -13,9 +13,8 @@ from xml.etree import ElementTree as ET
 
 from gpureport.checks.changes import format_size
 from gpureport.checks.grammar import LimitError, parse_limit
-from gpureport.checks.limit import Limit, Subject
+from gpureport.checks.limit import SHARE, Limit, Subject
 from gpureport.checks.policy import PolicyEntry
-from gpureport.checks.quantities import SHARE
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
 from gpureport.report.formats.text import markdown
@@ -27,8 +26,6 @@ from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 _SCOPE = re.compile(r" (?:for|unless) ")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED = 3
-SCHEMA = "gpureport.check/1"
-
 _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
 
@@ -50,9 +47,6 @@ WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 
 HAS_DATA = "the run has data"
 """The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
-
-NO_DATA = "no_data"
-"""Code of a source without a run, where nothing says more."""
 
 _NAMED = 2
 _LONGEST = 264
@@ -78,7 +72,6 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """`FAILED`, `NOT ASSESSED` or `PASSED`."""
         return WORDS[self.exit_code]
 
     @property
@@ -90,10 +83,7 @@ class Verdict:
         counted = {each: number for each in CheckOutcome if (number := self.count(each))}
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
-        words = {
-            each: OUTCOME_WORDS[each].replace("does", "do" if number > 1 else "does")
-            for each, number in counted.items()
-        }
+        words = {each: OUTCOME_WORDS[each].replace("does", "do" if counted[each] > 1 else "does") for each in counted}
         return ", ".join(f"{number} {words[each]}" for each, number in counted.items())
 
     @property
@@ -106,14 +96,13 @@ class Verdict:
         return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
 
     def count(self, outcome: CheckOutcome) -> int:
-        """Return how many checks have an outcome."""
         return len(select_checks(self.checks, outcome))
 
 
 def build_missing_check(source: str, reason: str, code: str = "") -> Check:
     """Return the check of a source, as named, that gives no run to assess, and why."""
     outcome = CheckOutcome.CANNOT_JUDGE
-    return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or NO_DATA)
+    return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or "no_data")
 
 
 def build_unused_baseline_check(baseline: str) -> Check:
@@ -123,51 +112,19 @@ def build_unused_baseline_check(baseline: str) -> Check:
     return Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
 
 
-def sort_by_gravity(checks: Sequence[Check]) -> Iterator[Check]:
-    """Yield the checks by outcome, the gravest first, otherwise in their order."""
-    for outcome in CheckOutcome:
-        yield from select_checks(checks, outcome)
+def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
+    return sorted(checks, key=lambda check: [*CheckOutcome].index(check.outcome))
 
 
 def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[str]:
     """Yield a clause per rule and what became of it, such as `idle_ratio <= 5% (night-3): 49%`."""
-    yield from _group_runs(
-        (check, _explain(check) if outcome is not CheckOutcome.BROKEN else check.observed)
-        for check in select_checks(checks, outcome)
-    )
-
-
-def describe_notes(checks: Iterable[Check]) -> Iterator[str]:
-    """Yield what else to know of rules that are broken or hold, once, with the rules that it is about."""
-    rules: dict[str, list[str]] = {}
-    for check in checks:
-        if check.reason and check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}:
-            rules.setdefault(check.reason, []).append(check.limit)
-    for reason, words in rules.items():
-        yield display.clean(f"{name_findings(reason)} ({', '.join(dict.fromkeys(words))})")
-
-
-def describe_passed(checks: Iterable[Check]) -> str:
-    """Return the rules that hold, in one line, with what was observed of a single run."""
-    seen: dict[str, list[str]] = {}
-    for check in select_checks(checks, CheckOutcome.PASSED):
-        seen.setdefault(check.limit, []).append(check.observed)
-    observed = {words: each[0] if len(each) == 1 else f"{len(each)} runs" for words, each in seen.items()}
-    return display.clean("; ".join(f"{words}{f' ({text})' if text else ''}" for words, text in observed.items()))
-
-
-def _explain(check: Check) -> str:
-    """Return why a rule could not be assessed or does not count; of a change also how large it is."""
-    limit = _parse(check.limit)
-    if check.outcome is CheckOutcome.CANNOT_JUDGE and limit is not None and limit.subject is Subject.CHANGE:
-        return "; ".join(filter(None, (check.observed, check.reason)))
-    return check.reason or check.observed
-
-
-def _group_runs(told: Iterable[tuple[Check, str]]) -> Iterator[str]:
-    """Yield each rule and what is said of it once, with the runs that it is said of."""
     runs: dict[tuple[str, str], list[str]] = {}
-    for check, said in told:
+    for check in select_checks(checks, outcome):
+        said = check.observed if outcome is CheckOutcome.BROKEN else check.reason or check.observed
+        limit = _parse(check.limit) if outcome is CheckOutcome.CANNOT_JUDGE else None
+        if limit is not None and limit.subject is Subject.CHANGE:
+            # of a change also how large it is
+            said = "; ".join(filter(None, (check.observed, check.reason)))
         runs.setdefault((check.limit, said), []).append(check.run)
     for (words, said), named in runs.items():
         names = [name for name in dict.fromkeys(named) if name]
@@ -198,16 +155,11 @@ def _parse(words: str) -> Limit | None:
 
 
 def select_checks(checks: Iterable[Check], outcome: CheckOutcome) -> list[Check]:
-    """Return the checks that ended in one way."""
     return [check for check in checks if check.outcome is outcome]
 
 
 def name_findings(text: str) -> str:
-    """Return text with kinds of findings by their titles."""
     return _KIND.sub(lambda match: terms.kind_title(match.group()), text)
-
-
-_NO_RUN = build_missing_check("", "there is no run to assess", "no_data")
 
 
 def render_json(verdict: Verdict) -> str:
@@ -217,7 +169,7 @@ def render_json(verdict: Verdict) -> str:
         for check in verdict.checks
     ]
     document = {
-        "schema": SCHEMA,
+        "schema": "gpureport.check/1",
         "exit_code": verdict.exit_code,
         "line": f"gpureport check {verdict.line}",
         "counts": {outcome.value: verdict.count(outcome) for outcome in CheckOutcome},
@@ -228,18 +180,22 @@ def render_json(verdict: Verdict) -> str:
 
 def render_text(checks: Sequence[Check]) -> str:
     """Return the checks as text: a line per rule broken or not assessed, one for those that hold."""
-    return "\n".join(display.plain(line) for line in _list_lines(checks)) + "\n"
-
-
-def _list_lines(checks: Sequence[Check]) -> Iterator[str]:
-    if not checks:
-        yield f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."
-    for outcome, word in OUTCOMES.items():
-        for clause in describe_checks(checks, outcome):
-            yield f"{word}: {clause}."
-    if passed := describe_passed(checks):
-        yield f"Passed: {passed}."
-    yield from (f"Note: {note}." for note in describe_notes(checks))
+    lines = [] if checks else [f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."]
+    lines += [f"{word}: {clause}." for outcome, word in OUTCOMES.items() for clause in describe_checks(checks, outcome)]
+    passed: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
+    for check in checks:
+        if check.outcome is CheckOutcome.PASSED:
+            passed.setdefault(check.limit, []).append(check.observed)
+        if check.reason and check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}:
+            notes.setdefault(check.reason, []).append(check.limit)
+    told = {words: seen[0] if len(seen) == 1 else f"{len(seen)} runs" for words, seen in passed.items()}
+    listed = (words if text in {"", words} else f"{words} ({text})" for words, text in told.items())
+    lines += [f"Passed: {display.clean('; '.join(listed))}."] if passed else []
+    for reason, words in notes.items():
+        rules = ", ".join(dict.fromkeys(words))
+        lines.append(f"Note: {display.clean(f'{name_findings(reason)} ({rules})')}.")
+    return "\n".join(map(display.plain, lines)) + "\n"
 
 
 def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:
@@ -249,7 +205,7 @@ def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] 
         lines += [_escape(line), ""]
     if checks:
         lines += ["| Outcome | Run | Rule | Observed | |", "|---|---|---|---|---|"]
-    for check in list(sort_by_gravity(checks))[:_ROWS]:
+    for check in sort_by_gravity(checks)[:_ROWS]:
         bold = "**" if check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE} else ""
         texts = (check.run, check.limit, check.observed, check.reason)
         cells = [markdown.escape(display.shorten(display.clean(text), _CELL)) for text in texts]
@@ -270,7 +226,8 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
     Servers refuse a suite without a case, so one says where no rule is set.
     """
     times = Counter(check.limit for check in checks)
-    lacking = [replace(_NO_RUN, limit=each.words, origin=each.origin) for each in rules if each.words not in times]
+    absent = build_missing_check("", "there is no run to assess")
+    lacking = [replace(absent, limit=each.words, origin=each.origin) for each in rules if each.words not in times]
     suites = ET.Element("testsuites", name="gpureport")
     suite = ET.SubElement(suites, "testsuite", name=f"gpureport {command}")
     for check in (*checks, *lacking):

@@ -1,8 +1,14 @@
-"""What was read of a run and what became of every line, as lines of text."""
+"""Runs as text: what was read of one and what became of every line, and a list of those in the store."""
 
-from collections.abc import Iterable, Iterator
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
 
-from gpureport.cli.messages import count
+from gpureport.cli.messages import count, make_printable
 from gpureport.data_quality import Quality
 from gpureport.number_format import format_duration
 from gpureport.recording import Run
@@ -13,7 +19,6 @@ _LISTED = 8
 
 
 def summarise_run(run: Run) -> list[str]:
-    """Return what was read, and what became of every line of it."""
     seconds = run.interval or 0.0
     every = f", a sample every {seconds:.3g} s" if seconds < 100 else f", a sample every {seconds:.0f} s"  # noqa: PLR2004 - three digits
     size = f"{_describe_size(run)}{every if run.interval else ''}"
@@ -86,3 +91,68 @@ def _describe_absent(quality: Quality) -> Iterator[str]:
         yield f"  no value in {count(each.cells, 'cell')} of {each.column}: {each.reason}"
     if len(absent) > _LISTED:
         yield f"  and cells without a value in {len(absent) - _LISTED} more columns"
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def render_text(runs: Sequence[Run]) -> str:
+    names = [make_printable(run.name) for run in runs]
+    width = max(map(len, names), default=0)
+    lines = []
+    for run, name in zip(runs, names, strict=True):
+        began = f"{EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
+        began = "no time stamps" if run.quality.synthetic_time else began
+        gpus, lasted = len(run.gpus), format_duration((run.ended - run.started) / 1e6)
+        step = f"  step {make_printable(run.step)}" if run.step else ""
+        words = f"{began:16}  {name:{width}}  {gpus:3} {'GPU ' if gpus == 1 else 'GPUs'}  {lasted:>12}"
+        lines.append(f"{run.id}  {words}{step}\n")
+    return "".join(lines)
+
+
+def render_json(runs: Sequence[Run]) -> str:
+    lines = ",\n".join(json.dumps(_describe_run(run), allow_nan=False) for run in runs)
+    return f'{{"schema": "gpureport.runs/1", "runs": [\n{lines}\n]}}\n'
+
+
+def render_csv(runs: Sequence[Run]) -> str:
+    rows = []
+    for run in runs:
+        entry = _describe_run(run)
+        labels = {f"{kind}:{key}": value for kind in ("tag", "param") for key, value in entry.pop(f"{kind}s").items()}
+        plain = {key: "; ".join(value) if isinstance(value, list) else value for key, value in entry.items()}
+        rows.append(plain | labels)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*dict.fromkeys(name for row in rows for name in row)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _describe_run(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "name": run.name,
+        "step": run.step,
+        "started": _format_time(run.started, run),
+        "ended": _format_time(run.ended, run),
+        "timezone": run.timezone,
+        "duration_seconds": (run.ended - run.started) / 1e6,
+        "interval_seconds": run.interval,
+        "gpus": len(run.gpus),
+        "models": [*dict.fromkeys(gpu.model for gpu in run.gpus if gpu.model)],
+        "hosts": [*dict.fromkeys(device.node for device in run.devices if device.node)],
+        "uuids": [gpu.uuid for gpu in run.gpus if gpu.uuid],
+        "source_kinds": [source.kind for source in run.sources],
+        "tags": dict(run.tags),
+        "params": dict(run.params),
+    }
+
+
+def _format_time(microseconds: int, run: Run) -> str | None:
+    """Return a time as ISO 8601 with milliseconds, as `gpureport.analysis/1` writes it."""
+    if run.quality.synthetic_time:
+        return None
+    time = EPOCH + timedelta(microseconds=microseconds)
+    zoned = time.astimezone(ZoneInfo(run.timezone)) if run.timezone else time.replace(tzinfo=None)
+    return zoned.isoformat(timespec="milliseconds")

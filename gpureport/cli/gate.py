@@ -2,21 +2,19 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from gpureport.checks import changes, verdict
 from gpureport.checks import policy as policies
 from gpureport.checks.evaluation import NO_BASELINE_NAMED, CheckInput, evaluate_policy, step_name
 from gpureport.checks.figures import read_training
-from gpureport.checks.limit import Why
+from gpureport.checks.limit import NO_REASON, Why
 from gpureport.checks.policy import OPTION, Policy, read_baseline_name, read_policy
 from gpureport.checks.verdict import Verdict, build_unused_baseline_check
-from gpureport.cli import clock
-from gpureport.cli.messages import print_error, print_note, report_internal_error
+from gpureport.cli.messages import print_error, print_note, report_internal_error, today
 from gpureport.cli.options import Options
 from gpureport.cli.output import write_file
-from gpureport.cli.reading import given, readings, recordings, words
-from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, sample_runs
+from gpureport.cli.reading import given, recordings, words
+from gpureport.cli.reading.recordings import AnalysedRuns, analyze_runs, sample_runs
 from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
 from gpureport.findings import Check, CheckOutcome
@@ -25,8 +23,6 @@ from gpureport.nightly import baselines
 from gpureport.recording import Recording
 from gpureport.settings import read_settings
 
-_NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
-"""Why a command without a baseline judges none."""
 Unread = SourceError | InternalError
 """Why a source gives no run."""
 
@@ -42,7 +38,7 @@ class GateRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What runs are set against: its recordings, or the reason and its code why there are none, if any are wanted.
+    """What runs are set against: its recordings, or why there are none, if any are wanted.
 
     Once compared it holds the comparison of each step by `step_name`, and the runs as they were compared.
     """
@@ -50,8 +46,7 @@ class Baseline:
     recordings: Sequence[Recording] = ()
     steps: Mapping[str, changes.BaselineComparison] = field(default_factory=dict)
     runs: Sequence[SampledRun] = ()
-    reason: str = ""
-    code: str = ""
+    why: Why = NO_REASON
 
 
 def read_each_run(
@@ -66,18 +61,15 @@ def read_each_run(
     """
     for group in recordings.list_groups(words.fetch_sources(sources, tolerant=True), options):
         (first, *_), own = group
-        where, found, read = ", ".join(group[0]), list[RunReading](), list[Recording]()
-        try:
-            read, found = recordings.find_group(group, read_stored)
-        except (SourceError, StoreError) as error:
-            yield first, own, SourceError(where, error.what, error.hint, code=error.code)
-        except InternalError as error:
-            yield first, own, error
-        for run in chain(read, readings.try_each(found, read_log)):
-            yield first, own, run.at(where) if isinstance(run, SourceError) and len(found) == 1 else run
+        read = list(recordings.read_group(group, read_stored, read_log))
+        for run in read:
+            if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(read) == 1):
+                yield first, own, SourceError(", ".join(group[0]), run.what, run.hint, code=run.code)
+            else:
+                yield first, own, run
 
 
-def explain_missing(error: Unread) -> tuple[str, str, str]:
+def explain_missing(error: Unread | StoreError) -> tuple[str, str, str]:
     """Return what gives no run, why, and the code of the reason; report a fault of gpureport."""
     if isinstance(error, InternalError):
         report_internal_error(error)
@@ -86,15 +78,14 @@ def explain_missing(error: Unread) -> tuple[str, str, str]:
 
 
 def read_policy_without_baseline(options: Options) -> Policy:
-    """Return the policy for a command without a baseline, whose rules must not need one."""
+    """Return the policy for a command without a baseline, whose own rules must not need one."""
     if Policy().with_limits(options.fail_on).needs_baseline:
         hint = "use gpureport check --baseline NAME"
-        raise SettingsError("--fail-on", "a change needs a baseline", hint, code="no_baseline")
+        raise SettingsError("--fail-on", "a rule on a change needs a baseline", hint, code="no_baseline")
     return read_policy(read_settings(options.config)).with_limits(options.fail_on)
 
 
 def read_rules(options: Options) -> GateRules:
-    """Return the rules and the baseline that the command line and the settings name."""
     stated = options.policy or options.config
     policy = read_policy(read_settings(stated)).with_limits(options.fail_on)
     for hint in policies.list_demanding_rules(entry.limit for entry in policy.entries):
@@ -128,14 +119,12 @@ def read_baseline(name: str | None, options: Options) -> Baseline:
 
 
 def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: Options) -> Baseline:
-    """Return a baseline with the comparison of each step, or why it cannot be compared."""
-    if baseline.reason or not baseline.recordings or not analysed.runs:
+    if baseline.why or not baseline.recordings or not analysed.runs:
         return replace(baseline, recordings=())
     try:
-        latest = sample_runs(analysed.runs, options.throughput)
         before = sample_runs(analyze_runs(baseline.recordings, options).runs, options.throughput)
         groups: dict[str, list[SampledRun]] = {}
-        for run in latest:
+        for run in sample_runs(analysed.runs, options.throughput):
             groups.setdefault(step_name(run.analysis), []).append(run)
         steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:
@@ -143,32 +132,28 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
     return replace(baseline, steps=steps, runs=before)
 
 
-def _explain_failure(error: InternalError | SourceError | StoreError, options: Options) -> Baseline:
+def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
     """Return why there is no baseline; of a night, whose answer is kept for good, no failing disk may decide it."""
-    if isinstance(error, InternalError):
-        report_internal_error(error)
-        return Baseline(code=error.code, reason=f"{error.where}: {error.what}")
     refusal = find_refusal(error) if given.find_given(options, ["site"]) else None
-    if refusal is not None:
+    if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"
         raise StoreError(error.where, what, "check its permissions and the disk", code="cannot_read") from error
-    return Baseline(code=error.code, reason=f"{error.where}: {error.what}; {error.hint}")
+    where, what, code = explain_missing(error)
+    return Baseline(why=Why(code, f"{where}: {what}"))
 
 
 def check_limits(
     policy: Policy, analysed: AnalysedRuns, options: Options, against: Baseline | None = None
 ) -> tuple[Check, ...]:
     """Return the check of every limit of a policy; `against` is None for a command without a baseline."""
-    why = Why(NO_BASELINE_NAMED.code, _NO_BASELINE_HERE) if against is None else NO_BASELINE_NAMED
-    if against and against.reason:
-        why = Why(against.code, against.reason)
+    why = against.why if against else Why(NO_BASELINE_NAMED.code, "only gpureport check and nightly take a baseline")
     asked = CheckInput(
         runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
         goals=analysed.goals,
         selected_kinds=analysed.kinds,
-        today=clock.today(),
+        today=today(),
         comparisons=against.steps if against else {},
-        why_no_baseline=why,
+        why_no_baseline=why or NO_BASELINE_NAMED,
     )
     return evaluate_policy(policy, asked)
 
@@ -188,8 +173,7 @@ def judge_runs(
     """Return the verdict on runs; `missing` holds a check for each source without a run to assess."""
     is_unused = rules.policy.entries and not rules.policy.needs_baseline
     unused = [build_unused_baseline_check(rules.baseline)] if rules.baseline and is_unused else []
-    checks = check_limits(rules.policy, analysed, options, against)
-    return Verdict(checks=(*missing, *checks, *unused))
+    return Verdict(checks=(*missing, *check_limits(rules.policy, analysed, options, against), *unused))
 
 
 def write_results(

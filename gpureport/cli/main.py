@@ -4,9 +4,11 @@ import atexit
 import gc
 import io
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,10 +16,21 @@ import click
 
 from gpureport import __version__
 from gpureport.cli import table
-from gpureport.cli.command import Commands
-from gpureport.cli.messages import FLAGS, Exit, Session, Verbosity, make_printable, print_error, print_source_error
+from gpureport.cli.messages import (
+    FLAGS,
+    Exit,
+    Session,
+    UsageError,
+    Verbosity,
+    current_session,
+    make_printable,
+    print_error,
+    print_source_error,
+)
+from gpureport.cli.options import Options, build_options, list_fields
 from gpureport.errors import GpureportError, InternalError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
+from gpureport.regular_files import path_exists
 
 __all__ = ["COMMANDS", "Commands", "gpureport", "main"]
 
@@ -44,6 +57,106 @@ _RUBBISH = 50_000
 """New objects after which Python collects garbage; its own default is 700."""
 
 
+def _run_body(name: str, values: dict[str, Any]) -> int | None:
+    first = name.partition(" ")[0]
+    body = getattr(import_module(f"gpureport.cli.commands.{table.MODULES.get(first, first)}"), name.replace(" ", "_"))
+    named = [values.pop(str(each.name)) for each in table.COMMANDS[name].arguments]
+    code: int | None = body(*named, Options(**values))
+    return code
+
+
+class Command(click.Command):
+    """A command whose `--help` lists the usual options; it refuses to write what it reads, and what is not its own."""
+
+    def __init__(self, name: str) -> None:
+        entry = table.COMMANDS[name]
+        super().__init__(
+            name.rpartition(" ")[2],
+            params=[*entry.arguments, *build_options(name)],
+            help=entry.text,
+            callback=lambda **values: _run_body(name, values),
+        )
+        self._full_name = name
+        # an option between the words of a job would be taken for one of ours
+        self.allow_interspersed_args = name != "record"
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        every = current_session().every_option
+        shown = {param.name: record for param in self.params if (record := param.get_help_record(ctx))}
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        taken = list_fields(self._full_name)
+        for name, section, is_usual in taken:
+            if is_usual or every:
+                sections.setdefault(section, []).append(shown[name])
+        asks = self.get_help_option(ctx)
+        sections["Options"] += [record] if asks and (record := asks.get_help_record(ctx)) else []
+        if hidden := sum(not is_usual for *_, is_usual in taken):
+            sections["Options"].append(("--help-all", f"Show {hidden} more options as well."))
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        typed = list(args)
+        rest = super().parse_args(ctx, args)
+        if ctx.resilient_parsing:
+            return rest
+        from gpureport.cli.written import refuse_taken
+
+        refuse_taken(ctx)
+        job = ctx.params.get("command") or ()
+        if job and typed[-len(job) - 1 : -len(job)] != ["--"]:
+            msg = f"put -- before the command to run: gpureport record -- {shlex.join(job)}"
+            raise UsageError(msg, code="missing_dashes")
+        return rest
+
+
+class Commands(click.Group):
+    """A group of commands, of the program or of one command; without one of them it does what its callback does."""
+
+    prefix = ""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        names = [name.removeprefix(self.prefix) for name in table.COMMANDS if name.startswith(self.prefix)]
+        return [name for name in names if " " not in name]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        name = self.prefix + cmd_name
+        if all(not each.startswith(f"{name} ") for each in table.COMMANDS):
+            return Command(name)
+        group = Commands(
+            cmd_name,
+            callback=lambda **values: click.get_current_context().invoked_subcommand or _run_body(name, values),
+            params=build_options(name),
+            help=table.COMMANDS[name].text,
+            invoke_without_command=True,
+        )
+        group.prefix = f"{name} "
+        return group
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names, name = self.list_commands(ctx), args[0]
+        if name in names or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, names, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(names)}"
+        if not self.prefix and path_exists(name):
+            meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
+        msg = f"unknown command {name!r}; {meant}"
+        raise UsageError(msg, code="unknown_command")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, table.COMMANDS[self.prefix + name].line) for name in self.list_commands(ctx)])
+
+
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -65,7 +178,7 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
     """
     # main removes the options from the arguments wherever they stand; here they are only documented
     if ctx.invoked_subcommand is None:
-        from gpureport.cli.overview import describe_folder
+        from gpureport.cli.commands.others import describe_folder
 
         for line in describe_folder(Path()):
             click.echo(make_printable(line))
@@ -140,14 +253,9 @@ def _describe(error: Exception, called: str) -> tuple[str, int, str]:
 
 def _find_called(arguments: Sequence[str]) -> str:
     """Return the command that the arguments call, also where an option of it is incomplete."""
-    command: click.Command = gpureport
-    names = ["gpureport"]
-    for argument in arguments:
-        found = command.get_command(click.Context(command), argument) if isinstance(command, click.Group) else None
-        if found is not None:
-            command = found
-            names.append(argument)
-    return " ".join(names)
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    names = (" ".join(words[:2]), *words[:1])
+    return " ".join(["gpureport", *(name for name in names if name in table.COMMANDS)][:2])
 
 
 def _use_own_secrets(arguments: Sequence[str]) -> None:

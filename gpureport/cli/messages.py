@@ -1,22 +1,26 @@
-"""What is said beside the answer: errors, notes, how far it is, and runs left out because of a bug."""
+"""What is said beside the answer: errors, notes, how far it is, and runs left out because of a bug; and the time."""
 
+import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.errors import GpureportError, InternalError, SourceError, describe_shortage
+from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError, describe_shortage
 from gpureport.redaction import redact_text
 from gpureport.regular_files import name_by_url
 
 if TYPE_CHECKING:
     from gpureport.importers.time_window import RunReading
+
 
 _PATIENCE = 1.0
 """Seconds after which something is shown."""
@@ -36,8 +40,6 @@ class Exit(IntEnum):
 
 
 class Verbosity(IntEnum):
-    """What goes to standard error: errors, what was done, or also the lines read."""
-
     QUIET = -1
     NORMAL = 0
     VERBOSE = 1
@@ -58,15 +60,12 @@ class Session:
 
 
 class UsageError(click.UsageError):
-    """A command line that cannot be meant, with a code."""
-
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message, click.get_current_context(silent=True))
         self.code = code
 
 
 def current_session() -> Session:
-    """Return what holds for this call; what is usual outside of a command."""
     context = click.get_current_context(silent=True)
     known = context.find_root().obj if context else None
     return known if isinstance(known, Session) else Session()
@@ -79,7 +78,6 @@ def make_printable(text: str) -> str:
 
 
 def print_error(message: str) -> None:
-    """Say on one line of standard error what is wrong or left out."""
     click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
 
 
@@ -104,13 +102,11 @@ def print_details(lines: Iterable[str]) -> None:
 
 
 def list_names(names: Iterable[str], most: int = _NAMED) -> str:
-    """Return the first names of a list, with a sign that more follow."""
     listed = list(names)
     return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -142,23 +138,22 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
     if not _is_watched():
         yield lambda _: None
         return
-    is_shown, lock = threading.Event(), threading.Lock()
+    said, is_shown, lock = [label], threading.Event(), threading.Lock()
+
+    def write() -> None:
+        width = shutil.get_terminal_size((80, 24)).columns - 3
+        click.echo(f"{_CLEAR}{make_printable(said[0])[:width]} …", err=True, nl=False)
 
     def say(text: str) -> None:
-        nonlocal label
         with lock:
-            if is_shown.is_set() and text != label:
-                write(text)
-            label = text
-
-    def write(text: str) -> None:
-        width = shutil.get_terminal_size((80, 24)).columns - 3
-        click.echo(f"{_CLEAR}{make_printable(text)[:width]} …", err=True, nl=False)
+            is_new, said[0] = text != said[0], text
+            if is_new and is_shown.is_set():
+                write()
 
     def begin() -> None:
         with lock:
             is_shown.set()
-            write(label)
+            write()
 
     timer = threading.Timer(_PATIENCE, begin)
     timer.daemon = True
@@ -177,13 +172,12 @@ def show_progress(reading: "RunReading") -> Iterator[None]:
     """Show how many per cent of a run have been read, when that takes over a second on a terminal."""
     label = f"Reading {reading.locator}"
     with show_stage(label) as say:
-        if _is_watched():
-            whole, done = sum(reading.sizes), 0
+        if _is_watched() and (whole := sum(reading.sizes)):
+            done = [0]
 
             def add(size: int) -> None:
-                nonlocal done
-                done += size
-                say(f"{label}: {min(100 * done // whole, 100)}%" if whole else label)
+                done[0] += size
+                say(f"{label}: {min(100 * done[0] // whole, 100)}%")
 
             reading.watch(add)
         yield
@@ -191,3 +185,27 @@ def show_progress(reading: "RunReading") -> Iterator[None]:
 
 def _is_watched() -> bool:
     return sys.stderr.isatty() and current_session().level >= Verbosity.NORMAL
+
+
+# --- the time that commands go by, which SOURCE_DATE_EPOCH may set
+
+
+def now() -> int:
+    """Return the time in microseconds since 1970."""
+    fixed = _read_fixed()
+    return time.time_ns() // 1000 if fixed is None else round(fixed.timestamp()) * 1_000_000
+
+
+def today() -> date:
+    """Return the day it is: that of SOURCE_DATE_EPOCH in UTC, else that of the clock here."""
+    return (_read_fixed() or datetime.now()).date()
+
+
+def _read_fixed() -> datetime | None:
+    name = "SOURCE_DATE_EPOCH"
+    text = os.environ.get(name)
+    try:
+        return datetime.fromtimestamp(int(text), UTC) if text else None
+    except (ValueError, OverflowError, OSError) as error:
+        hint = "set it to the seconds since 1970, or unset it"
+        raise SettingsError(name, f"{text!r} is not a number of seconds", hint, code="not_a_number") from error

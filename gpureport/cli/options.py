@@ -6,7 +6,7 @@ command `reads`, or a file or folder that it `writes`.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,6 @@ def one(typed: str, text: str, reader: Callable[..., Any] | None = None, *, defa
 
 
 def many(typed: str, text: str, reader: Callable[..., Any] | None = None, **more: Any) -> Any:
-    """Declare an option that is repeatable."""
     return one(typed, text, reader, default=(), many=True, **more)
 
 
@@ -52,7 +51,6 @@ def once(typed: str, text: str) -> Any:
 
 
 def flag(typed: str, text: str) -> Any:
-    """Declare an option without a value."""
     return one(typed, text, default=False, flag=True)
 
 
@@ -68,7 +66,7 @@ class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
         "--gpu-hours-per-month HOURS",
-        "GPU-hours of a month, to say what it loses.",
+        "GPU-hours per month, to state its losses.",
         kind=click.FloatRange(min=0, min_open=True),
     )
     group_by: tuple[str, ...] | None = one(
@@ -80,8 +78,8 @@ class Options:
     )
     site: "Place" = one("--site DIR", "Folder for the pages.", parse_place, writes="folder")
     label: str = one("--label NAME", "Another name for the night, such as a commit or a build.", default="")
-    night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).")
-    all_reports: bool = flag("--all-reports", "Write all reports that DIR lacks, not only those of the last 7 nights.")
+    night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).", read.night)
+    all_reports: bool = flag("--all-reports", "Write all missing reports, not only those of the last 7 nights.")
     force: bool = flag("--force", "Read a log again even if the store holds it.")
     listing: bool = flag("--list", "Print the runs that a tracker holds, and store nothing.")
     targets: tuple[str, ...] = many(
@@ -112,7 +110,7 @@ class Options:
     title: str | None = one("--title TEXT", "Title (default: the names of the runs).")
     detail: int | None = one(
         "--detail FULL|AUTO|SECONDS",
-        "full: everything in a PDF or text, every sample in a page; auto: what fits; a number: means over seconds.",
+        "full: everything in a PDF or text, every sample in a page; auto: what fits; N: means over N seconds.",
         read.detail,
     )
     opened: bool = flag("--open", "Open the page or PDF that was written.")
@@ -135,14 +133,14 @@ class Options:
         "Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
     )
     junit: "Place | None" = one(
-        "--junit FILE", "Write what became of each rule as JUnit XML.", parse_place, writes="file"
+        "--junit FILE", "Write the outcome of each rule as JUnit XML.", parse_place, writes="file"
     )
     summary: "Place | None" = one(
-        "--summary FILE", "Write what became of each rule as Markdown, for a job summary.", parse_place, writes="file"
+        "--summary FILE", "Write the outcome of each rule as Markdown, for a job summary.", parse_place, writes="file"
     )
-    fail_on_change: bool = flag("--fail-on-change", "Exit with 1 on the night in which a change for the worse shows.")
+    fail_on_change: bool = flag("--fail-on-change", "Exit with 1 on the night that shows a change for the worse.")
     fail_on_standing_change: bool = flag(
-        "--fail-on-standing-change", "Exit with 1 as long as a change for the worse holds."
+        "--fail-on-standing-change", "Exit with 1 as long as a change for the worse lasts."
     )
     gate_form: str = choice("--format", "Text for people, JSON, or one line for a chat.", "text", "json", "line")
     exports: "tuple[Place, ...]" = many(
@@ -158,14 +156,14 @@ class Options:
     steps: Path | None = one("--steps FILE", "TOML file that lists the runs of each step.", Path, reads=True)
     # which stored runs
     tagged: tuple[tuple[str, str], ...] = many(
-        "--tag KEY=VALUE", "Take stored runs with this tag: short for --where tag:KEY=VALUE (repeatable).", read.pair
+        "--tag KEY=VALUE", "Select stored runs with this tag: short for --where tag:KEY=VALUE (repeatable).", read.pair
     )
     where: tuple[str, ...] = many(
         "--where COMPARISON",
-        "Take stored runs for which this holds: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must hold).",
+        "Select stored runs for which this is true: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must hold).",
     )
     since: tuple[str, ...] = many(
-        "--since TIME", "Take stored runs that ended within this time, such as 30d or 12h, or on this date or later."
+        "--since TIME", "Select stored runs that ended within this time, such as 30d or 12h, or on this date or later."
     )
     store: "Place | None" = one(
         "--store DIR",
@@ -173,8 +171,8 @@ class Options:
         parse_place,
     )
     # what to look for
-    select: tuple[str, ...] = many("--select CHECK", "Make only this check, such as idle_gap (repeatable).")
-    ignore: tuple[str, ...] = many("--ignore CHECK", "Leave out this check (repeatable).")
+    select: tuple[str, ...] = many("--select CHECK", "Run only this check, such as idle_gap (repeatable).")
+    ignore: tuple[str, ...] = many("--ignore CHECK", "Skip this check (repeatable).")
     gpu_hour_price: read.GpuHourPrice | None = one(
         "--gpu-hour-price PRICE",
         "Price of a GPU-hour, such as '2.49 EUR' (default: [prices] of the settings).",
@@ -185,12 +183,12 @@ class Options:
     )
     better: tuple[tuple[str, bool], ...] = many(
         "--better NAME=higher|lower",
-        "Which way a training metric gets better, where its name does not say (repeatable).",
+        "Whether higher or lower is better, if the name of a training metric does not show it (repeatable).",
         read.direction,
     )
     target: "QualityTarget | None" = one(
         "--target NAME=VALUE",
-        "Value a training metric is to reach, such as val_accuracy=0.78: the time until then is compared.",
+        "Target of a training metric, such as val_accuracy=0.78; the time to reach it is compared.",
         read.target,
     )
     config: Path | None = one("--config FILE", "Settings (default: gpureport.toml in this folder).", Path, reads=True)
@@ -198,12 +196,12 @@ class Options:
     host: tuple[Path, ...] = many("--host FILE", "CPU log to join by time (repeatable).", read.fetched, reads=True)
     training: tuple[Path, ...] = many(
         "--training FILE",
-        "Metrics that the training loop wrote: CSV or JSON (repeatable; one for each of several sources).",
+        "Metrics that the training loop wrote: CSV or JSON (repeatable; one per source).",
         read.fetched,
         reads=True,
     )
     source_kind: str | None = one(
-        "--source-kind", "Read files as this, whatever they look like.", kind=click.Choice(IMPORTERS.kinds)
+        "--source-kind", "Read files as this kind, whatever they look like.", kind=click.Choice(IMPORTERS.kinds)
     )
     as_one_run: bool = flag("--as-one-run", "Read all logs as one run: rotated logs, or one for each GPU or node.")
     strict: bool = flag("--strict", "Fail if a line of a log is not understood.")
@@ -216,7 +214,9 @@ class Options:
         "--interval SECONDS", "Seconds between samples of a log without time stamps, as given to -l.", read.seconds
     )
     gpus_per_tick: int | None = one(
-        "--gpus-per-tick N", "Number of GPUs in a log in which no column tells them apart.", kind=click.IntRange(1, 128)
+        "--gpus-per-tick N",
+        "Number of GPUs in a log without a column that distinguishes them.",
+        kind=click.IntRange(1, 128),
     )
     map: Path | None = one(
         "--map FILE",
@@ -251,12 +251,10 @@ class Options:
     # which part
     start: str | None = once(
         "--from TIME",
-        "Leave out what is earlier: time since the start (90s, 1h30m, 0:10:00) or a date (2026-03-14T09:26).",
+        "Leave out what is earlier than this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
     )
     end: str | None = once("--to TIME", "Leave out this time and later.")
-    job: int | None = one(
-        "--job N|EACH", "Read only job N of a log with several jobs, or each job as a run of its own.", read.job
-    )
+    job: int | None = one("--job N|EACH", "Read only job N of a log, or each job as a run of its own.", read.job)
     # which runs of a tracker
     run: tuple[str, ...] = many("--run RUN", "Run of a tracker, by id or name (repeatable).")
     experiment: str | None = one("--experiment NAME", "Experiment of a tracker.")
@@ -296,25 +294,25 @@ def list_fields(command: str) -> list[tuple[str, str, bool]]:
 
 
 def build_options(command: str) -> list[click.Parameter]:
-    """Return the options of a command for click, in the order of its help."""
     needed = re.findall(r"(\w+)!", COMMANDS[command].takes)
-    return [_build(FIELDS[name], is_required=name in needed) for name, _, _ in list_fields(command)]
-
-
-def _build(each: "Field[Any]", *, is_required: bool) -> click.Option:
-    about = each.metadata
-    words: Sequence[str] = about["typed"].split()
-    return click.Option(
-        [each.name, *(word for word in words if word.startswith("-"))],
-        help=about["help"],
-        metavar=next((word for word in words if not word.startswith("-")), None),
-        required=is_required,
-        callback=_read,
-        is_flag="flag" in about or None,
-        multiple="many" in about or "once" in about,
-        type=about.get("kind"),
-        shell_complete=complete_files if about["read"] is parse_place or {"reads", "writes"} & about.keys() else None,
-    )
+    found: list[click.Parameter] = []
+    for name, _, _ in list_fields(command):
+        about = FIELDS[name].metadata
+        words: Sequence[str] = about["typed"].split()
+        is_path = about["read"] is parse_place or {"reads", "writes"} & about.keys()
+        option = click.Option(
+            [name, *(word for word in words if word.startswith("-"))],
+            help=about["help"],
+            metavar=next((word for word in words if not word.startswith("-")), None),
+            required=name in needed,
+            callback=_read,
+            is_flag="flag" in about or None,
+            multiple="many" in about or "once" in about,
+            type=about.get("kind"),
+            shell_complete=complete_files if is_path else None,
+        )
+        found.append(option)
+    return found
 
 
 def _read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -325,7 +323,7 @@ def _read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     try:
         if reader is None:
             return value
-        return tuple(map(reader, value)) if "many" in each.metadata else reader(value)
+        return tuple(read.read(reader, text) for text in value) if "many" in each.metadata else read.read(reader, value)
     except read.RefusedError as error:
         refused = click.BadParameter(str(error), ctx, param)
         refused.code = error.code  # type: ignore[attr-defined]  # beside what click knows of it

@@ -13,7 +13,7 @@ import click
 from gpureport import __version__
 from gpureport.cli.messages import print_note, show_stage
 from gpureport.cli.options import Options
-from gpureport.cli.reading.analyses import AnalysedRuns
+from gpureport.cli.reading.recordings import AnalysedRuns
 from gpureport.errors import RenderError
 from gpureport.places import Place
 from gpureport.redaction import hide_secrets
@@ -43,7 +43,6 @@ def typed_command() -> str:
 
 
 def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:
-    """Return the content of the report of some runs; `more` is as `report.build` takes it."""
     given: dict[str, Any] = {
         "title": options.title,
         "command": typed_command(),
@@ -59,12 +58,10 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
 
 
 def print_report(content: Report, options: Options) -> None:
-    """Print one screen of the report, or all: as wide as the terminal, plain when piped."""
     click.echo(terminal.render(content, measure_page(), full=options.text_detail == "full"), nl=False)
 
 
 def measure_page() -> Page:
-    """Return how wide standard output is, and which characters and colours it takes."""
     return Page(
         width=min(shutil.get_terminal_size((80, 24)).columns, _WIDEST),
         ascii=not (sys.stdout.encoding or "utf").lower().startswith("utf"),
@@ -73,7 +70,6 @@ def measure_page() -> Page:
 
 
 def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
-    """Refuse files of unknown kinds, any that is a source, and options that no file needs."""
     for path in options.outputs:
         output.check_path(path)
     output.refuse_sources(options.outputs, sources)
@@ -83,9 +79,8 @@ def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
 
 
 def check_openable(options: Options) -> None:
-    """Refuse to open a report when no file of it can be looked at in a browser."""
     if options.opened and _find_page(options.outputs) is None:
-        raise RenderError("--open", "no page and no PDF is written", "add -o report.html", code="nothing_to_open")
+        raise RenderError("--open", "there is no page or PDF to open", "add -o report.html", code="nothing_to_open")
 
 
 def write_report(content: Report, options: Options, brand: Brand | None = None) -> None:

@@ -1,7 +1,7 @@
 """Every command once: its line in the list, its help, the options it takes, and what is named beside them.
 
-A command is a function of the module that has its name in `commands`, which is loaded when the command is called; one
-of two words is `first_second` in the module of its first word. `takes` holds the usual options, at most ten, and after
+A command is a function of the module of `MODULES` in `commands`, which is loaded when the command is called; one of two
+words is `first_second`. `takes` holds the usual options, at most ten, and after
 the slash what only --help-all lists; ! marks what a command needs, @ a group of options.
 """
 
@@ -12,13 +12,18 @@ from click.shell_completion import CompletionItem
 
 
 def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer files to the shell."""
     return [CompletionItem(incomplete, type="file")]
 
 
-class Entry(NamedTuple):
-    """A command."""
+MODULES = {
+    **dict.fromkeys(("analyze", "check", "compare", "demo", "report"), "analyses"),
+    **dict.fromkeys(("baseline", "ingest", "runs"), "stored"),
+    **dict.fromkeys(("completion", "explain", "publish", "record"), "others"),
+}
+"""The module of a command, by its first word, where it has not its name."""
 
+
+class Entry(NamedTuple):
     text: str
     takes: str = "store"
     arguments: tuple[click.Argument, ...] = ()
@@ -195,7 +200,7 @@ COMMANDS = {
 
         Example: gpureport publish report.html --to mlflow:mlruns#RUN
 
-        The path of a database or a mlruns folder needs no mlflow: before it.
+        The path of a database or an mlruns folder needs no mlflow: before it.
 
         A run of MLflow gets each FILE as an artifact and, over http, a tag that names it.
 

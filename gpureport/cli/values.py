@@ -1,22 +1,24 @@
-"""What was typed for an option, read: each function returns the value, or refuses the text with a code."""
+"""What was typed for an option, read: each function returns the value; `EXPECTED` says what it takes no other of."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpureport.errors import SettingsError
+from gpureport.errors import CodedProblem, SettingsError
 from gpureport.places import Place, RemotePath, parse_place
 
 if TYPE_CHECKING:
     from gpureport.comparison.factors import Factor
     from gpureport.comparison.training import QualityTarget
 
+Value = TypeVar("Value")
 _LONGEST = 86_400
 _WHOLE = re.compile("[0-9]{1,18}")
 """A whole number. Nobody counts further, and Python refuses to read some thousands of digits."""
-_FORMATS, _GONE = ("openmetrics",), ("benchmark-smaller", "benchmark-bigger", "bencher")
-"""What `--export` writes, and what it wrote once."""
 
 
 class RefusedError(ValueError):
@@ -35,58 +37,48 @@ class GpuHourPrice:
     currency: str
 
 
-def refuse(message: str, *, code: str) -> NoReturn:
-    """Refuse what was typed."""
-    raise RefusedError(message, code)
+def read(reader: Callable[[Any], Any], text: Any) -> Any:
+    """Return what a reader makes of a text; a RefusedError says why it takes it not."""
+    try:
+        return reader(text)
+    except RefusedError:
+        raise
+    except ValueError as error:
+        what, hint, code = EXPECTED[reader]
+        raise RefusedError(f"{text!r} is {what}; {hint}", code) from error
 
 
 def single(texts: tuple[str, ...]) -> str | None:
     """Read an option that stands for all sources; None where it was not given."""
     if len(texts) > 1:
         what = (
-            "this option may be given only once, as it applies to all sources. To use different values, run "
-            "`gpureport ingest` for each log, then pass the names of the stored runs"
+            "this option can be given only once, as it applies to all sources; for different values, run "
+            "gpureport ingest on each log, then name the stored runs"
         )
-        refuse(what, code="given_twice")
+        raise RefusedError(what, code="given_twice")
     return texts[0] if texts else None
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Read `KEY=VALUE`."""
     key, equals, content = text.partition("=")
-    if not equals or not key:
-        refuse(f"{text!r} is not KEY=VALUE", code="not_a_pair")
-    return key, content
+    return _need((key, content) if key and equals else None)
 
 
 def amount(text: str) -> tuple[float, str]:
-    """Read `N:UNIT`."""
     number, _, unit = text.partition(":")
-    found = _number(number)
-    if not (found and found > 0 and unit):
-        refuse(f"{text!r} is not an amount and its unit, such as 12000:steps", code="not_an_amount")
-    return found, unit
+    return _need((found, unit) if (found := _number(number)) > 0 and unit else None)
 
 
 def direction(text: str) -> tuple[str, bool]:
-    """Read `NAME=higher` or `NAME=lower`."""
     from gpureport.comparison.training import parse_direction
 
-    found: tuple[str, bool] | None = parse_direction(text)
-    if found is None:
-        what = f"{text!r} does not say which way a metric gets better, as my_metric=higher does"
-        refuse(what, code="not_a_direction")
-    return found
+    return _need(parse_direction(text))
 
 
 def target(text: str) -> "QualityTarget":
-    """Read `NAME=VALUE` of a training metric."""
     from gpureport.comparison.training import parse_target
 
-    found = parse_target(text)
-    if found is None:
-        refuse(f"{text!r} is not a metric and its value, such as val_accuracy=0.78", code="not_a_target")
-    return found
+    return _need(parse_target(text))
 
 
 def grouping(text: str) -> "tuple[Factor, ...]":
@@ -100,60 +92,43 @@ def grouping(text: str) -> "tuple[Factor, ...]":
 
 
 def indices(text: str) -> tuple[int, ...]:
-    """Read GPU indices."""
-    parts = _split(text)
-    if not all(map(_WHOLE.fullmatch, parts)):
-        refuse(f"{text!r} is not a list of GPU indices, such as 0,2", code="not_gpu_indices")
-    return tuple(sorted({*map(int, parts)}))
+    return tuple(sorted({_whole(part.strip()) for part in text.split(",")}))
 
 
 def job(text: str) -> int:
     """Read the number of a job, from 1, or `each`, which is 0."""
-    number = text.strip()
-    if number != "each" and not (_WHOLE.fullmatch(number) and int(number)):
-        refuse(f"{text!r} is neither the number of a job, such as 2, nor each", code="not_a_job_number")
-    return 0 if number == "each" else int(number)
+    return 0 if text.strip() == "each" else _need(_whole(text.strip()))
 
 
 def fields(text: str) -> tuple[str, ...]:
-    """Read query fields."""
-    found = _split(text)
-    if not all(found):
-        what = f"{text!r} is not a list of query fields, such as timestamp,index,utilization.gpu"
-        refuse(what, code="not_a_list")
-    return found
+    return tuple(_need(part.strip()) for part in text.split(","))
 
 
 def labels(text: str) -> tuple[str, ...]:
     """Read names of labels; one given twice counts once."""
-    found = tuple(dict.fromkeys(_split(text)))
-    if not all(found):
-        refuse(f"{text!r} is not a list of labels, such as user,project,node", code="not_a_list")
-    return found
+    return tuple(dict.fromkeys(fields(text)))
 
 
 def seconds(text: str) -> float:
     """Read a time between two samples. The shortest interval of nvidia-smi is a millisecond."""
-    found = _number(text)
-    if found is None or not 0.001 <= found <= _LONGEST:  # noqa: PLR2004 - as the sentence says
-        refuse(f"{text!r} is not a time in seconds, from 0.001 to 86400", code="not_a_time")
-    return found
+    return _need(found if 0.001 <= (found := _number(text)) <= _LONGEST else None)  # noqa: PLR2004 - as EXPECTED says
 
 
 def detail(text: str) -> int | None:
     """Read the seconds of a bucket: 0 for every sample, None to go by size."""
     if text in {"full", "auto"}:
         return 0 if text == "full" else None
-    if not (_WHOLE.fullmatch(text) and 1 <= int(text) <= _LONGEST):
-        refuse(f"{text!r} is neither full nor auto nor whole seconds, from 1 to 86400", code="not_a_detail")
-    return int(text)
+    return _need(found if (found := _whole(text)) <= _LONGEST else None)
+
+
+def night(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
 
 
 def price(text: str) -> float:
     """Read a number from 0 on; neither infinity nor NaN is a price."""
-    found = _number(text)
-    if found is None or found < 0:
-        refuse(f"{text!r} is not a price", code="not_a_price")
+    if (found := _number(text)) < 0:
+        raise ValueError
     return found
 
 
@@ -162,10 +137,7 @@ def gpu_hour_price(text: str) -> GpuHourPrice:
     money, bare = r"([A-Z]{3}|[€$£¥])", r"([^A-Z€$£¥\s]+)"
     after, before = re.fullmatch(rf"{bare}\s*{money}?", text.strip()), re.fullmatch(rf"{money}\s*{bare}", text.strip())
     number, currency = after.groups() if after else before.groups()[::-1] if before else ("", "")
-    found = _number(number)
-    if found is None or found < 0:
-        refuse(f"{text!r} is not a price, such as 2.49 or '2.49 EUR'", code="not_a_price")
-    return GpuHourPrice(amount=found, currency=currency or "")
+    return GpuHourPrice(amount=price(number), currency=currency or "")
 
 
 def gpu_model(text: str) -> str:
@@ -180,27 +152,24 @@ def gpu_model(text: str) -> str:
         words = {word.lower(): model for model in models.values() for word in model.split()} | models
         close = get_close_matches(name.lower(), words, n=1)
         hint = f"did you mean {words[close[0]]!r}?" if close else "known are " + ", ".join(models.values())
-        refuse(f"{name!r} is not a known GPU model; {hint}", code="unknown_gpu_model")
+        raise RefusedError(f"{name!r} is not a known GPU model; {hint}", code="unknown_gpu_model")
     return name
 
 
 def export(text: str) -> Place:
     """Read `FORMAT=FILE`, whose file is to be written; there is one format."""
     form, _, name = text.partition("=")
-    if form in _GONE:
+    if form in {"benchmark-smaller", "benchmark-bigger", "bencher"}:
         msg = f"{form} is gone; take the figures of gpureport analyze --format json, or openmetrics=FILE"
-        refuse(msg, code="gone_option")
-    if form not in _FORMATS or not name:
-        refuse(f"{text!r} is not FORMAT=FILE with one of {', '.join(_FORMATS)}", code="not_an_export")
-    return parse_place(name)
+        raise RefusedError(msg, code="gone_option")
+    return parse_place(_need(name if form == "openmetrics" else None))
 
 
 def local_folder(text: str) -> Path:
-    """Read a folder of this machine to write into."""
     found = parse_place(text)
     if isinstance(found, RemotePath):
         what = "a job is recorded on this machine"
-        raise SettingsError(str(found), what, "name a folder here", code="only_local")
+        raise SettingsError(str(found), what, "name a local folder", code="only_local")
     return found
 
 
@@ -212,14 +181,35 @@ def fetched(text: str) -> Path:
     return found if isinstance(found, Path) else fetch(found)
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(","))
+def _need(found: Value | None) -> Value:
+    if not found:
+        raise ValueError
+    return found
 
 
-def _number(text: str) -> float | None:
-    """Return a finite number; None for any other text."""
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if abs(found) < float("inf") else None
+def _whole(text: str) -> int:
+    return int(_need(_WHOLE.fullmatch(text))[0])
+
+
+def _number(text: str) -> float:
+    if not isfinite(found := float(text)):
+        raise ValueError
+    return found
+
+
+EXPECTED: dict[Callable[[Any], Any], CodedProblem] = {
+    pair: ("not a key with its value", "write KEY=VALUE", "not_a_pair"),
+    amount: ("not an amount with its unit", "write it as 12000:steps", "not_an_amount"),
+    direction: ("not a metric with the better direction", "write it as my_metric=higher", "not_a_direction"),
+    target: ("not a metric with its value", "write it as val_accuracy=0.78", "not_a_target"),
+    indices: ("not a list of GPU indices", "write it as 0,2", "not_gpu_indices"),
+    job: ("not the number of a job", "write a number from 1 on, or each", "not_a_job_number"),
+    fields: ("not a list of query fields", "write it as timestamp,index,utilization.gpu", "not_a_list"),
+    labels: ("not a list of labels", "write it as user,project,node", "not_a_list"),
+    seconds: ("not a time in seconds", "write a number between 0.001 and 86400", "not_a_time"),
+    detail: ("not a level of detail", "write full, auto, or whole seconds between 1 and 86400", "not_a_detail"),
+    night: ("not a date", "write it as 2026-03-14", "not_a_date"),
+    price: ("not a number of 0 or more", "write it as 2.49", "not_a_price"),
+    gpu_hour_price: ("not a price", "write it as 2.49 or '2.49 EUR'", "not_a_price"),
+    export: ("not an export", "write openmetrics=FILE", "not_an_export"),
+}

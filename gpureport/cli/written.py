@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from gpureport.cli.options import FIELDS
 from gpureport.errors import SettingsError
 from gpureport.importers import TRACKERS
-from gpureport.places import Place, parse_place
+from gpureport.places import parse_place
 from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, refuse_taken_paths
 from gpureport.regular_files import name_by_url
 
@@ -17,8 +18,8 @@ _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
 """Endings of what no log has, and is written beside logs again and again."""
 _RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
 """The same, with endings that a log may have too: its content tells."""
-_OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {'), 4096
-"""What JSON that gpureport wrote says at its beginning: its terms look like those of a log further down."""
+_OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {', b"\nWHERE THE GPU TIME WENT"), 4096
+"""What JSON and text that gpureport wrote say at their beginning: further down they look like logs."""
 
 
 def refuse_taken(ctx: click.Context) -> None:
@@ -57,22 +58,17 @@ def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
     """Yield the file or folder of a source, where files with these suffixes are not read; none of a name or server."""
     scheme, _, rest = text.partition(":")
     path = rest if scheme in TRACKERS.kinds else text
-    for name in {text, path, path.rpartition("#")[0]}:
-        try:
-            place = parse_place(name.removeprefix("sqlite:///").removeprefix("file://"))
-            is_there = bool(name) and (not isinstance(place, Path) or place.exists())
-        except (SettingsError, OSError):
-            continue
-        if is_there:
-            yield ReadPath(place=place, name="a source", is_closed=_is_tracker(place), suffixes=suffixes)
+    for name in filter(None, {text, path, path.rpartition("#")[0]}):
+        with suppress(SettingsError, OSError):
+            place, is_closed = parse_place(name.removeprefix("sqlite:///").removeprefix("file://")), False
+            if isinstance(place, Path):
+                if not place.exists():
+                    continue
+                if place.is_dir():
+                    from gpureport.importers.sources import find_tracker
 
-
-def _is_tracker(place: Place) -> bool:
-    if not isinstance(place, Path) or not place.is_dir():
-        return False
-    from gpureport.importers.sources import find_tracker
-
-    return find_tracker(str(place)) is not None
+                    is_closed = find_tracker(str(place)) is not None
+            yield ReadPath(place=place, name="a source", is_closed=is_closed, suffixes=suffixes)
 
 
 def _holds_data(path: Path) -> bool:
@@ -88,6 +84,6 @@ def _holds_data(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except OSError as error:
-        what = f"it cannot be read to see whose it is ({error.strerror})"
+        what = f"cannot be read, so it may be a log ({error.strerror})"
         raise SettingsError(str(path), what, "name another file, or check its disk", code="cannot_read") from error
     return not any(words in head for words in _OWN) and is_readable(path)

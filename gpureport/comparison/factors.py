@@ -81,8 +81,8 @@ def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, 
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
-            what = f"the log of run {run.name} lies in no folder of its own"
-            raise SettingsError("--by", what, "name a folder that holds one for each step", code="no_step_folder")
+            what = f"the log of run {run.name} has no folder of its own"
+            raise SettingsError("--by", what, "name a folder with one folder per step", code="no_step_folder")
         folders.append(folder)
     order = order_folders(runs, folders)[0]
     return folders, [(order.index(folder),) for folder in folders]

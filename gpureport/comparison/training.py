@@ -89,9 +89,9 @@ def read_goals(settings: "Settings") -> TrainingGoals:
     target = parse_target(written) if written else None
     if written and target is None:
         hint = 'write target = "val_accuracy=0.78"'
-        raise section.wrong("target", f"{written!r} is no target", hint, code="not_a_target")
+        raise section.wrong("target", f"{written!r} is not a target", hint, code="not_a_target")
     given: Any = section.values.get("better", {})
     if not isinstance(given, dict) or not all(isinstance(way, str) and way in _DIRECTIONS for way in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'
-        raise section.wrong("better", "better must say higher or lower of each metric", hint, code="wrong_value")
+        raise section.wrong("better", "better must say higher or lower for each metric", hint, code="wrong_value")
     return TrainingGoals(better=tuple((str(name), _DIRECTIONS[way]) for name, way in given.items()), target=target)

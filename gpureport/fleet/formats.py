@@ -48,7 +48,7 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
     kinds = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if full and kinds and not kinds & _WITH_FULL:
         hint = f"write one of {', '.join(sorted(_WITH_FULL))}"
-        raise RenderError("--detail full", "no file to be written has a longer form", hint, code="nothing_to_show")
+        raise RenderError("--detail full", "none of the files to write has a longer form", hint, code="nothing_to_show")
 
 
 def write_fleet_report(

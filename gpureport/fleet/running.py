@@ -270,7 +270,7 @@ def _summarise_run(task: _SummaryTask) -> Outcome:
     try:
         if task.settings.version != summarise.hash_rules():
             how = "install the same version on every worker"
-            raise SettingsError("worker", "its gpureport is another version", how, code="other_version")
+            raise SettingsError("worker", "it runs another version of gpureport", how, code="other_version")
         entry = _find_entry(task)
         recording = Store(task.store).read(entry)
         key = summarise.make_keys(task.settings)(entry.stored)

@@ -128,7 +128,7 @@ class Reading:
             self._refuse_rejected_lines(self._outcomes[0], self.locator)
         if not self._several and len(self._inputs) > 1:
             if self._outcomes[0].has_host:
-                what = "the GPU log holds series of the machine already"
+                what = "the GPU log already holds series of the machine"
                 raise SourceError(self._inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
             yield from self._read_logs(range(1, len(self._inputs)))
         for each, file in self._trained:
@@ -213,7 +213,7 @@ class Reading:
         spans = [outcomes[0].span, *added]
         if len(gpus) > MOST_GPUS:
             what = f"it holds {len(gpus):,} GPUs; at most {MOST_GPUS:,} are read in a run"
-            hint = "give a part of them with --gpus, or a log a node"
+            hint = "give a part of them with --gpus, or one log per node"
             raise SourceError(self.locator, what, hint, code="too_many_gpus")
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         stated = self.file_labels

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
-"""The first columns of a query after what another program put before each line: short, ends in a blank, no column."""
+"""The first columns of a query after what another program wrote before each line: short, ends in a blank, no column."""
 _TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
@@ -49,7 +49,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "unusable_table",
     ),
     r"JobID\||timestamp,project_name,run_id,": (
-        "an accounting table, which is no log of GPUs",
+        "an accounting table, not a log of GPUs",
         "give it as a file, and as the only source",
         "piped_table",
     ),
@@ -78,7 +78,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
         return what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt", "daemon_log"
     if before := _PREFIXED.match(text):
-        return f"another program put {before[1]!r} before what nvidia-smi wrote", _TAKE_AWAY, "prefixed_lines"
+        return f"another program wrote {before[1]!r} before what nvidia-smi wrote", _TAKE_AWAY, "prefixed_lines"
     if beside:
         what = f"not a recognised host log (first line: {shown})" if shown else "not a text log"
         return what, _WANTED_BESIDE, "not_a_host_log"

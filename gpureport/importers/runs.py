@@ -67,8 +67,8 @@ def find_source_runs(
     for group in groups:
         owner = next((log for log in group if log.source is not None), None)
         if owner is None or owner.source is None:
-            what = "it has no times, or shares none, or no GPU, with the logs that it is to join"
-            hint = "check its clock, give --tz, give it as a source of its own, or leave it out"
+            what = "it has no times, or shares none, or no GPU, with the logs that it should join"
+            hint = "check its clock, give --tz, name it as a separate source, or leave it out"
             raise SourceError(next(iter(group)).given.locator, what, hint, code="joins_no_run")
         flat.append(_list_inputs(group))
         runs[owner.source].append(flat[-1])

@@ -124,7 +124,7 @@ def _find_file(source: str) -> Path:
     if "://" in source and not is_bucket_url(source):
         hint = "put mlflow: before the address of a store of MLflow; a log is read from a path, s3://, gs:// or az://"
     elif path := _find_store_path(source):
-        hint = f"a run after # is one of a store of a tracker, which {path} is not"
+        hint = f"only a tracker's store has runs after #, and {path} is not"
     raise SourceError(source, "no such file", hint, code="no_such_file")
 
 

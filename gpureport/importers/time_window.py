@@ -64,7 +64,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise SettingsError(option, f"{text!r} is no time", _HINT, code="not_a_time") from error
+        raise SettingsError(option, f"{text!r} is not a time", _HINT, code="not_a_time") from error
     if moment.tzinfo is not None and run.timezone is None:
         what = f"{text!r} names a zone and the run has none"
         raise SettingsError(option, what, "leave it out, or give --tz", code="zone_not_known")

@@ -198,7 +198,7 @@ def _read_file(path: Place) -> NightlyRecord:
         return replace(night.redacted(), file=path.stem)
     except _DAMAGE as error:
         what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()))})"
-        hint = "restore the file, or take it away and record the night again"
+        hint = "restore the file, or remove it and record the night again"
         raise StoreError(str(path), what, hint, code="damaged_night") from error
 
 

@@ -70,7 +70,7 @@ def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
 def _refuse_foreign_page(page: Place) -> None:
     if page.exists() and not _names_generator(page):
         hint = "choose another folder with --site, or move it away if nobody needs it"
-        raise RenderError(str(page), "is no page of gpureport, and stays as it is", hint, code="foreign_page")
+        raise RenderError(str(page), "is not a page of gpureport, and was left as it is", hint, code="foreign_page")
 
 
 def _names_generator(page: Place) -> bool:
@@ -110,7 +110,7 @@ def write_site(
 
 
 def _write_page(site: Path, name: str, content: bytes) -> None:
-    """Write a page whole or not at all, and not when it is there already."""
+    """Write a page whole or not at all, and not when it already exists."""
     path = site / name
     if not path.is_file() or sha256(path.read_bytes()).digest() != sha256(content).digest():
         atomic_writes.write_bytes(path, content, site)

@@ -252,7 +252,7 @@ def parse_place(text: str) -> Place:
     scheme, path = url[1], url[2].strip("/")
     if scheme not in SCHEMES or not path:
         hint = f"give a path, or a URL such as {SCHEMES[0]}://BUCKET/PATH; schemes are {', '.join(SCHEMES)}"
-        raise SettingsError(text, "this is no URL of something in a bucket", hint, code="not_a_place")
+        raise SettingsError(text, "this is not a URL in a bucket", hint, code="not_a_place")
     return RemotePath(scheme=scheme, path=path)
 
 

@@ -69,7 +69,7 @@ def _find_obstacles(
     if owner := _find_owner(place, is_folder=is_folder):
         yield f"it lies in {owner}", "choose a folder of your own", "foreign_folder"
     if place.exists() and not (place.is_dir() if is_folder else place.is_file()):
-        kind = "is a folder, not a file" if place.is_dir() else "is no folder" if is_folder else "is no regular file"
+        kind = "is a folder, not a file" if place.is_dir() else f"is not a {'folder' if is_folder else 'regular file'}"
         yield f"this {kind}", _ANOTHER, "not_a_regular_file"
     if not is_folder and place.is_file() and holds_data(place):
         yield "this is a log or a database, not a place to write to", _ANOTHER, "holds_data"

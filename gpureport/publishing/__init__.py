@@ -70,10 +70,10 @@ def _parse_folder(target: str) -> Place:
     refuse_database_server(scheme, target)
     if match is None or (not is_store_scheme(scheme) and target[match.end() :].startswith("//")):
         return parse_place(target)
-    what = f"{match[0]} is not known as the beginning of a target"
+    what = f"{match[0]} is not a known kind of target"
     hint = f"write ./{target} for a folder of that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
     if is_store_scheme(scheme):
-        what, hint = f"{scheme}: names no folder", f"write mlflow:{target} for a store of MLflow"
+        what, hint = f"{scheme}: does not name a folder", f"write mlflow:{target} for a store of MLflow"
     raise SettingsError(target, what, hint, code="not_a_publish_target")
 
 
@@ -82,7 +82,7 @@ def _check_copies(files: Sequence[Place], folders: Sequence[Place]) -> None:
     copies = [(file, folder / file.name) for folder in folders for file in files]
     for file, copy in copies:
         if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
-            raise SourceError(str(file), "it is there already", "name another folder", code="file_taken")
+            raise SourceError(str(file), "it already exists", "name another folder", code="file_taken")
     read = [ReadPath(place=each, name="published") for each in files]
     try:
         refuse_taken_paths([WrittenPath(place=copy) for _, copy in copies], read)

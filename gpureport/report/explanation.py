@@ -66,7 +66,7 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
         meaning, unit, rule = _FIGURES[name]
         found = _section(name, facts=(("Meaning", meaning), ("Unit", unit), ("As a rule", f"--fail-on '{rule}'")))
     if not found:
-        raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules), code="nothing_explained")
+        raise SettingsError("explain", f"unknown name {name!r}", _hint(name, rules), code="nothing_explained")
     return found
 
 

@@ -48,7 +48,7 @@ class Section:
         value = self.number(key)
         if value is not None and not 0 <= value < float("inf"):
             what = f"{key} must be 0 or more, not {value:g}"
-            raise self.wrong(key, what, "write a number from 0 on", code="below_zero")
+            raise self.wrong(key, what, "write a number of 0 or more", code="below_zero")
         return value
 
     def text(self, key: str) -> str:

@@ -44,8 +44,8 @@ def raise_store_errors(store: Place) -> Iterator[None]:
 def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
     """Return why a file of a run is not opened, such as its size."""
     is_large = isinstance(error, TooLargeFileError)
-    hint = "give a part of it with --from and --to, or a log a node" if is_large else "ingest the run again"
-    return StoreError(where, error.strerror or "no regular file", hint, code=error.code)
+    hint = "give a part of it with --from and --to, or one log per node" if is_large else "ingest the run again"
+    return StoreError(where, error.strerror or "not a regular file", hint, code=error.code)
 
 
 @contextmanager

@@ -92,7 +92,7 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 
 def read_stored_file(path: Place, most: int) -> bytes:
-    """Return a store file's content; OSError when it is no regular file, or over `most` bytes."""
+    """Return a store file's content; OSError when it is not a regular file, or over `most` bytes."""
     if isinstance(path, Path):
         check_regular_file(path, most=most)
     return path.read_bytes()

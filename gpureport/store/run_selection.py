@@ -170,7 +170,7 @@ def parse_condition(text: str) -> Condition:
     """
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
-        raise SettingsError("--where", f"{text!r} is no comparison", _HINT, code="not_a_comparison")
+        raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")
     key, operator, value = match[1].strip(), match[2].replace("==", "="), match[3].strip()
     if not key.startswith(("tag:", "param:")) and key not in KEYS:
         hint = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
@@ -202,7 +202,7 @@ def parse_since(text: str, now: int) -> Condition:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
     elif not _DATE.fullmatch(date):
         hint = "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30"
-        raise SettingsError("--since", f"{text!r} is no time", hint, code="not_a_time")
+        raise SettingsError("--since", f"{text!r} is not a time", hint, code="not_a_time")
     return Condition(key="ended", operator=">=", value=date)
 
 

@@ -1,12 +1,18 @@
-"""The help of each command, as a newcomer meets it."""
+"""The help of each command, what gpureport alone says, completion, and how much is said beside the answer."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from gpureport.cli.main import COMMANDS
 from gpureport.cli.main import gpureport as program_group
+from tests.cli.logs import SAMPLE
 from tests.cli.program import Program
 
 WIDTH, USUAL = 80, 10
@@ -36,3 +42,161 @@ def test_commands_come_in_the_order_of_use() -> None:
     names = program_group.list_commands(click.Context(program_group))
     first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
     assert names[: len(first)] == first
+
+
+TRACKERS = ("mlflow.db", "mlruns", ".neptune")
+
+
+def test_it_shows_the_ways_to_something(gpureport: Program) -> None:
+    done = gpureport()
+    assert (done.code, done.err) == (0, "")
+    ways = ("gpureport record -- COMMAND", "gpureport report . -o report.html", "gpureport demo", "gpureport --help")
+    assert [way for way in ways if way not in done.out] == []
+
+
+def test_it_names_what_the_folder_holds_in_ten_lines(gpureport: Program, tmp_path: Path) -> None:
+    for folder in ("runs/base", "mlruns", ".neptune", ".gpureport"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "runs/base/run.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "mlflow.db").touch()
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    lines = gpureport().out.splitlines()
+    ways = ("analyze runs/base", "analyze gpu.csv.gz", *(f"ingest {name} --list" for name in TRACKERS), "runs", "demo")
+    assert [way for way in ways if not any(line.endswith(f" gpureport {way}") for line in lines)] == []
+    assert len(lines) <= 10
+
+
+def test_a_path_is_proposed_to_be_analysed(gpureport: Program, tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    done = gpureport("gpu.csv.gz", "--tz", "UTC")
+    assert done.code == 2
+    assert "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err
+
+
+def test_a_price_without_a_currency_is_said(gpureport: Program, tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    notes = {price: gpureport("analyze", "gpu.csv.gz", "--gpu-hour-price", price).err for price in ("2.49", "2.49 EUR")}
+    assert {price: "names no currency" in text for price, text in notes.items()} == {"2.49": True, "2.49 EUR": False}
+
+
+BASH = shutil.which("bash")
+HEAVY = ("numpy", "pyarrow", "pandas", "jinja2")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a log, where `gpureport` is a program."""
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    script = programs / "gpureport"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpureport "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return tmp_path
+
+
+def press_tab(folder: Path, *words: str) -> list[str]:
+    """Return what bash offers for the last of the words typed after `gpureport`."""
+    code = """
+eval "$(gpureport completion bash)"
+# compopt works only where a person presses Tab
+compopt() { echo "$2"; }
+COMP_WORDS=(gpureport "$@"); COMP_CWORD=$#
+_gpureport_completion gpureport
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+    environment = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [BASH or "bash", "--norc", "-c", code, "bash", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env=environment,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+def test_bash_offers_what_fits(folder: Path) -> None:
+    offered = {
+        ("rep",): ["report"],
+        ("compare", "--sel"): ["--select"],
+        ("analyze", "--format", "j"): ["json"],
+        # files are offered by bash itself
+        ("analyze", "g"): ["default"],
+    }
+    assert {words: press_tab(folder, *words) for words in offered} == offered
+
+
+@pytest.mark.parametrize("words", ["ana", "runs sh", "report b"])
+def test_a_tab_loads_nothing_heavy(folder: Path, words: str) -> None:
+    code = (
+        "import sys\nfrom gpureport.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    environment = {"COMP_WORDS": f"gpureport {words}", "COMP_CWORD": str(len(words.split()))}
+    environment |= {"_GPUREPORT_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.stdout
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_a_script(gpureport: Program, shell: str) -> None:
+    assert f"{shell}_complete" in gpureport("completion", shell).out
+
+
+def test_the_line_that_installs_it_is_printed(gpureport: Program) -> None:
+    done = gpureport("completion")
+    assert len(done.out.splitlines()) == 4
+    assert done.out.count(">> ~/.") == 2
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_a_new_shell_without_gpureport_on_its_path_stays_quiet(gpureport: Program, tmp_path: Path) -> None:
+    (line,) = (each for each in gpureport("completion").out.splitlines() if ".bashrc" in each)
+    bash = str(shutil.which("bash"))
+    home = {"HOME": str(tmp_path), "PATH": ""}
+    subprocess.run([bash, "-c", line.split(maxsplit=1)[1]], env=home, check=True)
+    done = subprocess.run([bash, "-c", ". ~/.bashrc; echo ready"], env=home, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("ready\n", "")
+
+
+LOG = str(Path(__file__).parents[2] / "sample_logs" / "healthy")
+
+
+@pytest.mark.parametrize("flag", ["-q", "--quiet"])
+def test_a_quiet_command_says_nothing_but_its_answer(gpureport: Program, tmp_path: Path, flag: str) -> None:
+    usual = gpureport("report", LOG, "-o", str(tmp_path / "r.html"))
+    assert usual.err.endswith("r.html\n")
+    assert gpureport("report", LOG, "-o", str(tmp_path / "r.html"), flag).err == ""
+    assert gpureport(flag, "report", "absent.csv", "-o", str(tmp_path / "r.html")).err.startswith(
+        "gpureport: absent.csv: "
+    )
+
+
+def test_a_quiet_ingest_says_nothing_but_errors(gpureport: Program, tmp_path: Path) -> None:
+    store = ("--store", str(tmp_path / "one"))
+    quiet = gpureport("-q", "ingest", LOG, *store)
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    again = gpureport("ingest", LOG, *store, "-q")
+    assert (again.code, again.out, again.err) == (0, "", "")
+    assert "  healthy  " in gpureport("runs", *store).out
+    assert gpureport("-q", "ingest", "absent.csv", *store).err.startswith("gpureport: absent.csv: ")
+
+
+@pytest.mark.parametrize("flag", ["-v", "--verbose"])
+def test_a_verbose_command_accounts_for_every_line_it_read(gpureport: Program, flag: str) -> None:
+    usual, verbose = gpureport("analyze", LOG), gpureport("analyze", LOG, flag)
+    assert (verbose.out, usual.err) == (usual.out, "")
+    assert "lines = " in verbose.err

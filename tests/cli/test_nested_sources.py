@@ -126,11 +126,3 @@ def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -
     )
     for options in ([], ["--anonymise"]):
         assert steps(gpureport, "--steps", "steps.toml", *options) == {"a": 2, "b": 3}
-
-
-@pytest.mark.usefixtures("runs")
-def test_a_name_too_long_for_a_file_is_no_file(gpureport: Program) -> None:
-    for name in ("x" * 300, f"{'x' * 300}.csv", f"runs/{'x' * 300}"):
-        for command in ("compare", "analyze"):
-            done = gpureport("--debug", command, "runs/base", name)
-            assert (done.code, "code: unknown_run" in done.err or ".csv" in name or "/" in name) == (3, True), name

@@ -48,22 +48,13 @@ def test_a_label_a_source_when_ingesting(gpureport: Program) -> None:
     assert shown == ["old", "new"]
 
 
-def test_a_file_of_steps(gpureport: Program, four: Path) -> None:
-    (four / "steps.toml").write_text(
-        '[[step]]\nlabel = "old"\nruns = ["old-1.csv", "old-2.csv"]\n[[step]]\nlabel = "new"\nruns = ["new-1.csv"]\n'
-    )
-    assert gpureport("report", "--steps", "steps.toml", "-o", "report.json").code == 0
-    assert labels(four) == [("old", "2 runs"), ("new", "1 run")]
-
-
 def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
     for name in NAMES[1:3]:
         content = (four / f"{name}.csv").read_text()
         (four / f"{name}-h100.csv").write_text(re.sub(r"NVIDIA [^,]*", "NVIDIA H100 80GB HBM3", content))
     sources = (f"{NAMES[1]}.csv", f"{NAMES[1]}-h100.csv", f"{NAMES[2]}-h100.csv")
     outcome = gpureport(
-        *("compare", *sources, "--by", "gpu", "--work", "1000:steps"),
-        *("--gpu-hour-price", "2", "--format", "json"),
+        *("compare", *sources, "--by", "gpu", "--work", "1000:steps"), *("--gpu-hour-price", "2", "--format", "json")
     )
     groups = json.loads(outcome.out)["groups"]
     assert [(group["label"].partition("=")[0], group["runs"]) for group in groups] == [("gpu", 1), ("gpu", 2)]
@@ -80,14 +71,6 @@ def test_groups_by_param(gpureport: Program, four: Path) -> None:
     document: Any = json.loads((four / "report.json").read_text())
     assert [chart["form"] for chart in document["comparison"]["charts"]] == ["bars", "bars"]
     assert "<h2>Groups by framework</h2>" in (four / "report.html").read_text()
-
-
-def test_detail_of_the_charts(gpureport: Program, four: Path) -> None:
-    pages = set()
-    for detail in ("full", "60"):
-        assert gpureport("report", FILES[0], "--detail", detail, "-o", "report.html").code == 0
-        pages.add((four / "report.html").read_bytes())
-    assert len(pages) == 2
 
 
 def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None:

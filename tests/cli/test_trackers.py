@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.api.test_startup import loaded
-from tests.cli.logs import SAMPLES
 from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
@@ -93,7 +92,6 @@ def test_a_group_says_what_it_makes_one_run(gpureport: Program, tmp_path: Path) 
     done = gpureport("analyze", "runs", "--group", "nosuch")
     assert (done.code, [key in done.err for key in ids], done.err.count("\n")) == (0, [True, True], 1)
     assert gpureport("analyze", "runs", "--group", "one", "--run", "0a*").err == ""
-    assert gpureport("analyze", str(SAMPLES / "healthy"), "--group", "nosuch").err.count("\n") == 1
 
 
 def test_runs_that_lie_in_two_folders_are_named_once(gpureport: Program, tmp_path: Path) -> None:

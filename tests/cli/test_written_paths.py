@@ -85,7 +85,7 @@ REFUSED = {
     # a log that nobody named, a folder, a pipe
     (*CHECK, "--junit", "other.csv"): "other.csv: this is a log",
     (*REPORT, "-o", "folder.html"): "folder.html: this is a folder",
-    (*CHECK, "--junit", "pipe.html"): "pipe.html: this is no regular file",
+    (*CHECK, "--junit", "pipe.html"): "pipe.html: this is not a regular file",
     # other people's stores
     (*REPORT, "-o", ".gpureport/history/x.html"): ".gpureport/history/x.html: it lies in a store of gpureport",
     (*REPORT, "-o", "kept/runs/x.html"): "kept/runs/x.html: it lies in a store of gpureport",
@@ -105,7 +105,7 @@ REFUSED = {
     # a place that cannot be written
     (*CHECK, "--junit", "gpu.csv/x.xml"): "gpu.csv/x.xml: cannot be written (",
     ("nightly", "gpu.csv", "--site", "other.csv/site"): "other.csv/site: cannot be written (",
-    ("nightly", "gpu.csv", "--site", "other.csv"): "other.csv: this is no folder",
+    ("nightly", "gpu.csv", "--site", "other.csv"): "other.csv: this is not a folder",
     ("record", "--host-only", "-o", "gpu.csv/new", "--", "true"): "gpu.csv/new: cannot be written (",
     # in a bucket, which no request reaches
     (*CHECK, "--store", "s3://b/s", "--junit", "s3://b/s/runs/x.xml"): "s3://b/s/runs/x.xml: it lies in the store of",
@@ -129,7 +129,7 @@ def test_what_is_not_ours_is_refused_before_any_work(
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     (home / "pipe.html").unlink()
     names = ("r.json", "r.txt")
-    report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
+    report = ("report", "logs", "--detail", "full", *(word for name in names for word in ("-o", f"logs/{name}")))
     exports = ("--export", "openmetrics=logs/m.prom")
     check = (
         "check",

@@ -56,7 +56,7 @@ NOT_RUN = {
     "[secrets]": "tests/secrets/test_own_secrets.py",
     "apiVersion": "a cluster: tests/docs/test_blocks.py parses it",
     "env:": "a cluster, as above",
-    "echo 'command -v": "tests/cli/test_completion.py",
+    "echo 'command -v": "tests/cli/test_help.py",
     "#!/bin/bash\n#SBATCH --job-name=fleet": "Slurm: tests/fleet starts Dask as it does",
 }
 """What a block begins with that nothing here can run, and why, or where it is tried."""

@@ -196,15 +196,7 @@ def test_slurm(bench: Bench, tmp_path: Path) -> None:
     assert count_runs(history) == RUNS
     set_baseline, _ = blocks(RECIPES / "slurm.md", "bash")
     bench.run_all(
-        [
-            [
-                "bash",
-                "-e",
-                "-c",
-                re.sub(r"nights/48.*nights/4871", "nights/10 nights/11 nights/13", set_baseline),
-            ]
-        ],
-        folder,
+        [["bash", "-e", "-c", re.sub(r"nights/48.*nights/4871", "nights/10 nights/11 nights/13", set_baseline)]], folder
     )
     given = {"SLURM_JOB_ID": "15", "SLURM_JOB_NAME": "train", "SLURM_JOB_USER": "ada", "GPU_LOGS": str(tmp_path)}
     night = Night(number=5)

@@ -312,15 +312,8 @@ _DRIFTING = ("gpu_temperature_celsius", 0.2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What became of one seed.
-
-    Attributes:
-        late: nights from the first of the regression to the one that told it, by figure; None where nothing did.
-        drift: the same of the drift.
-        outlier: whether the night that lies apart raised an alarm by itself.
-        alarms: nights with an alarm that nothing explains.
-        quiet: nights that could have raised one.
-    """
+    """What became of one seed: nights from the first of the regression to the one that told it, by figure, the same of
+    the drift; whether the outlier alarmed; alarms that nothing explains, of the nights that could have raised one."""
 
     late: Mapping[str, int | None]
     drift: int | None

@@ -9,7 +9,8 @@ import pytest
 
 import gpureport
 from gpureport import Analysis
-from gpureport.testing import Check, Confidence, Finding, Severity, Source, Work, check, finding, recording, steps
+from gpureport.testing import Confidence, Finding, Severity, Source, Work, check, finding, recording, steps
+from tests.rules.runs import BROKEN, CANNOT, PASSED, one, told
 
 PRICED = {"prices": {"gpu_hour": 3600, "currency": "EUR", "date": "2026-11-01"}, "carbon": {"intensity": 360}}
 MADE = gpureport.analyze(
@@ -25,19 +26,6 @@ def run(findings: Sequence[Finding] | None = None, **info: Any) -> Analysis:
 
 def bare(every: float = 1.0, **series: Any) -> Analysis:
     return gpureport.analyze(recording(every=every, **series), settings=PRICED)
-
-
-def one(rules: Any, *runs: Analysis) -> Check:
-    (found,) = check(rules, *runs)
-    return found
-
-
-def told(found: Check) -> tuple[str, str]:
-    """Return outcome and code of the reason."""
-    return found.outcome.value, found.reason_code
-
-
-PASSED, BROKEN, CANNOT = "passed", "broken", "cannot judge"
 
 
 @pytest.mark.parametrize(
@@ -277,12 +265,7 @@ def known(limit: str, until: str = "2026-12-31", /, **of: str) -> dict[str, Any]
         ("no warning", {"finding": CAP.fingerprint}, [GAP], (BROKEN, "kinds_not_judged")),
         ("idle_gap <= 1%", {"finding": "idle_gap"}, [GAP], ACKNOWLEDGED),
         ("no warning", {"limit": "no warning"}, [GAP], ACKNOWLEDGED),
-        (
-            "gpu_utilization_ratio >= 99%",
-            {"limit": "gpu_utilization_ratio >= 99%"},
-            [GAP],
-            ACKNOWLEDGED,
-        ),
+        ("gpu_utilization_ratio >= 99%", {"limit": "gpu_utilization_ratio >= 99%"}, [GAP], ACKNOWLEDGED),
         ("no warning", {"finding": "idle_gap"}, [GAP, LEAK], (BROKEN, "kinds_not_judged")),
         ("no warning", {"finding": "idle_gap"}, [], (PASSED, "kinds_not_judged")),
         ("gpu_sm_clock_hertz >= 1 GHz", {"limit": "gpu_sm_clock_hertz >= 1 GHz"}, [], (CANNOT, "not_recorded")),
@@ -306,8 +289,5 @@ def test_what_is_acknowledged_does_not_break_a_limit(
 def test_an_acknowledgement_holds_through_its_last_day() -> None:
     """On the day itself it still holds; the day after, the finding counts again, and the check says so."""
     made = replace(TEN, findings=(GAP,))
-    for until, expected in (
-        ("2026-11-21", ACKNOWLEDGED),
-        ("2026-11-20", (BROKEN, "acknowledgement_expired")),
-    ):
+    for until, expected in (("2026-11-21", ACKNOWLEDGED), ("2026-11-20", (BROKEN, "acknowledgement_expired"))):
         assert told(one(known("no idle_gap", until, finding="idle_gap"), made)) == expected

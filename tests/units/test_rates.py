@@ -92,14 +92,8 @@ def test_work_by_rates_and_by_steps() -> None:
             by_rates(slow, first),
             {"amount": 50 * 5 + 3 * 1000, "begin": 15 * SECOND},
         ),
-        "a pause does no work": (
-            by_rates(pause, even, counter),
-            {"amount": 5000, "rate": 5000 / 325},
-        ),
-        "five usual distances bound it": (
-            by_rates(pause, even),
-            {"amount": 200 * (4 * 5 + 5 * 5)},
-        ),
+        "a pause does no work": (by_rates(pause, even, counter), {"amount": 5000, "rate": 5000 / 325}),
+        "five usual distances bound it": (by_rates(pause, even), {"amount": 200 * (4 * 5 + 5 * 5)}),
         "a resumed counter": (by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]), {"amount": 3000}),
         "a counter that starts anew": (by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]), {"amount": 4000}),
         "nothing before the recording": (

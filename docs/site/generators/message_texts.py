@@ -34,7 +34,7 @@ _ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
     "LimitError": (0, 1),
     "UsageError": (0,),
     "BadParameter": (0,),
-    "refuse": (0,),
+    "RefusedError": (0,),
     "unjudged": (2,),
     "denied": (2,),
     "_report_unjudged": (1,),

@@ -103,7 +103,7 @@ def _read_date(section: Section) -> str:
     try:
         return date.fromisoformat(str(value)).isoformat() if value != "" else ""
     except ValueError as error:
-        what = f"date must be a day, not {value!r}"
+        what = f"the value of date must be a date, not {value!r}"
         raise section.wrong("date", what, "write it as 2026-03-14", code="not_a_date") from error
 
 

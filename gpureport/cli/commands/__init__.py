@@ -1,5 +1,5 @@
-"""One module a command: the function that does it, loaded when it is called.
+"""The functions that do the commands, in modules that are loaded when one of theirs is called.
 
-Imports the other rooms, and no other command. The help of a command is its entry in `table.py`.
-A new command: one module here named as the command, and one entry there.
+A module imports other rooms, and no other module of commands; what only one command needs, that one imports.
+A new command: a function in a module of its name here, and an entry with its help in `table.py`.
 """

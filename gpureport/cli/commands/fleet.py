@@ -9,7 +9,7 @@ from gpureport.cli import output
 from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.reading import given, readings, words
-from gpureport.cli.reading.analyses import read_run_prices
+from gpureport.cli.reading.recordings import read_run_prices
 from gpureport.errors import SettingsError, StoreError
 from gpureport.fleet import formats
 from gpureport.fleet.cards import Facts
@@ -28,7 +28,7 @@ from gpureport.fleet.running import (
 from gpureport.fleet.summarise import SummarySettings, read_summary_settings
 from gpureport.fleet.summary_table import make_row
 from gpureport.fleet.totals import LABELS, build_fleet_report
-from gpureport.report.formats.branding import Brand, read_brand
+from gpureport.report.formats.branding import read_brand
 from gpureport.report.formats.output import refuse_sources
 from gpureport.settings import read_settings
 from gpureport.store.run_selection import select_runs
@@ -36,13 +36,11 @@ from gpureport.store.store import Store
 
 _MOST_NAMED = 20
 """Reasons of failed runs that are named on standard error; the report names all."""
-_DAMAGED = "damaged; ingest the run again"
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]
 """Options that label or cut what is read, `--tag` left out: without a source it selects."""
 
 
 def fleet(source: tuple[str, ...], options: Options) -> int:
-    """Print and write the report on many runs."""
     full = options.text_detail == "full"
     formats.check_fleet_outputs(options.outputs, full=full)
     output.check_openable(options)
@@ -52,21 +50,24 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     prices, rules = read_run_prices(settings, options), read_summary_settings(settings)
     engine = open_engine(options.engine, options.scheduler)
     if not source:
-        _refuse_reading_option(options)
+        if option := given.find_given(options, [*given.READING, *_LABELLING]):
+            what, hint = "it only matters while a log is read", "name a SOURCE, or leave it out"
+            raise SettingsError(option, what, hint, code="only_while_reading")
         options = replace(options, tagged=options.tag)
     done = _summarise(source, options, rules, engine)
     asked = ", ".join(each.text.removeprefix("tag:") for each in words.build_selection(options))
     report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked, options.gpu_hours_per_month)
     if options.anonymise:
         report = formats.anonymise_fleet_report(report)
-    _write(report, options, brand, full=full)
+    command = output.typed_command()
+    with show_stage("Writing the report"):
+        page = formats.write_fleet_report(report, options.outputs, command=command, brand=brand, full=full)
+    if options.form == "json":
+        click.echo(formats.write_json(report), nl=False)
+    elif not options.outputs:
+        click.echo(formats.render_text(page, output.measure_page(), full=full), nl=False)
+    output.show_files(page.verdict.sentence, options)
     return _report_failed_runs(report, done.traces)
-
-
-def _refuse_reading_option(options: Options) -> None:
-    if option := given.find_given(options, [*given.READING, *_LABELLING]):
-        what, hint = "it matters only while a log is read", "name a SOURCE, or leave it out"
-        raise SettingsError(option, what, hint, code="only_while_reading")
 
 
 def _summarise(
@@ -84,20 +85,19 @@ def _summarise(
     words.note_undated_runs(wanted, selection)
     runs = select_runs(wanted, selection)
     damaged = () if sources else index.damaged
-    if not (runs or unread or damaged or index.runs):
+    if not (runs or unread or damaged):
+        if index.runs:
+            hint = "list runs: gpureport runs"
+            raise StoreError(str(store.folder), "no stored run matches", hint, code="nothing_selected")
         hint = "ingest logs first, or name a folder of logs"
         raise StoreError(str(store.folder), "holds no run", hint, code="empty_store")
-    if not (runs or unread or damaged):
-        hint = "loosen --tag, --where or --since; gpureport runs lists them"
-        raise StoreError(str(store.folder), "no run fits", hint, code="nothing_selected")
-    every = frozenset(each.run.id for each in index.runs)
-    selected = SelectedRuns(store=store.folder, runs=runs, every_run=every)
+    selected = SelectedRuns(store=store.folder, runs=runs, every_run=frozenset(each.run.id for each in index.runs))
     with show_stage("Analysing runs") as say:
         done = summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; the runs in it were analysed again")
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
-    failed += [make_row("", each, run_name=each, error=_DAMAGED) for each in damaged]
+    failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]
     traces = [(each.locator, each.trace) for each in unread if each.trace]
     return replace(done, summaries=(*done.summaries, *failed), traces=(*done.traces, *traces))
 
@@ -105,7 +105,6 @@ def _summarise(
 def _read_sources(
     store: Store, sources: Sequence[str], options: Options, engine: Engine | None
 ) -> tuple[set[str], list[Outcome]]:
-    """Return the ids of the runs that sources hold, and what could not be read."""
     logs = [source for source in sources if words.is_source(source, options)]
     lookup = store.lookup()
     ids = {lookup.find(name).run.id for name in sources if name not in logs}
@@ -128,20 +127,7 @@ def _watch(say: Callable[[str], None], label: str) -> Watch:
     return lambda done, count, name: say(f"{label}: {done:,} of {count:,} ({name})")
 
 
-def _write(report: Facts, options: Options, brand: Brand, *, full: bool) -> None:
-    """Print the report unless files are named or JSON is wanted, and write it to every file by its extension."""
-    command = output.typed_command()
-    with show_stage("Writing the report"):
-        page = formats.write_fleet_report(report, options.outputs, command=command, brand=brand, full=full)
-    if options.form == "json":
-        click.echo(formats.write_json(report), nl=False)
-    elif not options.outputs:
-        click.echo(formats.render_text(page, output.measure_page(), full=full), nl=False)
-    output.show_files(page.verdict.sentence, options)
-
-
 def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int:
-    """Name the failed runs on standard error, with the tracebacks of faults of gpureport; return the exit code."""
     session = current_session()
     session.failed = session.failed or bool(traces)
     for name, trace in traces if session.debug else ():
@@ -149,10 +135,9 @@ def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int
     names: dict[str, list[str]] = {}
     for failed in report["failed"]:
         names.setdefault(failed["error"], []).append(failed["run"]["name"])
-    shown = list(names.items())[:_MOST_NAMED]
-    for error, runs in shown:
+    for error, runs in list(names.items())[:_MOST_NAMED]:
         count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
         print_error(f"left out: {count}{list_names(runs)}: {error}")
-    if more := len(report["failed"]) - sum(len(runs) for _, runs in shown):
+    if more := sum(map(len, list(names.values())[_MOST_NAMED:])):
         print_error(f"left out: {more:,} more; --format json names all")
     return Exit.SOURCE if report["failed"] and not report["use"]["runs"] and not report["without_gpu"] else 0

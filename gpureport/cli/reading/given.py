@@ -50,7 +50,6 @@ def build_read_options(options: Options, *, tracked: bool = False) -> ReadOption
 
 
 def build_window(options: Options) -> Window | None:
-    """Return the part of a run to keep; None for all of it."""
     return Window(start=options.start, end=options.end) if options.start or options.end else None
 
 
@@ -67,39 +66,28 @@ def give_each(sources: Sequence[str], options: Options) -> list[tuple[str, Optio
     Of several sources each has a training log of its own, for a log says nothing of another run.
     """
     several = len(sources) > 1
+    parts: dict[str, Sequence[tuple[Any, ...]]] = {}
+    for name, noun, most in (("step", "label", 1), ("work", "amount", 1), ("training", "training log", not several)):
+        values = getattr(options, name)
+        if len(values) <= most or (name == "training" and not several):
+            parts[name] = [values] * len(sources)
+        elif len(values) == len(sources):
+            parts[name] = [(value,) for value in values]
+        else:
+            what = f"{count(len(values), noun)} for {count(len(sources), 'source')}"
+            hint = f"give {'one, or ' if most else ''}one for each source in their order"
+            raise SettingsError(f"--{name}", what, hint, code="wrong_count")
     common = options.is_common or (several and len(options.work) == 1)
-    parts = [
-        _spread("--step", options.step, "label", sources, most=1),
-        _spread("--work", options.work, "amount", sources, most=1),
-        _spread("--training", options.training, "training log", sources, most=0 if several else len(options.training)),
-    ]
-    return [
-        (source, replace(options, step=step, work=work, training=training, is_common=common))
-        for source, step, work, training in zip(sources, *parts, strict=True)
-    ]
-
-
-def _spread(
-    option: str, values: tuple[Any, ...], noun: str, sources: Sequence[str], *, most: int
-) -> list[tuple[Any, ...]]:
-    """Return for each source all values where there are `most` at most, else one in their order."""
-    if len(values) <= most or not values:
-        return [values] * len(sources)
-    if len(values) != len(sources):
-        what = f"{count(len(values), noun)} for {count(len(sources), 'source')}"
-        hint = f"give {'one, or ' if most else ''}one for each source in their order"
-        raise SettingsError(option, what, hint, code="wrong_count")
-    return [(value,) for value in values]
+    own = [dict(zip(parts, each, strict=True)) for each in zip(*parts.values(), strict=True)]
+    return [(source, replace(options, **each, is_common=common)) for source, each in zip(sources, own, strict=True)]
 
 
 def check_single_name(options: Options, runs: int) -> None:
-    """Refuse one name for several runs."""
     if options.name and runs > 1:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time", code="wrong_count")
 
 
 def build_labels(options: Options) -> Labels:
-    """Return what a person says about runs, with the table of `--labels`."""
     for option, pairs in (("--param", options.param), ("--tag", options.tag)):
         if len(dict(pairs)) < len(pairs):
             raise SettingsError(option, "a key is given twice", "give each key once", code="repeated_key")
@@ -134,23 +122,23 @@ def open_table(options: Options) -> LabelTable | None:
 def _report_matches(table: LabelTable) -> None:
     if table.matches:
         print_note(f"gpureport: {table.path}: {'; '.join(_describe_matches(table))}")
-        for each in table.matches.values():
-            lines = f": lines {', '.join(str(row.line) for row in each.rows)}" if each.rows else ""
-            print_details([f"gpureport: {each.name}: {each.doubt}{lines}"] if each.doubt else [])
+    for each in table.matches.values():
+        lines = f": lines {', '.join(str(row.line) for row in each.rows)}" if each.rows else ""
+        print_details([f"gpureport: {each.name}: {each.doubt}{lines}"] if each.doubt else [])
 
 
 def _describe_matches(table: LabelTable) -> Iterator[str]:
     found = list(table.matches.values())
     labelled = [match.rows[0].line for match in found if not match.doubt]
     yield f"{len(labelled):,} of {count(len(found), 'run')} labelled"
-    zones = "give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"
-    for doubt, text in (
-        (SEVERAL, "{} not, as several rows fit equally well ({})"),
-        (TIMES, f"{{}} not, as its times and those of the table cannot be compared ({{}}): {zones}"),
-        (NO_ROW, "{} without a row ({})"),
+    zones = ": give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"
+    for doubt, text, hint in (
+        (SEVERAL, "not, as several rows fit equally well", ""),
+        (TIMES, "not, as its times and those of the table cannot be compared", zones),
+        (NO_ROW, "without a row", ""),
     ):
         if names := [match.name for match in found if match.doubt == doubt]:
-            yield text.format(f"{len(names):,}", list_names(names, _SHOWN))
+            yield f"{len(names):,} {text} ({list_names(names, _SHOWN)}){hint}"
     if unused := len(table.rows) - len({*labelled}):
         yield f"{unused:,} of {count(len(table.rows), 'row')} fit no run"
     if table.unread:

@@ -2,14 +2,13 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
 
 from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.reading import recordings, words
-from gpureport.cli.values import RefusedError, amount
+from gpureport.cli.values import amount
 from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
 from gpureport.importers.time_window import RunReading
@@ -18,18 +17,15 @@ from gpureport.regular_files import path_exists
 from gpureport.settings.toml_files import read_toml
 from gpureport.store.run_records import StoredRun
 
-MOST_STEPS = 40
-"""Runs without a step label that one source may hold as steps of a chain.
-
-A page has a row a step and a panel a pair: at 40 steps it is ten times as tall as a person reads, and at 200 its
-headline, from the first run to the last, says nothing of the others (pragmatic).
-"""
+_MOST_STEPS = 40
+"""Runs without a step label that one source may hold as steps of a chain: there the page is ten times as tall as a
+person reads (pragmatic)."""
 _FEWEST = 2
 """Runs that a comparison takes at least."""
 _BY_LABEL = (Factor(kind="step"),)
 _FORM = (
-    'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {lr = 0.1} and '
-    'work = "12000:steps", or one such text for each run in a list'
+    'write [[step]] with label = "…" and runs = ["…"] for each step, and optionally params = {lr = 0.1} and '
+    'work = "12000:steps", or a list with one amount for each run'
 )
 
 
@@ -55,10 +51,10 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     is_plain = options.steps is None and by == _BY_LABEL
     source = words.select_sources(source, options, check_selected if is_plain else None)
     if (options.steps is None) == (not source):
-        msg = "name the runs, or a file of steps with --steps, and not both"
+        msg = "name the runs or, with --steps, a file of steps, but not both"
         raise UsageError(msg, code="named_or_selected")
     if options.anonymise and by[0].kind == "folder":
-        what = "--anonymise leaves no folder to tell runs by"
+        what = "--anonymise hides the folders that distinguish the runs"
         raise SettingsError("--by", what, "name the steps with --step", code="no_step_folder")
     if options.steps is None:
         check = check_source if is_plain else None
@@ -67,24 +63,24 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         return _label_steps(chosen, by)
     if options.step:
         what = f"{options.steps} says which step each run belongs to"
-        raise SettingsError("--step", what, "leave one of them out", code="steps_stated_twice")
+        raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
     steps = read_step_file(options.steps)
-    named = [run for step in steps for run in step.runs]
+    named = [run for step, _ in steps for run in step.runs]
     # names are hidden in all runs at once; what the command line says of work is said of each run
     shown = replace(options, anonymise=False)
     found = []
-    for step in steps:
-        params = tuple((dict(options.param) | dict(step.params)).items())
-        common = not step.work and len(named) > 1
-        own = replace(shown, param=params, work=step.work or options.work, is_common=common)
+    for step, work in steps:
+        # as trackers write them: `True`, `14`, `bf16`
+        params = tuple((dict(options.param) | {key: str(value) for key, value in step.params.items()}).items())
+        own = replace(shown, param=params, work=work or options.work, is_common=not work and len(named) > 1)
         found += recordings.read_recordings(step.runs, own, named=named, step=step.label)
     return recordings.hide_names(found) if options.anonymise else found
 
 
 def _refuse_unlabelled(runs: int, where: str, named: Sequence[str]) -> None:
     """Refuse so many runs without a step label that they are parallel jobs; `named` names or selects them."""
-    if runs > MOST_STEPS:
-        what = f"{runs:,} runs without a step label are no chain of steps"
+    if runs > _MOST_STEPS:
+        what = f"{runs:,} runs without a step label are not a chain of steps"
         command = shlex.join(["gpureport", "fleet", *named, "-o", "fleet.html"])
         raise SettingsError(where, what, f"see them together: {command}", code="too_many_steps")
 
@@ -139,50 +135,39 @@ class NamedStep:
 
     label: str
     runs: tuple[str, ...]
-    params: tuple[tuple[str, str], ...] = ()
-    work: tuple[tuple[float, str], ...] = ()
+    params: dict[str, str | bool | int | float] = field(default_factory=dict)
+    work: str | tuple[str, ...] = ()
 
 
-def read_step_file(path: Path) -> tuple[NamedStep, ...]:
-    """Return the steps of a file in their order; a run whose name is that of a file beside it is that file."""
+def read_step_file(path: Path) -> list[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
+    """Return the steps of a file in their order, each with its work.
+
+    A run whose name is that of a file beside it is that file.
+    """
+    import msgspec
+
     content = read_toml(path, _FORM).content
-    entries = content.get("step")
-    if set(content) != {"step"} or not isinstance(entries, list) or not entries:
-        raise SettingsError(str(path), "holds no steps, or something else", _FORM, code="not_a_step_file")
-    steps = tuple(_read_step(entry, path) for entry in entries)
-    if len({step.label for step in steps}) < len(steps):
-        hint = "give each step a label of its own"
-        raise SettingsError(str(path), "two steps have one label", hint, code="repeated_step")
-    return steps
-
-
-def _read_step(entry: Any, path: Path) -> NamedStep:
-    rest = dict(entry) if isinstance(entry, dict) else {}
-    label, runs, params = rest.pop("label", None), rest.pop("runs", None), rest.pop("params", {})
-    work = rest.pop("work", [])
-    named = isinstance(label, str) and label and isinstance(runs, list) and runs and isinstance(params, dict)
-    if rest or not named or not all(isinstance(run, str) and run for run in runs):
-        raise SettingsError(str(path), f"not a step: {entry!r}", _FORM, code="not_a_step_file")
-    for key, value in params.items():
-        if not isinstance(value, str | int | float):
-            what = f"param {key} is not a text, a number or a truth value: {value!r}"
-            raise SettingsError(str(path), what, _FORM, code="wrong_setting")
-    near = [str(path.parent / run) for run in runs]
-    return NamedStep(
-        label=label,
-        runs=tuple(beside if path_exists(beside) else run for beside, run in zip(near, runs, strict=True)),
-        # as trackers write them: `True`, `14`, `bf16`
-        params=tuple((key, str(value)) for key, value in params.items()),
-        work=_read_work([work] if isinstance(work, str) else work, len(runs), path),
-    )
-
-
-def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:
-    if not isinstance(texts, list) or len(texts) not in {0, 1, runs}:
-        what = f"work must be one text, or one for each of {runs} runs: {texts!r}"
-        raise SettingsError(str(path), what, _FORM, code="wrong_count")
     try:
-        return tuple(map(amount, map(str, texts)))
-    except RefusedError as error:
-        what = f"work is not an amount with its unit: {texts!r}"
-        raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
+        steps = msgspec.convert(content.get("step"), list[NamedStep])
+    except msgspec.ValidationError as error:
+        raise SettingsError(str(path), f"not a list of steps ({error})", _FORM, code="not_a_step_file") from error
+    known = {each.name for each in fields(NamedStep)}
+    stated = all(step.label and step.runs and all(step.runs) for step in steps)
+    if set(content) != {"step"} or not (steps and stated) or any(each.keys() - known for each in content["step"]):
+        raise SettingsError(str(path), "not a list of steps", _FORM, code="not_a_step_file")
+    if len({step.label for step in steps}) < len(steps):
+        raise SettingsError(str(path), "two steps have one label", "give each its own label", code="repeated_step")
+    found = []
+    for step in steps:
+        texts = (step.work,) if isinstance(step.work, str) else step.work
+        if len(texts) not in {0, 1, len(step.runs)}:
+            what = f"work of {step.label} must be one amount, or one for each of {len(step.runs)} runs"
+            raise SettingsError(str(path), what, _FORM, code="wrong_count")
+        try:
+            work = tuple(map(amount, texts))
+        except ValueError as error:
+            what = f"work of {step.label} is not an amount with its unit"
+            raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
+        runs = (beside if path_exists(beside := str(path.parent / run)) else run for run in step.runs)
+        found.append((replace(step, runs=tuple(runs)), work))
+    return found

@@ -9,8 +9,7 @@ from pathlib import Path, PurePath
 import click
 
 from gpureport import record_folder
-from gpureport.cli.clock import now
-from gpureport.cli.messages import UsageError, count, print_error, print_note, show_stage
+from gpureport.cli.messages import UsageError, count, now, print_error, print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.reading import given
 from gpureport.errors import DamagedRunError, PlaceError, SettingsError, SourceError, StoreError, UnknownRunError
@@ -58,7 +57,6 @@ def is_source(source: str, options: Options) -> bool:
 
 
 def is_stored(name: str, options: Options) -> bool:
-    """Return whether the store holds one run of a name."""
     with suppress(StoreError):
         return bool(find_lookup(options).find(name))
     return False
@@ -118,7 +116,6 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def build_selection(options: Options) -> run_selection.RunSelection:
-    """Return which stored runs `--tag`, `--where` and `--since` select."""
     tags = (run_selection.Condition(key=f"tag:{key}", operator="=", value=value) for key, value in options.tagged)
     times = (run_selection.parse_since(text, now()) for text in options.since)
     return (*tags, *map(run_selection.parse_condition, options.where), *times)
@@ -132,7 +129,7 @@ def select_sources(
     if not selection:
         return source
     if source:
-        msg = "name the runs, or select stored runs with --where and --since, and not both"
+        msg = "name the runs or select stored runs with --where and --since, but not both"
         raise UsageError(msg, code="named_or_selected")
     place = find_store(options)
     runs = select_stored_runs(place, selection)
@@ -151,14 +148,13 @@ def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> l
     index = place.index()
     for run_id in index.damaged:
         folder = place.folder / "runs" / run_id
-        why = f"{folder}: it could not be read at first; try again, and check the disk"
         try:
             place.get(run_id)
+            print_error(f"{folder}: could not be read at first; try again, and check the disk")
         except DamagedRunError:
-            why = f"{folder}: damaged; ingest the run again, or remove the folder"
+            print_error(f"{folder}: damaged; ingest the run again, or remove the folder")
         except StoreError as error:
-            why = str(error)
-        print_error(why)
+            print_error(str(error))
     note_undated_runs(index.runs, selection)
     return run_selection.select_runs(index.runs, selection)
 
@@ -198,12 +194,10 @@ def _find_entry(name: str, options: Options, baselines: Sequence[str]) -> Entry:
     try:
         return lookup.find(name)
     except UnknownRunError as error:
-        close = get_close_matches(name, [*baselines, *lookup.names], n=1)
         hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
-        if close:
-            hint = f"did you mean {close[0]!r}?"
-        if close and close[0] in baselines:
-            hint = f"did you mean the baseline {close[0]!r}?"
+        if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
+            is_baseline = close[0] in baselines
+            hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"
         what = f'no file, stored run or baseline named "{name}"'
         raise UnknownRunError(name, what, hint, code="unknown_run") from error
 
@@ -224,27 +218,27 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
 
     # finding the id of a large log means reading all of it, in vain if the store cannot hold the run
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
-    done, run, is_intact = "Stored {}", None, True
+    done, run = "", None
     try:
         known = store.get(reading.run_id) if may_be_stored else None
     except DamagedRunError:
-        known, is_intact = None, False
+        known, done = None, " again, since it was damaged"
     if known is not None:
-        is_intact = store.intact(known)
+        done = " again" if store.intact(known) else " again, since it was damaged"
         labelled = reading.file_labels.applied(known.run) if force else reading.file_labels.filled_in(known.run)
         run = reading.labels.applied(labelled)
         # a GPU log that has grown is another run; a stored training log stays where none is named
         has_grown = bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})
-        is_current = known.stored.importer_version == IMPORTER_VERSION and not has_grown
-        if is_intact and is_current and not force:
-            if _is_alike(run, known.run):
-                return known, f"{known.run.name} is stored already{_name_other(known, reading)}"
-            entry = store.relabel(known, run)
-            return entry, f"{entry.run.name} is stored already, labels changed"
-        done = "Stored {} again"
+        if done == " again" and known.stored.importer_version == IMPORTER_VERSION and not (has_grown or force):
+            if not _is_alike(run, known.run):
+                entry = store.relabel(known, run)
+                return entry, f"{entry.run.name} is stored already, labels changed"
+            name = PurePath(reading.locator).name
+            is_named = run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}
+            other = "" if is_named else f" ({name} holds the same bytes)"
+            return known, f"{known.run.name} is stored already{other}"
     entry = store.write(reading, IMPORTER_VERSION, run)
-    done = done if is_intact else "Stored {} again, since it was damaged"
-    return entry, done.replace("{}", entry.run.name, 1)
+    return entry, f"Stored {entry.run.name}{done}"
 
 
 def relabel_stored_run(store: Store, name: str, options: Options) -> Entry:
@@ -259,11 +253,3 @@ def _is_alike(run: Run, stored: Run) -> bool:
     """Return whether a run is as stored, with its work stated of it alone, or of several, as there."""
     common = [each.work is not None and each.work.is_common for each in (run, stored)]
     return run == stored and common[0] == common[1]
-
-
-def _name_other(known: Entry, reading: RunReading) -> str:
-    """Return a note where the store knows the same bytes by another name."""
-    name = PurePath(reading.locator).name
-    if known.run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}:
-        return ""
-    return f" ({name} holds the same bytes)"

@@ -254,7 +254,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     held, params, tags, torn = store.read(info)
     if max(len(params), len(tags)) > MOST_LABELS:
         what = f"it has more than {MOST_LABELS:,} params or tags"
-        raise SourceError(locator, what, "leave the run out", code="too_many_labels")
+        raise SourceError(locator, what, "leave out the run", code="too_many_labels")
     # figures that were published on the run are no measurements of it
     points = {key: one for key, one in held.items() if len(one.times) and not key.startswith(PUBLISHED_PREFIX)}
     hardware = {key: one for key, one in points.items() if key.startswith(stores.HARDWARE_PREFIX)}

@@ -148,7 +148,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
     series = _build_devices(found, asked.gpu_memory_total)
     if not series:
-        raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
+        raise SourceError(locator, "its hardware series hold no value", "leave out the run", code="no_values")
     labels = {
         "user": [str(each.run.scalars.get("sys/owner") or "") for each in processes],
         "project": [each.run.project for each in processes],

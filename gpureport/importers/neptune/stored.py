@@ -159,7 +159,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         check_regular_file(path, root=root)
         held = parquet.read_schema(path).names
         if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
-            what, hint = f"it lacks the column {missing[0]}", "export the run again, or leave the file out"
+            what, hint = f"it has no column {missing[0]}", "export the run again, or leave out the file"
             raise SourceError(str(path), what, hint, code="no_such_column")
         file, wanted = parquet.ParquetFile(path, read_dictionary=_KEYS), [name for name in held if name in names]
         groups = (file.read_row_group(number, columns=wanted) for number in range(file.num_row_groups))
@@ -325,7 +325,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
             except _NO_OPERATION:
                 torn.append(number)
         if torn[:1] == [1] and len(lines) > 1:
-            what = "line 1 is no operation of Neptune's client"
+            what = "line 1 is not an operation of Neptune's client"
             raise SourceError(str(path), what, "copy the folder again", code="damaged_run")
         if torn:
             # a killed process leaves half a line, and only at the end

@@ -164,7 +164,7 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
             known = [name for name, count in machines.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", name)]
             if len(known) > 1:
                 what = f"GPUs of several machines ({', '.join(sorted(known)[:5])}) in one log without uuid"
-                hint = "write one file a machine, and read them with --as-one-run; or log uuid"
+                hint = "write one file per machine, and read them with --as-one-run; or log uuid"
                 raise SourceError(opening.where, what, hint, code="several_machines")
         if rows.times is None and log.dates and opening.dated:
             from gpureport.importers.nvidia_smi.ticks import date_rows

@@ -120,7 +120,7 @@ def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = Fal
                 if cells.setdefault(name, cell) != cell:
                     account.note(f"{name} has several values for one GPU and time; the first is kept.")
             if count > _MOST:
-                what = f"more than {_MOST:,} readings one a line, which are held in memory"
+                what = f"more than {_MOST:,} readings, one per line, which are held in memory"
                 raise SourceError("the log", what, "split it by time", code="too_many_readings")
         for row, cells in sorted(rows.values(), key=lambda found: (found[0][TIME] or (0,), found[0]["line"])):
             for name, cell in cells.items():

@@ -63,10 +63,10 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
     """Refuse `--detail`, as `render` takes it, when no requested format depends on it."""
     formats = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if detail == 0 and not formats & _LONGER:
-        what, hint = "no file to be written has a longer form", f"write one of {', '.join(sorted(_LONGER))}"
+        what, hint = "none of the files to write has a longer form", f"write one of {', '.join(sorted(_LONGER))}"
         raise RenderError("--detail full", what, hint, code="nothing_to_show")
     if detail and ".html" not in formats:
-        what, hint = "no file to be written holds samples", "write one of .html, or leave it out"
+        what, hint = "none of the files to write holds samples", "write one of .html, or leave it out"
         raise RenderError(f"--detail {detail}", what, hint, code="nothing_to_show")
 
 

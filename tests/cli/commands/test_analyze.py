@@ -1,4 +1,4 @@
-"""`gpureport analyze`, `report` and `demo`: JSON, prices, models, text and files."""
+"""`gpureport analyze`, `report`, `demo` and `--job`: JSON, prices, models, text and files."""
 
 import json
 from pathlib import Path

@@ -57,18 +57,6 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
     assert set(asked.values()) == {"passed"}
 
 
-def test_what_a_baseline_can_hold_is_said_when_it_is_set(gpureport: Program, tmp_path: Path) -> None:
-    """By the interval that `check` gives one new run against it; nothing is said on standard error."""
-    for number, rows in enumerate((300, 303, 298, 302)):
-        (tmp_path / f"run-{number}.csv").write_text(wavering(rows=rows, start=number))
-    done = gpureport("baseline", "set", "main", *(f"run-{number}.csv" for number in range(3)), "--work", "600:steps")
-    assert (done.code, done.err) == (0, "")
-    assert [word in done.out.splitlines()[-1] for word in ("0.8%", "5%")] == [True, True]
-    for size, code in ((5, 0), (2, 4)):
-        rule = ("--fail-on", f"change gpu_seconds_per_1000_work <= {size}%")
-        assert gpureport("check", "run-3.csv", "--work", "600:steps", "--baseline", "main", *rule).code == code
-
-
 @pytest.mark.usefixtures("logs")
 def test_hidden_names_change_no_verdict(gpureport: Program, tmp_path: Path) -> None:
     """Repetitions are told by their steps and params, and nodes by their names, whatever is shown of these."""

@@ -1,0 +1,141 @@
+"""Commands on runs that are read and analysed: analyze, report, compare, check and demo."""
+
+from dataclasses import replace
+
+import click
+
+from gpureport.checks import verdict as verdicts
+from gpureport.cli import gate, output
+from gpureport.cli.messages import Exit, UsageError, print_error, print_note
+from gpureport.cli.options import Options
+from gpureport.cli.reading import given, recordings
+from gpureport.cli.reading.recordings import analyze_runs, sample_runs
+from gpureport.cli.reading.steps import list_factors, read_steps
+from gpureport.cli.reading.words import select_sources
+from gpureport.errors import SettingsError
+from gpureport.findings import Check
+from gpureport.recording import Recording
+from gpureport.settings import read_settings
+
+_SIDES = 2
+"""Runs that a comparison takes at least."""
+_CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
+"""The sample of `demo`, and what each of its 15 runs did, as the README beside them says."""
+
+
+def analyze(source: tuple[str, ...], options: Options) -> int:
+    source = select_sources(source, options)
+    if not source:
+        raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
+    policy = gate.read_policy_without_baseline(options)
+    # a limit must not pass because logs could not be read
+    analysed = analyze_runs(recordings.read_recordings(source, options, tolerant=not options.fail_on), options)
+    checks = gate.check_limits(policy, analysed, options)
+    if options.form == "json":
+        from gpureport.comparison.steps import build_steps
+        from gpureport.report.formats import analysis_json
+
+        # with what several runs say together
+        measured = sample_runs(analysed.runs, options.throughput) if len(analysed.runs) > 1 else []
+        analyses = [analysis for _, analysis in analysed.runs]
+        click.echo(analysis_json.render(analyses, tuple(build_steps(measured))), nl=False)
+    else:
+        output.print_report(output.build_report(analysed, options, checks=checks), options)
+    return gate.report_failed_limits(checks)
+
+
+def report(source: tuple[str, ...], options: Options) -> int:
+    from gpureport.report.formats.branding import read_brand
+
+    brand = read_brand(read_settings(options.config))
+    output.check_outputs(options, [*map(str, brand.files)])
+    policy = gate.read_policy_without_baseline(options)
+    found = read_steps(source, options, tolerant=not options.fail_on)
+    output.check_outputs(options, [each.locator for recording in found for each in recording.run.sources])
+    analysed = analyze_runs(found, options)
+    checks = gate.check_limits(policy, analysed, options)
+    content = output.build_report(analysed, options, by=list_factors(options), checks=checks)
+    output.write_report(content, options, brand)
+    return gate.report_failed_limits(checks)
+
+
+def compare(source: tuple[str, ...], options: Options) -> int:
+    """Print the comparison of runs; return 4 where nothing of what was read can be compared."""
+    from gpureport.comparison.chain import compare as compare_steps
+    from gpureport.comparison.chain import pair_steps
+    from gpureport.report.formats import comparison_json
+
+    found = read_steps(source, options, tolerant=True)
+    if len(found) < _SIDES:
+        msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
+        raise UsageError(msg, code="too_few_runs")
+    step = found[0].run.step
+    if step is not None and all(one.run.step == step for one in found):
+        label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by) or "step"
+        msg = f"all {len(found)} runs are of one {label} ({step}), which leaves nothing to compare"
+        raise UsageError(msg, code="one_step")
+    analysed, by = analyze_runs(found, options, fewest_runs=_SIDES), list_factors(options)
+    comparison = compare_steps(sample_runs(analysed.runs, options.throughput), goals=analysed.goals)
+    if options.form == "json":
+        click.echo(comparison_json.render(comparison, by), nl=False)
+    else:
+        output.print_report(output.build_report(analysed, options, by=by), options)
+    if any(link.comparable for link in pair_steps(comparison)):
+        return 0
+    named = ", ".join(recording.run.name for recording, _ in analysed.runs)
+    print_error(f"{named}: nothing can be compared; record at least 20 s of the GPUs in each step")
+    return Exit.UNASSESSED
+
+
+def check(source: tuple[str, ...], options: Options) -> int:
+    rules = gate.read_rules(options)
+    if not rules.policy.entries:
+        hint = "write [[policy]] limit = 'problem', or --fail-on problem"
+        raise SettingsError(rules.stated_at, "no rule is set", hint, code="no_rule")
+    found: list[Recording] = []
+    missing: list[Check] = []
+    for _, _, each in gate.read_each_run(source, options, recordings.read_stored, recordings.read_log):
+        if isinstance(each, Recording):
+            found.append(each)
+        else:
+            missing.append(verdicts.build_missing_check(*gate.explain_missing(each)))
+    given.check_single_name(options, len(found))
+    baseline = gate.read_baseline(rules.baseline if found and rules.policy.needs_baseline else None, options)
+    if options.anonymise:
+        # in one call, so that a machine has the same name on both sides
+        hidden = recordings.hide_names([*found, *baseline.recordings])
+        found, baseline = hidden[: len(found)], replace(baseline, recordings=hidden[len(found) :])
+    named = found if options.name else recordings.make_run_names_distinct(found)
+    analysed = analyze_runs(named, options, fewest_runs=0)
+    missing += [verdicts.build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
+    against = gate.compare_with_baseline(baseline, analysed, options)
+    verdict = gate.judge_runs(rules, analysed, missing, against, options)
+    line = f"gpureport check {verdict.line}"
+    gate.write_results(options, rules, verdict.checks, "check", [line])
+    if options.exports:
+        from gpureport.nightly.figures import render_openmetrics
+
+        runs = sample_runs(analysed.runs, options.throughput)
+        for path in options.exports:
+            output.write_file(path, render_openmetrics(runs, verdict.checks))
+    if options.gate_form == "line":
+        click.echo(line)
+    else:
+        is_json = options.gate_form == "json"
+        click.echo(verdicts.render_json(verdict) if is_json else verdicts.render_text(verdict.checks), nl=False)
+    return verdict.exit_code
+
+
+def demo(options: Options) -> None:
+    from gpureport.comparison.factors import parse_factors
+    from gpureport.places import find_shipped_folder
+
+    output.check_outputs(options)
+    chain = find_shipped_folder("sample_logs") / _CHAIN
+    steps = tuple(str(path) for path in sorted(chain.iterdir()) if path.is_dir())
+    own = replace(options, by=parse_factors("folder"), work=(_WORK,))
+    content = output.build_report(analyze_runs(read_steps(steps, own), own), own, title="Sample logs, recorded")
+    output.print_report(content, options)
+    output.write_report(content, options)
+    print_note("Try it on your log: gpureport analyze gpu.csv")
+    print_note(f"More samples, most of them generated: {chain.parents[1]}")

@@ -1,0 +1,102 @@
+"""Commands that analyse no run: record, publish, explain, completion, and `gpureport` without a command."""
+
+import shlex
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from gpureport.cli.messages import count, list_names, print_note
+from gpureport.cli.options import Options
+
+_LOGS = {".csv", ".log", ".txt", ".xml"}
+_TRACKERS = ("mlflow.db", "mlruns", ".neptune")
+_MOST, _NAMED = 1000, 3
+"""Entries of a folder that are looked at, and names that are listed."""
+_ALWAYS = (
+    "Record a job:           gpureport record -- COMMAND",
+    "Report on this folder:  gpureport report . -o report.html",
+    "See an example:         gpureport demo",
+    "All commands:           gpureport --help",
+)
+_COMPLETION = {
+    "bash": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc""",
+    "zsh": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc""",
+    "fish": "gpureport completion fish > ~/.config/fish/completions/gpureport.fish",
+}
+"""The one line that installs completion in each shell; silent where gpureport is not on the PATH."""
+
+
+def record(job: tuple[str, ...], options: Options) -> int:
+    from gpureport.number_format import format_duration
+    from gpureport.recorder.recording_session import RecordingSession
+
+    folder = options.folder or Path(f"recording-{datetime.now():%Y%m%d-%H%M%S}")
+    session = RecordingSession(folder, job, options.record_interval, host_only=options.host_only)
+    if not job:
+        print_note(f"Recording into {folder}. Ctrl-C ends it.")
+    code = session.record()
+    for note in session.run.notes:
+        print_note(f"gpureport: {note}")
+    seconds = ((session.run.ended or session.run.started) - session.run.started) / 1e6
+    print_note(f"Recorded {format_duration(seconds)} in {folder}.")
+    print_note(f"Read it: gpureport report {folder} -o report.html")
+    return code
+
+
+def publish(files: tuple[str, ...], options: Options) -> None:
+    from gpureport.places import parse_place
+    from gpureport.publishing import prepare
+
+    skip, follow = options.skip_missing, options.follow_artifact_uri
+    for put in prepare([*map(parse_place, files)], options.targets, skip_missing=skip, follow_artifact_uri=follow):
+        print_note(f"published {put()}")
+
+
+def explain(name: str | None, options: Options) -> None:
+    from gpureport.analysis import RULES
+    from gpureport.analysis.account.selection import apply_settings
+    from gpureport.cli.output import measure_page
+    from gpureport.report import explanation
+    from gpureport.settings import read_settings
+
+    rules = apply_settings(RULES, read_settings(options.config))
+    blocks = explanation.explain(name, rules, brief=options.explained_detail == "short")
+    click.echo(explanation.render(blocks, measure_page()), nl=False)
+
+
+def completion(shell: str | None, _: Options) -> None:
+    if shell is None:
+        click.echo("Install completion with one line, then open a new terminal:")
+        for name, line in _COMPLETION.items():
+            click.echo(f"  {name:5} {line}")
+    else:
+        from click.shell_completion import get_completion_class
+
+        program, made = click.get_current_context().find_root().command, get_completion_class(shell)
+        click.echo(made(program, {}, "gpureport", "_GPUREPORT_COMPLETE").source() if made else "")
+
+
+def describe_folder(folder: Path) -> Iterator[str]:
+    """Yield what a folder holds by its names, with the command that reads each, and how to begin."""
+    from gpureport.record_folder import COMPRESSED_SUFFIXES, RUN_FILE
+
+    try:
+        entries = sorted(islice(folder.iterdir(), _MOST))
+    except OSError:
+        entries = []
+    inner = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
+    forms = (RUN_FILE, f"*/{RUN_FILE}")
+    recordings = [file.parent for form in forms for path in inner for file in sorted(path.glob(form))]
+    bare = {path: path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path for path in entries}
+    logs = [path for path in entries if bare[path].suffix.lower() in _LOGS and path.is_file()]
+    told = [(f"Runs in {name}:", f"ingest {name} --list") for name in _TRACKERS if (folder / name).exists()]
+    for found, noun in ((logs, "log"), (recordings, "recording")):
+        if found:
+            names = list_names(map(str, found), _NAMED)
+            told.insert(0, (f"{count(len(found), noun)} ({names}):", f"analyze {shlex.quote(str(found[-1]))}"))
+    told += [("Stored runs:", "runs")] if (folder / ".gpureport").is_dir() else []
+    yield from (f"{what:<23} gpureport {command}" for what, command in told)
+    yield from _ALWAYS
