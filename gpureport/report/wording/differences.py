@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from gpureport.comparison.evidence import ReasonKind, WholeRecordingFigure
+from gpureport.comparison.evidence import ReasonKind
 from gpureport.comparison.setup import SettingValue, SetupChange
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS, format_integer
@@ -97,19 +97,18 @@ class FigureFormat:
         """Return its name for the window of a difference: settled time or whole recordings."""
         return f"{self.title}{ONCE_SETTLED}" if delta.window == "steady" else self.title
 
-    def format_pair(self, before: float | None, after: float | None) -> tuple[str, str]:
-        """Return two values side by side: shares both have a decimal if one of them does."""
-        show = display.percent_formatter((before, after)) if self.percent else self.value
-        first, second = (self.absent if value is None else show(value) for value in (before, after))
-        return first, second
+    def format_sides(self, delta: Delta) -> tuple[str, str, str]:
+        """Return before, after and the difference with its sign and, of no share, at most as many decimals as both.
 
-    def format_sides(self, plain: Delta | WholeRecordingFigure) -> tuple[str, str, str]:
-        """Return before, after and the difference with its sign and, of no share, at most as many decimals as both."""
-        before, after = self.format_pair(plain.before, plain.after)
-        change = "" if plain.difference is None else "none"
-        if plain.difference:
-            known = [side for side in (plain.before, plain.after) if side is not None and not self.percent]
-            change = self.scale.format_change(plain.difference, known)
+        Shares both have a decimal if one of them does.
+        """
+        sides = delta.before, delta.after
+        show = display.percent_formatter(sides) if self.percent else self.value
+        before, after = (self.absent if value is None else show(value) for value in sides)
+        change = "" if delta.difference is None else "none"
+        if delta.difference:
+            known = [side for side in sides if side is not None and not self.percent]
+            change = self.scale.format_change(delta.difference, known)
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:

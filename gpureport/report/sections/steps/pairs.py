@@ -53,7 +53,6 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
     """Yield every step against the one before and also the first, then whether all were recorded alike."""
     figures, first, noted, is_first = Figures(comparison), comparison.steps[0].label, set[str](), True
     labels = [f"{display.clean(link.base.label)} to {display.clean(link.step.label)}" for link in links]
-    whole = []
     for link, label in zip(links, labels, strict=True):
         since = comparison.between(first, link.step.label) if link.base.label != first else ()
         sides = link.base, link.step
@@ -75,8 +74,7 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         yield Block(title="Training at the end", level=4, facts=[*quality.list_facts(link.quality)])
         found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=found)
-        title, is_first = "Whole recordings, start-up and end included", False
-        whole.append(Block(title=title, label=label, level=3, table=_build_whole_recording_table(shown)))
+        is_first = False
     yield Block(
         title="Whether both were recorded alike",
         level=3,
@@ -85,7 +83,6 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
             [(label, [*_list_checks(link.comparability)]) for label, link in zip(labels, links, strict=True)]
         ),
     )
-    yield from whole
 
 
 def compare_with_earlier(
@@ -123,7 +120,7 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
-        before, after = each.format_pair(delta.before, delta.after)
+        before, after, size = each.format_sides(delta)
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
         why = display.clean_sentence(describe_reason(reason))
         precision = list(each.describe_precision(delta))
@@ -132,7 +129,6 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
             first.setdefault(reason, each.noun)
         left_out = describe_left_out([run for run in delta.left_out if run.run not in named])
         named.update(run.run for run in delta.left_out)
-        size = each.format_sides(delta)[-1]
         yield Line(
             metric=delta.metric,
             title=each.title_of(delta),
@@ -155,17 +151,6 @@ def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterab
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
     shown = columns if since else columns[:5]
     return build_table(shown, rows, *notes, in_words=("Verdict", "Verdict since first"))
-
-
-def _build_whole_recording_table(shown: _Shown) -> Table | None:
-    """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
-    rows = []
-    for each, delta in shown:
-        size, before = delta.whole.difference, delta.whole.before
-        relative = differences.format_percent_change(1 + size / before) if before and size else ""
-        if delta.window == "steady":
-            rows.append([each.title, *each.format_sides(delta.whole), relative])
-    return build_table(("", "Before", "After", "Difference", "Relative"), rows) if rows else None
 
 
 # --- the set-up, and what must agree
