@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from gpureport.analysis.rulebook import Rule
-from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality
+from gpureport.data_quality import AbsentCells, ClockStep, Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.report_content import SCHEMA, Method, RunQuality
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
@@ -160,14 +160,6 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
         share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
-        yield "Longest gap", _describe_longest_gap(run, gaps)
-
-
-def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
-    """Return when the longest gap is, and how many there are; gaps of several devices that overlap are one."""
-    longest, count, end = max(gaps, key=lambda gap: gap.end - gap.start), 0, 0
-    for gap in sorted(gaps, key=lambda gap: gap.start):
-        count += not count or gap.start >= end
-        end = max(end, gap.end)
-    length, at = display.duration((longest.end - longest.start) / 1e6), display.elapsed(run.since_start(longest.start))
-    return f"{length}, {run.device(longest.device)} at {at}; {display.plural(count, 'gap')} in all"
+        gap = max(gaps, key=lambda gap: gap.end - gap.start)
+        length, at = display.duration((gap.end - gap.start) / 1e6), display.elapsed(run.since_start(gap.start))
+        yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"
