@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.comparison.across import HEADROOM, largest_batch, memory_fits, scaling
+from gpureport.comparison.across import across_findings
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.effects import FigureEffects, SettingEffect
 from gpureport.comparison.factors import (
@@ -23,9 +23,8 @@ from gpureport.report.sections.steps.quality import format_pair, name_metric, na
 from gpureport.report.sections.steps.tables import name_value
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
-from gpureport.report.wording.display import drop_equal_ends, format_interval
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.reasons import describe_memory_reason
 from gpureport.report.wording.words import WORDS, name_some, say
 
 _METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}
@@ -38,8 +37,9 @@ _KINDS = {
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
 """How sure a best group is, in `words.toml` and as the code of the headline."""
 _FORMS = Form.LONG | Form.PAPER
-_NAME, _NAMED, _MODELS = 60, 6, 4
-"""Most characters of a group in the shortest headline, and most settings and kinds of GPU that are named."""
+_NAME, _NAMED = 60, 6
+"""Most characters of a group in the shortest headline, and most settings that are named."""
+_ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
 _SAME = 1e-9
 """Relative difference below which two figures say the same."""
 
@@ -223,35 +223,13 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     if times:
         said = "; ".join(_describe_time(each, figures.currency) for each in times)
         yield Fact(name=f"Time to {name_metric(times[0].name)}={times[0].target:g}", text=f"{said}.")
-    for each in scaling(steps):
-        sides = {"step": display.clean(each.step), "base": display.clean(each.base)}
-        ends = format_interval(each.interval, display.percent) if each.interval else ""
-        share, (few, many) = display.percent(each.efficiency), each.gpus
-        yield Fact(name="Scaling", text=say("across.scaling", share=share, few=few, many=many, ends=ends, **sides))
-    if batch := largest_batch(steps):
-        text = say(
-            "across.batch",
-            sizes=display.join_words([display.integer(size) for size in batch.sizes]),
-            why=describe_memory_reason(batch.reason) if batch.max_batch is None else "",
-            each=display.memory(batch.bytes_each),
-            most=display.integer(batch.max_batch or 0),
-            free=display.percent(HEADROOM.value),
-        )
-        yield Fact(name="Batch size", text=text)
-    (fit,) = memory_fits([select_focus(comparison, study)])
-    if fit.peak_bytes is not None:
-        models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fit.kinds if kind.fits]
-        text = say(
-            "across.kinds",
-            step=display.clean(fit.step),
-            known=bool(fit.kinds),
-            peak=display.memory(fit.peak_bytes),
-            models=name_some(models, _MODELS, "with more memory"),
-            free=display.percent(fit.headroom),
-            why=describe_memory_reason(fit.reason),
-            unknown=len(fit.unknown),
-        )
-        yield Fact(name="GPU kinds", text=text)
+    focus = select_focus(comparison, study).label
+    for each in across_findings(steps):
+        kind, labels, text = each.finding.kind, each.steps, display.clean_sentence(each.finding.summary)
+        if kind != "gpu_kinds" or labels == (focus,):
+            # a batch is of all steps
+            whose = "" if kind == "batch_size" else display.join_words([display.clean(label) for label in labels])
+            yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
 
 
 def _describe_time(found: TimeToTarget, currency: str) -> str:
