@@ -36,12 +36,10 @@ _KERNEL = (
 """Patterns of the host and the process in a line of the kernel's log, with their replacements."""
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
 """File extensions to keep; any other could be part of a host's name."""
-_SHORTEST = 3
-"""Fewest letters of a name that is replaced everywhere; a shorter one could be part of a word."""
+_SHORTEST = 3  # fewest letters of a name that is replaced everywhere; a shorter one could be part of a word
 _SHOWN = 8
 _NAME = "<name>"
-_MARK = "\ufffe"
-"""Stands in no text: Unicode keeps it for programs."""
+_MARK = "\ufffe"  # stands in no text: Unicode keeps it for programs
 _MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
 _Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
 

@@ -23,23 +23,19 @@ from gpureport.report.model.pictures import ClassStretch, LogEventLine, MetricLi
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
-FEW_GPUS = 16
-"""Most GPUs of which each is drawn, has a row of its own and all buckets: of more, nobody reads a page."""
+FEW_GPUS = 16  # most GPUs of which each is drawn, has a row of its own and all buckets: of more, nobody reads a page
 _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
-_ROUNDING = 1e-6
-"""Length in seconds below which a stretch is the rounding of a computation."""
-SHORTEST = 1e-3
-"""Share of a bucket below which values do not cover it; the same in seconds is the shortest axis."""
+_ROUNDING = 1e-6  # length in seconds below which a stretch is the rounding of a computation
+SHORTEST = 1e-3  # share of a bucket below which values do not cover it; the same in seconds is the shortest axis
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
     "driver_message": "message of the driver",
 }
-_MAX_LISTED = 20
-"""Events that are listed; the JSON has them all."""
+_MAX_LISTED = 20  # events that are listed; the JSON has them all
 _TEXT = 160
 
 

@@ -19,10 +19,8 @@ from gpureport.report.wording.display import format_range
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import group_holders
 
-LABEL_LENGTH = 60
-"""Most characters of a name from outside."""
-_NAMED, _NAMED_NODES, _NODE = 6, 3, 40
-"""Devices and nodes that are named at most, and characters of a node's name."""
+LABEL_LENGTH = 60  # most characters of a name from outside
+_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # devices and nodes that are named at most, and characters of a node's name
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -63,10 +63,8 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
 
 
 _LISTED = 12
-_NEARLY_ALL = 0.9995
-"""Share of the time from which coverage prints as all of it."""
-_LONGEST = 500
-"""Characters of params or tags that are shown; the JSON has them all."""
+_NEARLY_ALL = 0.9995  # share of the time from which coverage prints as all of it
+_LONGEST = 500  # characters of params or tags that are shown; the JSON has them all
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:

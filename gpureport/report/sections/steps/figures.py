@@ -27,8 +27,7 @@ from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFo
 from gpureport.report.wording.terms import name_figure
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
-_BRIEF = 36.0
-"""GPU-seconds below which hours have more zeros than digits: a hundredth of an hour."""
+_BRIEF = 36.0  # GPU-seconds below which hours have more zeros than digits: a hundredth of an hour
 _SCALES = {
     PER_WORK: scales.GPU_HOURS,
     SECONDS_TO_TARGET: scales.TIMES,

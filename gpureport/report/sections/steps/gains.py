@@ -42,10 +42,7 @@ from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
 from gpureport.report.wording.words import WORDS, say
 
-_NAMED = 4
-"""Kinds of GPU that are named."""
-_LOSSES = 3
-"""Classes of lost time that a sentence names."""
+_LOSSES = 3  # classes of lost time that a sentence names
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
 """Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
 

@@ -26,10 +26,8 @@ from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import say
 
-_MOST = 0.5
-"""Share of the change above which one step made most of it."""
-_TENFOLD = 10.0
-"""Ratio from which a change reads better as times than in per cent."""
+_MOST = 0.5  # share of the change above which one step made most of it
+_TENFOLD = 10.0  # ratio from which a change reads better as times than in per cent
 
 
 def judge_ends(comparison: Comparison) -> Delta | None:

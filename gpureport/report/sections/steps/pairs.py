@@ -31,13 +31,10 @@ from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
 """Most characters of a value, so that two stand side by side on a terminal, and of the name of a setting or metric."""
-_LISTED = 5
-"""Most names of settings that only tell runs apart."""
-_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
-"""Checks that are shown only when they fail."""
+_LISTED = 5  # most names of settings that only tell runs apart
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}  # checks that are shown only when they fail
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
-_LENGTHS = {"observed_time", "duration"}
-"""Checks of how long a recording is, the limit of which is 20 s."""
+_LENGTHS = {"observed_time", "duration"}  # checks of how long a recording is, the limit of which is 20 s
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 _FATES = {
     ChangeKind.RESOLVED: "Gone",
@@ -45,8 +42,7 @@ _FATES = {
     ChangeKind.PERSISTING: "Still there",
     ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
-_Shown = Sequence[tuple[FigureFormat, Delta]]
-"""Figures of two steps in the order shown."""
+_Shown = Sequence[tuple[FigureFormat, Delta]]  # figures of two steps in the order shown
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:

@@ -13,8 +13,7 @@ from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
 from gpureport.report.wording.words import say
 
-_WHOLE = 100
-"""Work from which it is written without decimals."""
+_WHOLE = 100  # work from which it is written without decimals
 
 
 def name_metric(name: str) -> str:

@@ -31,8 +31,7 @@ from gpureport.report.wording.words import say
 
 _MOST, _MOST_CHANGES = 6, 2
 """Figures that a reader takes in at once, and changes of the set-up that there is room for below the name of a step."""
-_SAME = 0.005
-"""Relative difference up to which two figures print alike."""
+_SAME = 0.005  # relative difference up to which two figures print alike
 _WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "whole-job throughput"}
 """Figures that move with GPU time, in words."""
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
