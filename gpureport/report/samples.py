@@ -26,18 +26,18 @@ from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-_BUDGET = 10_000_000  # most bytes of samples in a page
+_BUDGET = 10_000_000  # bytes in a page
 _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 """Seconds of buckets to fall back to, one after the other; 0 is every sample."""
-_LEAST_BUCKET = 4  # fewest samples in a bucket: with fewer, its three values would be no smaller than its samples
-_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # pixels of a strip for at most so many GPUs
+_LEAST_BUCKET = 4  # with fewer samples, three values are no smaller
+_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # GPUs at most, and pixels of each
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
 """Letters of a name at most, pixels above strips for the numbers of events, and least beside them for names."""
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
 """Names of the style sheet's colours."""
 _NO_VALUE, _HIGHEST_CODE = 255, 254
-_OFF_GRID = 0.02  # largest distance of a single-precision value from the grid, as a share of the grid's step
-_EXACT_INTEGERS = 2.0**53  # largest integer up to which double precision represents every integer
+_OFF_GRID = 0.02  # of the step of the grid, for single precision
+_EXACT_INTEGERS = 2.0**53  # beyond, doubles skip integers
 
 
 class DeviceSamples(NamedTuple):

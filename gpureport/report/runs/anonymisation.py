@@ -36,10 +36,10 @@ _KERNEL = (
 """Patterns of the host and the process in a line of the kernel's log, with their replacements."""
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
 """File extensions to keep; any other could be part of a host's name."""
-_SHORTEST = 3  # fewest letters of a name that is replaced everywhere; a shorter one could be part of a word
+_SHORTEST = 3  # letters of a name: a shorter one could be part of a word
 _SHOWN = 8
 _NAME = "<name>"
-_MARK = "\ufffe"  # stands in no text: Unicode keeps it for programs
+_MARK = "\ufffe"  # in no text: Unicode keeps it for programs
 _MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
 _Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
 
@@ -67,7 +67,6 @@ def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Table:
-    """Return a table with other texts in a column of categories."""
     place, column = table.schema.get_field_index(name), cast("Any", table.column(name))
     chunks = [
         pa.DictionaryArray.from_arrays(
@@ -79,8 +78,6 @@ def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Tabl
 
 
 class _SharedNames:
-    """Names of people and machines that the runs of an output mention, and what is shown instead of what."""
-
     def __init__(self) -> None:
         self.hosts = HostNumbers()
         self.texts: dict[str, str] = {}
@@ -132,12 +129,10 @@ class _Pseudonyms:
                 self._distinct.keep(what, text)
 
     def device(self, device: str) -> str:
-        """Return the id of a device without the name of its node."""
         node, slash, local = device.rpartition("/")
         return f"{self._hosts.hide(node)}{slash}{local}" if node else device
 
     def _at(self, place: _Place) -> _Place:
-        """Return something of a device without the name of its node."""
         return replace(place, device=place.device and self.device(place.device))
 
     def run(self, run: Run) -> Run:

@@ -71,7 +71,6 @@ def hide_addresses(text: str, hide_host: Callable[[str], str] = lambda _: ADDRES
 
 
 def names_machine(key: str, value: str) -> bool:
-    """Return whether a param or tag holds machines, and no number of them."""
     return _NAMING.search(key) is not None and _NO_NAME.fullmatch(value.strip()) is None
 
 
@@ -156,7 +155,6 @@ class DistinctTexts:
         self._candidates: dict[tuple[str, str], Iterator[str]] = {}
 
     def keep(self, what: str, text: str) -> None:
-        """Note a text that stays as it is, before any other may be shown like it."""
         self._taken.add((what, text))
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:

@@ -23,19 +23,19 @@ from gpureport.report.model.pictures import ClassStretch, LogEventLine, MetricLi
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
-FEW_GPUS = 16  # most GPUs of which each is drawn, has a row of its own and all buckets: of more, nobody reads a page
+FEW_GPUS = 16  # most GPUs of which each is drawn: nobody reads a page of more
 _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
-_ROUNDING = 1e-6  # length in seconds below which a stretch is the rounding of a computation
-SHORTEST = 1e-3  # share of a bucket below which values do not cover it; the same in seconds is the shortest axis
+_ROUNDING = 1e-6  # seconds below which a stretch is rounding
+SHORTEST = 1e-3  # share of a bucket that covers it; in seconds the shortest axis
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
     "driver_message": "message of the driver",
 }
-_MAX_LISTED = 20  # events that are listed; the JSON has them all
+_MAX_LISTED = 20  # the JSON has them all
 _TEXT = 160
 
 
@@ -85,7 +85,6 @@ def _list_typical(run: ReportRun) -> Iterator[str]:
 
 
 def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
-    """Return the limits that are known of a GPU; of memory what a job can get of it."""
     signals, reserved = gather_signals(series), memory_reserved(series)
     known = signals.power_limit[~np.isnan(signals.power_limit)]
     hottest, most = signals.temperature_limit, float(np.median(known)) if len(known) else float("nan")
@@ -167,7 +166,6 @@ class ClassHistory:
 
 
 def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory:
-    """Return the classes of every GPU of a run over time by the rules of its analysis, in buckets."""
     most = _BUCKETS if len(run.run.gpus) <= FEW_GPUS else _FEW_BUCKETS
     count = min(most, max(int(run.seconds / (run.run.interval or 1.0)), 1))
 
@@ -178,7 +176,6 @@ def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory
 
 
 def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> Iterator[ClassStretch]:
-    """Yield the stretches of all buckets, neighbours of one class as one."""
     key, start, at = "", 0.0, 0.0
     for bucket in range(len(amounts[GPU_TIME_CLASSES[0]])):
         at = bucket * bucket_seconds
@@ -199,7 +196,6 @@ def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> I
 
 
 def list_events(run: ReportRun) -> tuple[LogEventLine, ...]:
-    """Return the listed events of a run in the order of the log; of too many, driver messages are left out."""
     entries = run.run.quality.log_events
     places = sorted(range(len(entries)), key=lambda place: (entries[place].kind == "driver_message", place))
     return tuple(_describe(count, run, entries[place]) for count, place in enumerate(sorted(places[:_MAX_LISTED]), 1))

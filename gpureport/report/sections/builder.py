@@ -147,7 +147,7 @@ def _build_comparison_part(
 # --- folds
 
 
-_LINE = 60  # most characters of a line taken over from elsewhere
+_LINE = 60
 
 
 def build_fold_lines(report: Report) -> tuple[Fact, ...]:

@@ -63,8 +63,8 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
 
 
 _LISTED = 12
-_NEARLY_ALL = 0.9995  # share of the time from which coverage prints as all of it
-_LONGEST = 500  # characters of params or tags that are shown; the JSON has them all
+_NEARLY_ALL = 0.9995  # prints as all of the time
+_LONGEST = 500  # characters; the JSON has all
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
@@ -145,7 +145,6 @@ def _describe_lines(data: Quality, noun: str) -> str:
 
 
 def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
-    """Yield that there is no gap, or how much samples cover and where the longest gap is."""
     covered, pauses, gaps = run.analysis.coverage_ratio, run.analysis.pauses, run.run.quality.gaps
     if covered is not None and covered > _NEARLY_ALL and pauses is None and not gaps:
         yield "Coverage", "No gap."

@@ -16,17 +16,17 @@ from gpureport.report.wording.words import WORDS, say
 
 ONCE_SETTLED = " once settled"
 """Suffix of a title whose figure leaves out start-up and the time until the run had settled."""
-WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"  # title of the figure that leaves nothing out
+WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 
-_TIMES = 10.0  # ratio from which a change reads better as times than in per cent
-_WHOLE = 0.95  # per cent from which a change is printed without a decimal: it rounds to one
-_LONGEST = 365 * 86_400.0  # longest recording in seconds that a reader can be asked for
+_TIMES = 10.0  # from here on as times
+_WHOLE = 0.95  # per cent that rounds to one
+_LONGEST = 365 * 86_400.0  # seconds to ask a reader for
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 """Figures of which more is neither better nor worse."""
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
 """Tags of a tracker by their names on its pages."""
 _NEPTUNE_PARAMS = "parameters/"  # where Neptune's users keep params, by its guides
-_LISTED, _VALUE = 4, 24  # changes that one line names, and most characters of a name or a value in it
+_LISTED, _VALUE = 4, 24  # changes in a line, characters of each
 
 
 def format_times(ratio: float) -> str:
@@ -88,7 +88,6 @@ class FigureFormat:
         return display.lower_first(self.title)
 
     def title_of(self, delta: Delta) -> str:
-        """Return its name for the window of a difference: settled time or whole recordings."""
         return f"{self.title}{ONCE_SETTLED}" if delta.window == "steady" else self.title
 
     def format_sides(self, delta: Delta) -> tuple[str, str, str]:

@@ -27,7 +27,7 @@ from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFo
 from gpureport.report.wording.terms import name_figure
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
-_BRIEF = 36.0  # GPU-seconds below which hours have more zeros than digits: a hundredth of an hour
+_BRIEF = 36.0  # GPU-seconds: a hundredth of an hour
 _SCALES = {
     PER_WORK: scales.GPU_HOURS,
     SECONDS_TO_TARGET: scales.TIMES,
@@ -78,7 +78,6 @@ class Figures:
 
     @cached_property
     def currency(self) -> str:
-        """What all prices are stated in; empty where not known."""
         return spending.currency(list_analyses(self.comparison.steps))
 
     @cached_property
@@ -172,7 +171,6 @@ class Figures:
 
 
 def describe_training_source(steps: Sequence[Step]) -> str:
-    """Return what the training rates of some steps rest on; empty where they have none."""
     sources = [step.training_source for step in steps if step.training_source is not None]
     if not sources:
         return ""
@@ -188,5 +186,4 @@ def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
 
 
 def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
-    """Return when the prices held that figures rest on; empty where none is a cost, or that is not stated."""
     return spending.price_note(list_analyses(steps)) if COST_PER_WORK in metrics else ""

@@ -42,7 +42,7 @@ from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
 from gpureport.report.wording.words import WORDS, say
 
-_LOSSES = 3  # classes of lost time that a sentence names
+_LOSSES = 3  # named in a sentence
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
 """Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
 
@@ -70,7 +70,6 @@ _COLUMNS = (
 
 
 def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
-    """Return the table of gains of a chain, a row a step, what the last step could gain at most, and advice taken."""
     gains = build_gains(comparison, links)
     columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
     figures, rows = Figures(comparison), []
@@ -143,7 +142,6 @@ def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_
 
 
 def _describe_advice(gain: StepGain) -> str:
-    """Return which changes an earlier finding had advised, and what became of it; empty where nothing changed."""
     fates = summarize_by_kind(gain.findings)
     advised = [
         say(

@@ -26,8 +26,8 @@ from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import say
 
-_MOST = 0.5  # share of the change above which one step made most of it
-_TENFOLD = 10.0  # ratio from which a change reads better as times than in per cent
+_MOST = 0.5  # share of the change
+_TENFOLD = 10.0  # from here on as times
 
 
 def judge_ends(comparison: Comparison) -> Delta | None:
@@ -67,7 +67,6 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
 
 
 def describe_quality_alone(comparison: Comparison) -> str:
-    """Return that quality fell, where nothing else can be said; empty where it did not."""
     fall = quality.describe_fall(comparison)
     return choose_headline((f"{display.raise_first(fall)}.", "Quality fell.")) if fall else ""
 
@@ -82,7 +81,6 @@ def _describe_size(delta: Delta, noun: str) -> str:
 
 
 def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
-    """Return what may follow the change of a chain, the fullest first: which step made most of it, then nothing."""
     steps = comparison.steps
     is_pair = len(steps) == 2  # noqa: PLR2004 - of two steps the last one made the change
     for base, step in pairwise(steps):
@@ -149,7 +147,6 @@ _Ends = tuple[float | None, float | None]
 
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
-    """Return four figures of the first and the last step with their changes, by work where that is known."""
     figures, memory, last = Figures(comparison), build_memory_tile(comparison), comparison.steps[-1]
     if last.value(PER_WORK) is None:
         # runs of several steps may differ in their work, so that GPU time is not judged

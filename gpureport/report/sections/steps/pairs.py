@@ -31,10 +31,10 @@ from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
 """Most characters of a value, so that two stand side by side on a terminal, and of the name of a setting or metric."""
-_LISTED = 5  # most names of settings that only tell runs apart
-_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}  # checks that are shown only when they fail
+_LISTED = 5
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}  # shown only when they fail
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
-_LENGTHS = {"observed_time", "duration"}  # checks of how long a recording is, the limit of which is 20 s
+_LENGTHS = {"observed_time", "duration"}  # the limit of which is 20 s
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 _FATES = {
     ChangeKind.RESOLVED: "Gone",
@@ -42,11 +42,10 @@ _FATES = {
     ChangeKind.PERSISTING: "Still there",
     ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
-_Shown = Sequence[tuple[FigureFormat, Delta]]  # figures of two steps in the order shown
+_Shown = Sequence[tuple[FigureFormat, Delta]]
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
-    """Yield every step against the one before and also the first, then whether all were recorded alike."""
     figures, first, noted, is_first = Figures(comparison), comparison.steps[0].label, set[str](), True
     labels = [f"{display.clean(link.base.label)} to {display.clean(link.step.label)}" for link in links]
     for link, label in zip(links, labels, strict=True):
@@ -137,7 +136,6 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
 
 
 def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterable[str]) -> Table:
-    """Return one row a figure: before, after, what changed, what may be said of it, also since the first."""
     rows: list[list[Cell | str]] = []
     for line in lines:
         row: list[Cell | str] = [line.title, line.before, line.after]

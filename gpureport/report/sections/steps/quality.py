@@ -13,7 +13,7 @@ from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
 from gpureport.report.wording.words import say
 
-_WHOLE = 100  # work from which it is written without decimals
+_WHOLE = 100  # work without decimals
 
 
 def name_metric(name: str) -> str:
@@ -37,7 +37,6 @@ def format_values(values: Sequence[float | None]) -> list[str]:
 
 
 def format_finals(figures: Sequence[QualityFigure], values: Sequence[float | None]) -> list[str]:
-    """Return values that stand together, or that the runs behind them diverged."""
     shown = zip(figures, format_values(values), strict=True)
     return ["not a number" if figure.final is None and figure.diverged else text for figure, text in shown]
 
@@ -60,7 +59,6 @@ def choose_metric(comparison: Comparison) -> str | None:
 
 
 def list_cells(comparison: Comparison, name: str) -> Iterator[Cell]:
-    """Yield a metric at the end of each step, with its change from the step before."""
     steps, goals = comparison.steps, comparison.goals
     figures = [measure_step_quality(step, name, goals) for step in steps]
     texts = format_finals(figures, [figure.final for figure in figures])

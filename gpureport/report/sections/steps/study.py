@@ -27,7 +27,7 @@ from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.words import WORDS, name_some, say
 
-_METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}  # what a group is best by in `words.toml`, otherwise speed
+_METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}  # otherwise speed
 _KINDS = {
     Verdict.BETTER: ("better", VerdictCode.BEST_GROUP),
     Verdict.UNCONFIRMED: ("unconfirmed", VerdictCode.BEST_GROUP_UNCONFIRMED),
@@ -36,9 +36,9 @@ _KINDS = {
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
 """How sure a best group is, in `words.toml` and as the code of the headline."""
 _FORMS = Form.LONG | Form.PAPER
-_NAME, _NAMED = 60, 6  # most characters of a group in the shortest headline, and most settings that are named
+_NAME, _NAMED = 60, 6  # characters of a group, settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
-_SAME = 1e-9  # relative difference below which two figures say the same
+_SAME = 1e-9
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:

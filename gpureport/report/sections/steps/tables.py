@@ -31,7 +31,7 @@ from gpureport.report.wording.words import say
 
 _MOST, _MOST_CHANGES = 6, 2
 """Figures that a reader takes in at once, and changes of the set-up that there is room for below the name of a step."""
-_SAME = 0.005  # relative difference up to which two figures print alike
+_SAME = 0.005  # prints alike
 _WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "whole-job throughput"}
 """Figures that move with GPU time, in words."""
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
@@ -96,7 +96,6 @@ def _name_changes(before: Step, step: Step) -> Iterator[str]:
 
 
 def describe_allowance(comparison: Comparison) -> str:
-    """Return for how many comparisons the verdicts on a chain allow; empty where there is one."""
     training = comparison.training_tested if comparison.training_tested > 1 else 0
     return say("table.allowance", n=comparison.tested, training=training) if comparison.tested > 1 else ""
 
@@ -112,7 +111,6 @@ def describe_left_out_runs(comparison: Comparison) -> str:
 
 
 def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[IntervalChart, ...], Table]:
-    """Return the charts of a chain, or of groups beside each other, and the same in a table; none without a figure."""
     found = _list_groups(comparison.steps) if study else _list_chain(Figures(comparison))
     known = [chart for chart in found if any(row.value is not None for row in chart.rows)]
     rows = [
@@ -127,7 +125,6 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
 
 
 def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
-    """Yield the figure that the chain is judged by, then how fast training alone went, then utilisation."""
     steps = figures.comparison.steps
     units = {PER_WORK: ("GPU-s", 1.0) if figures.in_seconds else ("GPU-h", HOUR)}
     units[TRAINING_RATE] = f"{name_work(steps[-1].work_unit)}/s", 1.0
