@@ -63,14 +63,9 @@ def _signed_percent(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFormat:
-    """How a figure is printed.
+    """How a figure is printed: in the units of a scale, the values of a share by `percent` instead.
 
-    Attributes:
-        title: its name.
-        scale: units of its differences, and of its values unless it is a share.
-        percent: prints the values of a share; None of any other figure.
-        absent: what stands for a value that there is not.
-        per: the batch of work that values are for: `per million images`; empty of other figures.
+    `absent` stands for a value that there is not, `per` is the batch of work (`per million images`), if any.
     """
 
     title: str

@@ -66,7 +66,6 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
         texts = [WORDS["precision.note"]] if is_first and why else []
         yield Block(title="How sure", level=4, texts=texts, facts=why)
-        yield Block(title="Training at the end", level=4, facts=[*quality.list_facts(link.quality)])
         found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=found)
         is_first = False

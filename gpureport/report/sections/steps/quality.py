@@ -6,7 +6,7 @@ from itertools import pairwise
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.verdict import Verdict
-from gpureport.report.model.shapes import Cell, Fact
+from gpureport.report.model.shapes import Cell
 from gpureport.report.sections.steps.figures import Line
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_interval
@@ -84,24 +84,6 @@ def list_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
             verdict=Cell(text=change.verdict.value, flagged=change.verdict is Verdict.WORSE),
             why=describe_no_work(change.reason),
         )
-
-
-def list_facts(changes: Sequence[QualityChange]) -> Iterator[Fact]:
-    for change in changes:
-        sides = change.before, change.after
-        parts = [f"{', then '.join(format_pair(change))}{name_work(change)}"]
-        if all(side.best is not None for side in sides):
-            whens = ["" if side.best_seconds is None else display.duration(side.best_seconds) for side in sides]
-            best = zip(format_values([side.best for side in sides]), whens, strict=True)
-            parts.append(f"best {', then '.join(say('quality.best', value=value, when=when) for value, when in best)}")
-        if 0 < len(change.failed) < change.after.runs:
-            values = display.join_words(format_values(change.failed))
-            step, n, runs = display.clean(change.step), len(change.failed), change.after.runs
-            parts.append(say("quality.failed", step=step, n=n, runs=runs, values=values))
-        for label, side in zip((change.base, change.step), sides, strict=True):
-            if side.diverged:
-                parts.append(say("quality.diverged", step=display.clean(label), n=side.diverged, runs=side.runs))
-        yield Fact(name=name_metric(change.name), text="; ".join(parts))
 
 
 def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
