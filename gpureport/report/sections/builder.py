@@ -28,7 +28,7 @@ from gpureport.report.sections.gpus import gpu_table, spending, timeline
 from gpureport.report.sections.head import run_tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures import signal_history, time_spent
-from gpureport.report.sections.steps import gains, headline, pairs, tables
+from gpureport.report.sections.steps import headline, pairs, tables
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
@@ -130,8 +130,8 @@ def _build_comparison_part(
 ) -> ComparisonPart:
     links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
     title = "Changes between groups" if study else "Changes between steps"
-    facts = [*gains.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
-    reference = [] if study else [gains.list_gains(comparison, links)]
+    facts = [*groups.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
+    reference = [] if study else [pairs.list_gains(comparison, links)]
     reference.append(Block(anchor="links", title=title, facts=facts))
     reference += pairs.list_pairs(comparison, links)
     return ComparisonPart(

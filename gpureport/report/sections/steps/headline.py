@@ -17,8 +17,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head.loss_sentence import format_training_cost
 from gpureport.report.sections.head.run_tiles import build_memory_tile
-from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, list_analyses
+from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, describe_fall, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import build_change, build_plain_change
 from gpureport.report.wording.headlines import choose_headline
@@ -55,7 +54,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         change = say("headline.use", way=way, before=before, after=after)
     if delta.verdict in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
         change = say(f"headline.{delta.verdict.code}", noun=noun)
-    if fall := quality.describe_fall(comparison):
+    if fall := describe_fall(comparison):
         return choose_headline((f"{change}, but {fall}.", f"{change}, but quality fell.")), VerdictCode.QUALITY_FELL
     endings = [""]
     if delta.verdict is Verdict.UNCONFIRMED:
@@ -67,7 +66,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
 
 
 def describe_quality_alone(comparison: Comparison) -> str:
-    fall = quality.describe_fall(comparison)
+    fall = describe_fall(comparison)
     return choose_headline((f"{display.raise_first(fall)}.", "Quality fell.")) if fall else ""
 
 

@@ -10,16 +10,18 @@ from gpureport.comparison.factors import (
     Factor,
     step_folders,
 )
-from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.study import BestGroup, Study, select_focus
 from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.blocks import Block, Form
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.head import Tile, VerdictCode
 from gpureport.report.model.shapes import Fact, Table, build_table
-from gpureport.report.sections.steps.figures import Figures
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.head.loss_sentence import describe_loss
+from gpureport.report.sections.steps.figures import Figures, format_pair, name_metric, name_work
 from gpureport.report.sections.steps.headline import build_step_tiles
-from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
 from gpureport.report.sections.steps.tables import name_value
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
@@ -212,6 +214,23 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
 
 
 # --- all steps together
+
+
+def list_remaining(
+    comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: Sequence[FindingCard]
+) -> Iterator[Fact]:
+    """Yield what the last step of a chain or the best group still loses, and the finding that costs most there.
+
+    Nothing where it is too short to tell.
+    """
+    step = select_focus(comparison, study)
+    if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not (lost := describe_loss(step.analyses)):
+        return
+    yield Fact(name="Still lost", text=f"{display.clean(step.label)}: {display.lower_first(lost)}")
+    own = [card for card in cards if inputs[card.run_index].step == display.clean(step.label) and card.lost_seconds]
+    worst = max(own, key=lambda card: card.lost_seconds or 0.0, default=None)
+    text = f"{worst.id}: {worst.title}, {worst.lost}" if worst else "No finding says what it costs."
+    yield Fact(name="Largest left", text=text)
 
 
 def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:

@@ -21,8 +21,13 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.report.model.blocks import IntervalChart, IntervalRow, RunDot
 from gpureport.report.model.shapes import Cell, Table, build_table
-from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import Figures, describe_prices
+from gpureport.report.sections.steps.figures import (
+    Figures,
+    choose_quality,
+    describe_prices,
+    list_quality_cells,
+    name_metric,
+)
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change
 from gpureport.report.wording.reasons import describe_left_out
@@ -44,7 +49,7 @@ def build_step_table(comparison: Comparison) -> Table:
     Cost and whole-job throughput move with GPU time, so their changes are left out. After the first figure stands the
     training metric that counts most.
     """
-    figures, steps, trained = Figures(comparison), comparison.steps, quality.choose_metric(comparison)
+    figures, steps, trained = Figures(comparison), comparison.steps, choose_quality(comparison)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
     # the quiet line says the number of runs where every step has the same
@@ -66,8 +71,8 @@ def build_step_table(comparison: Comparison) -> Table:
         rows.append(row)
     titles = ["Step", *(title for title, _ in columns)]
     if trained is not None:
-        titles.insert(2, f"{quality.name_metric(trained)} at the end")
-        for row, cell in zip(rows, quality.list_cells(comparison, trained), strict=True):
+        titles.insert(2, f"{name_metric(trained)} at the end")
+        for row, cell in zip(rows, list_quality_cells(comparison, trained), strict=True):
             row.insert(2, cell)
     grey = dict.fromkeys(each.verdict for each in changes if each.verdict not in {"", "better", "worse"})
     moved = [words for metric, words in _WITHOUT_CHANGE.items() if metric in metrics]
