@@ -78,6 +78,10 @@ class CodeScale(NamedTuple):
     step: float = 0.0
     error: float = 0.0
 
+    def encode(self, values: FloatArray) -> bytes:
+        places = np.clip(np.rint((values - self.offset) / (self.step or 1.0)), 0, _HIGHEST_CODE)
+        return np.where(np.isnan(places), _NO_VALUE, places).astype(np.uint8).tobytes()
+
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
     """Return the scale that several series share.
@@ -85,30 +89,19 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
     It is exact where all values are multiples of `grid` and no more than 255 even steps apart, as whole per cents
     are, and clocks, which move by 15 MHz; otherwise it divides the range. A grid of 0 is none, as means have.
     """
-    known = [values for each in series if len(values := each[~np.isnan(each)])]
-    low = min((float(values.min()) for values in known), default=0.0)
-    high = max((float(values.max()) for values in known), default=0.0)
-    exact = _fit_exact_scale(known, low, high, grid) if grid and max(-low, high) / grid <= _EXACT_INTEGERS else None
-    step = (high - low) / _HIGHEST_CODE
-    return exact or CodeScale(low, step, step / 2)
-
-
-def _fit_exact_scale(known: Sequence[FloatArray], low: float, high: float, grid: float) -> CodeScale | None:
-    """Return the coarsest scale that represents all values exactly, None if there is none of at most 255 codes."""
-    step, first = 0, round(low / grid)
-    for values in known:
+    values = np.concatenate([*series, np.empty(0)])
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return CodeScale()
+    low, high = float(values.min()), float(values.max())
+    if grid and max(-low, high) / grid <= _EXACT_INTEGERS:
         places = np.rint(values / grid)
-        if np.abs(values / grid - places).max() > _OFF_GRID:
-            return None
-        step = int(np.gcd.reduce(places.astype(np.int64) - first, initial=step))
-        if step and (high - low) / grid > _HIGHEST_CODE * step + 0.5:
-            return None
-    return CodeScale(first * grid, step * grid)
-
-
-def encode_values(scale: CodeScale, values: FloatArray) -> bytes:
-    places = np.clip(np.rint((values - scale.offset) / (scale.step or 1.0)), 0, _HIGHEST_CODE)
-    return np.where(np.isnan(places), _NO_VALUE, places).astype(np.uint8).tobytes()
+        width = int(np.gcd.reduce(places.astype(np.int64) - round(low / grid)))
+        is_near = np.abs(values / grid - places).max() <= _OFF_GRID
+        if is_near and (high - low) / grid <= _HIGHEST_CODE * width + 0.5:
+            return CodeScale(round(low / grid) * grid, width * grid)
+    step = (high - low) / _HIGHEST_CODE
+    return CodeScale(low, step, step / 2)
 
 
 def encode_times(times: IntArray, unit: int) -> bytes:
@@ -294,7 +287,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
         )
         like = next(alike, None)
         times = encode_times(device.times, unit) if like is None else b""
-        codes = [encode_values(scales[metric], part) for metric, some in device.parts.items() for part in some]
+        codes = [scales[metric].encode(part) for metric, some in device.parts.items() for part in some]
         raw[blob := f"run{place}-series{at}"] = b"".join([times, *codes])
         layout = {"blob": blob, "times": len(times), "like": like, "unit": unit / 1e6, "count": len(device.times)}
         described.append(_describe_device(run, device, unit / 1e6, bucket) | layout)

@@ -81,7 +81,7 @@ _MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
 _Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
 
 
-def hide_addresses(text: str, hide_host: Callable[[str], str] = lambda _: ADDRESS) -> str:
+def hide_addresses(text: str, hide_host: Callable[[str], str]) -> str:
     """Return a text with `<address>` for addresses, and what `hide_host` returns for hosts that their domain tells."""
     first, second, *others = _SHAPES
     text = second.sub(ADDRESS, first.sub(ADDRESS, text))
