@@ -51,7 +51,12 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
     gpus = run.run.gpus
     if len(gpus) <= FEW_GPUS:
         return gpus
-    chosen = {*_list_troubled(run), *_list_typical(run)}
+    # of each node the one with median utilisation, of an even number the less busy
+    found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
+    use = {device: summary.mean for device, summary in found.items() if summary is not None}
+    nodes = group_by_node(gpus).values()
+    typical = (sorted(each, key=lambda gpu: use.get(gpu.id, -1.0))[(len(each) - 1) // 2].id for each in nodes)
+    chosen = {*_list_troubled(run), *typical}
     return tuple(gpu for gpu in gpus if gpu.id in chosen)
 
 
@@ -74,14 +79,6 @@ def _list_troubled(run: ReportRun) -> list[str]:
             graver[device] = min(graver.get(device, weight), weight)
     known = {gpu.id for gpu in run.run.gpus} & graver.keys()
     return sorted((device for device in graver if device in known), key=lambda device: graver[device])[:_MOST_TROUBLED]
-
-
-def _list_typical(run: ReportRun) -> Iterator[str]:
-    """Yield of each node the GPU with the median utilisation, of an even number the less busy one."""
-    found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
-    use = {device: summary.mean for device, summary in found.items() if summary is not None}
-    for gpus in group_by_node(run.run.gpus).values():
-        yield sorted(gpus, key=lambda gpu: use.get(gpu.id, -1.0))[(len(gpus) - 1) // 2].id
 
 
 def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:

@@ -37,10 +37,6 @@ class ReportRun:
     def _names(self) -> dict[str, str]:
         return {device.id: device_name(device) for device in self.run.devices}
 
-    @cached_property
-    def _gpu_ids(self) -> frozenset[str]:
-        return frozenset(gpu.id for gpu in self.run.gpus)
-
     @property
     def run(self) -> Run:
         return self.analysis.run
@@ -71,7 +67,7 @@ class ReportRun:
 
     def devices(self, ids: Sequence[str]) -> str:
         """Return several devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; all GPUs where none is."""
-        gpus = self._gpu_ids
+        gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
             return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
