@@ -149,31 +149,26 @@ class Figures:
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
         """Return the title of a column that all steps share, with the unit, and what prints a value without it."""
-        if metric == COST_PER_WORK:
-            name, factor = name_figure(metric, self.cost.per), self.cost.factor
-            return name, lambda value: display.money(value * factor, self.currency)
         if metric == SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:
             return WHOLE_RUN_UTILISATION, display.percent
         name, unit, size = self.unit(metric)
+        if metric == COST_PER_WORK:
+            return name, lambda value: display.money(value / size, self.currency)
         show = "{:.1f}".format if metric == MEMORY else display.number
         return f"{name}, {unit}", lambda value: show(value / size)
 
     def unit(self, metric: str) -> tuple[str, str, float]:
         """Return the name of a figure, and the unit that fits it in all steps with its size."""
-        work = self.comparison.steps[-1].work_unit
         if metric in {PER_WORK, GPU_SECONDS}:
             is_work = metric == PER_WORK
             spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
             return spent.name, spent.unit, spent.size
-        if metric == ENERGY_PER_WORK:
-            energy = scales.choose_energy_scale(self.values(metric), work)
-            return name_figure(metric, energy.per), energy.unit, energy.size
         if metric == ENERGY:
             return name_figure(metric), *scales.choose_energy_unit(self.values(metric))
-        units = {MEMORY: ("GiB", 2.0**30), POWER: ("W", 1.0)}
-        return name_figure(metric), *units.get(metric, (f"{scales.name_work(work)}/s", 1.0))
+        shown = self.format(metric, self.comparison.steps[-1:])
+        return shown.title, *shown.scale.units[0]
 
 
 def describe_training_source(steps: Sequence[Step]) -> str:
