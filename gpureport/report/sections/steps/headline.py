@@ -21,7 +21,6 @@ from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import build_change, build_plain_change
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import say
 
@@ -102,10 +101,7 @@ def _describe_step_change(base: Step, step: Step) -> str:
     if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
         return ""
     before, after = (
-        gpu_time.seconds_by_class(time for analysis in side.analyses for time in analysis.gpu_time).get(
-            "waiting_for_input", 0.0
-        )
-        for side in (base, step)
+        gpu_time.lost_seconds_by_class(side.analyses).get("waiting_for_input", 0.0) for side in (base, step)
     )
     if "workers" in words and "loader" not in words and after < before / 2:
         words.insert(words.index("workers"), "loader")
@@ -127,10 +123,8 @@ def describe_certainty(comparison: Comparison) -> str:
     low, high = (1 + end / delta.before for end in delta.interval)
     if not 0 < low <= high < _TENFOLD:
         return ""
-    if not delta.verdict.is_established:
-        ends = describe_interval(differences.format_percent_range((low, high)), count_family(delta.reason))
-        size = differences.format_percent_change((delta.after or 0.0) / delta.before)
-        return say("headline.unsure", size=size, verdict=delta.verdict.value, ends=ends, runs=runs)
+    if not delta.verdict.is_established and (change := build_change(delta)):
+        return say("headline.unsure", size=change.text, verdict=delta.verdict.value, ends=change.interval, runs=runs)
     least, most = (
         differences.format_percent_change(1 + size).lstrip("+") for size in sorted((abs(low - 1), abs(high - 1)))
     )
