@@ -260,7 +260,18 @@ def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> Embedde
                 break
         else:
             break
-    index = _describe_axis([run for _, run in shown]) | {"runs": [run.about for run in packed]}
+    longest = max(len(display.shorten_middle(strip.label, _LABEL)) for _, run in shown for strip in run.strips)
+    axis, classes = (
+        shown[0][1].axis_seconds,
+        {each.key for _, run in shown for strip in run.strips for each in strip.band},
+    )
+    index = {
+        "classes": {key: find_fill(key).colour for key in sorted(classes)},
+        "axis": axis,
+        "finest": min(4 * min(run.recording.run.interval or 1.0 for _, run in shown), axis),
+        "margin": max(7 * longest + 12, _MARGIN),
+        "runs": [run.about for run in packed],
+    }
     text = json.dumps(index, separators=(",", ":")).replace("<", "\\u003c")
     return EmbeddedSeries(text, blobs, _describe_embedding(packed, is_asked=detail is not None))
 
@@ -316,19 +327,6 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
         values=sum(int((~np.isnan(part)).sum()) for some in parts for part in some),
         rounded=[metric for metric, scale in zip(metrics, scales, strict=True) if scale.error],
     )
-
-
-def _describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
-    axis = runs[0].axis_seconds
-    longest = max(len(display.shorten_middle(strip.label, _LABEL)) for run in runs for strip in run.strips)
-    interval = min(run.recording.run.interval or 1.0 for run in runs)
-    classes = sorted({stretch.key for run in runs for strip in run.strips for stretch in strip.band})
-    return {
-        "classes": {key: find_fill(key).colour for key in classes},
-        "axis": axis,
-        "finest": min(4 * interval, axis),
-        "margin": max(7 * longest + 12, _MARGIN),
-    }
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
