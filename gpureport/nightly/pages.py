@@ -40,7 +40,7 @@ from gpureport.nightly.wording import (
 )
 from gpureport.recording import Run
 from gpureport.report.wording import display
-from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.terms import OUTCOME_WORDS
 
 KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
 """Figures shown of every night."""

@@ -31,7 +31,7 @@ from gpureport.report.sections.pictures import signal_history, time_spent
 from gpureport.report.sections.steps import headline, pairs, tables
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
-from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import WORDS
 
 _TITLE, _CHAIN = 120, 80
