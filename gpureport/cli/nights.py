@@ -14,7 +14,6 @@ from gpureport.cli.reading.analyses import AnalysedRuns, analyze_runs, describe_
 from gpureport.cli.reading.recordings import make_run_names_distinct
 from gpureport.cli.reading.words import relabel_stored_run, store_run
 from gpureport.errors import InternalError, SourceError, StoreError, UnknownRunError
-from gpureport.fetched_copies import name_by_url
 from gpureport.findings import Check
 from gpureport.nightly import records
 from gpureport.nightly.history import first_night_of_run
@@ -22,6 +21,7 @@ from gpureport.nightly.records import NightlyRecord, NightlyRun
 from gpureport.nightly.site import BACK
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
+from gpureport.regular_files import name_by_url
 from gpureport.report.formats.html import render
 from gpureport.report.model.blocks import Block
 from gpureport.report.sections.steps.pairs import compare_with_earlier

@@ -59,6 +59,10 @@ _ONCE_FOR_ALL = {
     "checklists": "the answers for the last run; the page and JSON hold those of every run",
 }
 _IN_TABLES = {
+    "findings.steps.when": "explain says when a step helps, how to check it, and its sources",
+    "findings.steps.check": "as when it helps",
+    "findings.steps.source": "as when it helps",
+    "findings.steps.risk": "named unless it is low",
     "findings.summary": "of several runs the row says it of all, with the range",
     "answers.summary": "of several runs each answer says in how many",
     "answers.lines.cards": "as the summary",

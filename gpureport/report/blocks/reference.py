@@ -13,8 +13,7 @@ from gpureport.report.wording.words import group_holders, list_labels
 
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
 """Texts that runs have under one name, above which they stand in a table; rows of a table on short paper."""
-Said = tuple[str, Sequence[Fact]]
-"""The label of a run or a comparison, and what is said of it."""
+Said = tuple[str, Sequence[Fact]]  # the label of a run or a comparison, and what is said of it
 
 
 def list_reference(report: Report) -> Iterator[Block]:
@@ -32,7 +31,10 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
-    facts, table = split_facts([(run.label, run.facts) for run in report.spending])
+    # what the table of GPUs has need not be said again
+    shown = {cell.text for run in report.gpus for row in run.table.rows for cell in row.cells if report.several}
+    said = [(run.label, [fact for fact in run.facts if fact.text not in shown]) for run in report.spending]
+    facts, table = split_facts(said)
     yield Block(forms=forms, anchor="spending", title="Energy and cost", table=table, facts=facts)
     yield from _not_assessed(report.judgement)
     yield _answers(report.answers, several=report.several)
@@ -99,7 +101,6 @@ def _gpu_time(report: Report) -> Iterator[Block]:
 
 
 def _gpus(report: Report) -> Iterator[Block]:
-    """Yield which GPUs stand apart, then their tables, what held their clocks, and stages."""
     several = report.several
     apart = [(run.label if several else "", line) for run in report.gpus for line in run.outliers]
     absent = [] if report.gpus else ["No GPU was recorded."]
@@ -193,7 +194,6 @@ def _quality(report: Report) -> Iterator[Block]:
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:
-    """Yield the command, versions and inputs, what the words mean, and when what was found is found."""
     method, told = report.method, {row.title for row in report.rows}
     paper, made = Form.PAGE | Form.PAPER, "This report was made with"
     terms = [fact for fact in method.definitions if fact.name.lower() in words]

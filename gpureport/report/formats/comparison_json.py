@@ -20,11 +20,10 @@ from gpureport.comparison.evidence import WholeRecordingFigure
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import TRAINING_RATE, read_run
 from gpureport.comparison.gains import AdvisedChange, StepGain, build_gains, estimate_potential, measure_lost_ratio
-from gpureport.comparison.quality import QualityChange
+from gpureport.comparison.quality import QualityChange, measure_time_to_target
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import TrainingSource, mean_training_rate
 from gpureport.comparison.study import BestGroup, Study, build_study, select_focus
-from gpureport.comparison.time_to_target import measure_time_to_target
 from gpureport.comparison.verdict import Delta
 from gpureport.report.formats import analysis_json
 from gpureport.report.formats.analysis_json import Content, Made, list_fields, take

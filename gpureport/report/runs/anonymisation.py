@@ -14,11 +14,11 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import ClockStep, LogEvent, LogGap
 from gpureport.importers.labels import expand_node_list, shorten_node
-from gpureport.label_tags import list_personal_tags
+from gpureport.names import LABEL_TAGS
 from gpureport.recording import Recording, Run, Source
 
 ADDRESS = "<address>"
-_WORDS = "|".join(("owner", "author", "host", "hostname", "machine", "email", *list_personal_tags()))
+_WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for tag in LABEL_TAGS if tag.is_personal)])
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
 """Keys of params and tags whose values name a person or a machine."""
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")

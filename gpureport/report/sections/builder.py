@@ -105,7 +105,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
-        timeline=timeline.build_timelines(inputs, found, histories),
+        timeline=tuple(timeline.build_timelines(inputs, found, histories)),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=gpu_table.build_stage_tables(inputs),
         quality=method.quality(inputs),

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from gpureport.comparison.changes import SettingValue, SetupChange
 from gpureport.comparison.evidence import ReasonKind
-from gpureport.comparison.setup import SettingValue, SetupChange
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS, format_integer
 from gpureport.report.model.head import Change

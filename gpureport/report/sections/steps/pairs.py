@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
-from gpureport.comparison.changes import ChangeKind, FindingChange, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, list_changes_of_job, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import (
@@ -28,7 +28,6 @@ from gpureport.comparison.gains import (
     estimate_potential,
 )
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.setup import SetupChange, list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 from gpureport.comparison.across import across_findings
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.effects import FigureEffects, SettingEffect
 from gpureport.comparison.factors import (
     Factor,
     step_folders,
 )
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, recorded_seconds
-from gpureport.comparison.study import BestGroup, Study, select_focus
-from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.quality import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.study import BestGroup, FigureEffects, SettingEffect, Study, select_focus
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.findings import FindingCard

@@ -14,9 +14,9 @@ from gpureport.comparison.chain import (
     read_run_figures,
     summarize_steps,
 )
+from gpureport.comparison.changes import compare_setups, list_changes_of_job
 from gpureport.comparison.figures import COST_PER_WORK, HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH, WORK_RATE
 from gpureport.comparison.run import UTILISATION
-from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.report.model.blocks import IntervalChart, IntervalRow, RunDot
