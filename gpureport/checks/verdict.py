@@ -21,7 +21,7 @@ from gpureport.report.formats.text import markdown
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import format_percent_change
 from gpureport.report.wording.display import GAP
-from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.terms import OUTCOME_WORDS
 
 _SCOPE = re.compile(r" (?:for|unless) ")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")

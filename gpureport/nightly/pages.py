@@ -37,7 +37,7 @@ from gpureport.nightly.trends import (
 )
 from gpureport.recording import Run
 from gpureport.report.wording import display
-from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.terms import OUTCOME_WORDS
 
 KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
 LATEST = 60  # nights on the index

@@ -26,23 +26,18 @@ from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-_BUDGET = 10_000_000
-"""Most bytes of samples in a page."""
+_BUDGET = 10_000_000  # bytes in a page
 _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 """Seconds of buckets to fall back to, one after the other; 0 is every sample."""
-_LEAST_BUCKET = 4
-"""Fewest samples in a bucket: with fewer, its three values would be no smaller than its samples."""
-_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))
-"""Pixels of a strip for at most so many GPUs."""
+_LEAST_BUCKET = 4  # with fewer samples, three values are no smaller
+_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # GPUs at most, and pixels of each
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
 """Letters of a name at most, pixels above strips for the numbers of events, and least beside them for names."""
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
 """Names of the style sheet's colours."""
 _NO_VALUE, _HIGHEST_CODE = 255, 254
-_OFF_GRID = 0.02
-"""Largest distance of a single-precision value from the grid, as a share of the grid's step."""
-_EXACT_INTEGERS = 2.0**53
-"""Largest integer up to which double precision represents every integer."""
+_OFF_GRID = 0.02  # of the step of the grid, for single precision
+_EXACT_INTEGERS = 2.0**53  # beyond, doubles skip integers
 
 
 class DeviceSamples(NamedTuple):
@@ -83,6 +78,10 @@ class CodeScale(NamedTuple):
     step: float = 0.0
     error: float = 0.0
 
+    def encode(self, values: FloatArray) -> bytes:
+        places = np.clip(np.rint((values - self.offset) / (self.step or 1.0)), 0, _HIGHEST_CODE)
+        return np.where(np.isnan(places), _NO_VALUE, places).astype(np.uint8).tobytes()
+
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
     """Return the scale that several series share.
@@ -90,30 +89,19 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
     It is exact where all values are multiples of `grid` and no more than 255 even steps apart, as whole per cents
     are, and clocks, which move by 15 MHz; otherwise it divides the range. A grid of 0 is none, as means have.
     """
-    known = [values for each in series if len(values := each[~np.isnan(each)])]
-    low = min((float(values.min()) for values in known), default=0.0)
-    high = max((float(values.max()) for values in known), default=0.0)
-    exact = _fit_exact_scale(known, low, high, grid) if grid and max(-low, high) / grid <= _EXACT_INTEGERS else None
-    step = (high - low) / _HIGHEST_CODE
-    return exact or CodeScale(low, step, step / 2)
-
-
-def _fit_exact_scale(known: Sequence[FloatArray], low: float, high: float, grid: float) -> CodeScale | None:
-    """Return the coarsest scale that represents all values exactly, None if there is none of at most 255 codes."""
-    step, first = 0, round(low / grid)
-    for values in known:
+    values = np.concatenate([*series, np.empty(0)])
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return CodeScale()
+    low, high = float(values.min()), float(values.max())
+    if grid and max(-low, high) / grid <= _EXACT_INTEGERS:
         places = np.rint(values / grid)
-        if np.abs(values / grid - places).max() > _OFF_GRID:
-            return None
-        step = int(np.gcd.reduce(places.astype(np.int64) - first, initial=step))
-        if step and (high - low) / grid > _HIGHEST_CODE * step + 0.5:
-            return None
-    return CodeScale(first * grid, step * grid)
-
-
-def encode_values(scale: CodeScale, values: FloatArray) -> bytes:
-    places = np.clip(np.rint((values - scale.offset) / (scale.step or 1.0)), 0, _HIGHEST_CODE)
-    return np.where(np.isnan(places), _NO_VALUE, places).astype(np.uint8).tobytes()
+        width = int(np.gcd.reduce(places.astype(np.int64) - round(low / grid)))
+        is_near = np.abs(values / grid - places).max() <= _OFF_GRID
+        if is_near and (high - low) / grid <= _HIGHEST_CODE * width + 0.5:
+            return CodeScale(round(low / grid) * grid, width * grid)
+    step = (high - low) / _HIGHEST_CODE
+    return CodeScale(low, step, step / 2)
 
 
 def encode_times(times: IntArray, unit: int) -> bytes:
@@ -272,7 +260,18 @@ def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> Embedde
                 break
         else:
             break
-    index = _describe_axis([run for _, run in shown]) | {"runs": [run.about for run in packed]}
+    longest = max(len(display.shorten_middle(strip.label, _LABEL)) for _, run in shown for strip in run.strips)
+    axis, classes = (
+        shown[0][1].axis_seconds,
+        {each.key for _, run in shown for strip in run.strips for each in strip.band},
+    )
+    index = {
+        "classes": {key: find_fill(key).colour for key in sorted(classes)},
+        "axis": axis,
+        "finest": min(4 * min(run.recording.run.interval or 1.0 for _, run in shown), axis),
+        "margin": max(7 * longest + 12, _MARGIN),
+        "runs": [run.about for run in packed],
+    }
     text = json.dumps(index, separators=(",", ":")).replace("<", "\\u003c")
     return EmbeddedSeries(text, blobs, _describe_embedding(packed, is_asked=detail is not None))
 
@@ -299,7 +298,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
         )
         like = next(alike, None)
         times = encode_times(device.times, unit) if like is None else b""
-        codes = [encode_values(scales[metric], part) for metric, some in device.parts.items() for part in some]
+        codes = [scales[metric].encode(part) for metric, some in device.parts.items() for part in some]
         raw[blob := f"run{place}-series{at}"] = b"".join([times, *codes])
         layout = {"blob": blob, "times": len(times), "like": like, "unit": unit / 1e6, "count": len(device.times)}
         described.append(_describe_device(run, device, unit / 1e6, bucket) | layout)
@@ -328,19 +327,6 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
         values=sum(int((~np.isnan(part)).sum()) for some in parts for part in some),
         rounded=[metric for metric, scale in zip(metrics, scales, strict=True) if scale.error],
     )
-
-
-def _describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
-    axis = runs[0].axis_seconds
-    longest = max(len(display.shorten_middle(strip.label, _LABEL)) for run in runs for strip in run.strips)
-    interval = min(run.recording.run.interval or 1.0 for run in runs)
-    classes = sorted({stretch.key for run in runs for strip in run.strips for stretch in strip.band})
-    return {
-        "classes": {key: find_fill(key).colour for key in classes},
-        "axis": axis,
-        "finest": min(4 * interval, axis),
-        "margin": max(7 * longest + 12, _MARGIN),
-    }
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:

@@ -100,12 +100,3 @@ def test_people_paths_boards_and_names_of_files_are_hidden(tmp_path: Path, shown
     assert [secret for secret in secrets if secret in text] == []
     assert (run["params"]["batch"], run["tags"]["job"], run["tags"]["partition"]) == ("64", "4411", "gpu")
     assert run["sources"][0]["locator"] == "source-1.csv"
-
-
-def test_runs_and_steps_stay_apart(tmp_path: Path, shown: Any) -> None:
-    logs = [write_log(tmp_path / f"dgx0{place}-anna.csv", uuid=f"GPU-{place}") for place in (1, 2)]
-    found = shown(*logs)
-    assert len({run["name"] for run in found}) == 2
-    assert "anna" not in json.dumps(found)
-    (named,) = shown(logs[0], "--name", "baseline")
-    assert named["name"] == "baseline"

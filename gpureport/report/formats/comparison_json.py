@@ -12,7 +12,6 @@ from gpureport.comparison.across import memory_fits
 from gpureport.comparison.chain import Comparison, pair_steps, summarize_steps
 from gpureport.comparison.changes import (
     ChangeKind,
-    FindingChange,
     RemainingLoss,
     measure_remaining_loss,
     summarize_by_kind,
@@ -36,8 +35,6 @@ _RUN = (
     "id name sources params tags gpu_hour_price currency price_date preallocated measures lost_ratio sample_means "
     "steady"
 )
-
-
 _CODES = {True: "", None: "not_known"}
 
 
@@ -78,7 +75,15 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             ],
             "quality": quality,
             "time_to_target": _time_to_target(comparison),
-            "findings": {kind: [_finding(each) for each in changes if each.change is kind] for kind in ChangeKind},
+            "findings": {
+                kind: [
+                    list_fields(each, "change unknown")
+                    | {"reason": describe_unknown_change(each), "reason_code": each.unknown or ""}
+                    for each in changes
+                    if each.change is kind
+                ]
+                for kind in ChangeKind
+            },
             "groups": [
                 list_fields(group, "too_short_run") | {"brief": group.too_short_run}
                 for group in summarize_steps(comparison.steps)
@@ -143,11 +148,6 @@ def _time_to_target(comparison: Comparison) -> Content | None:
     return list_fields(target) | {"steps": steps}
 
 
-def _finding(entry: FindingChange) -> Content:
-    said = list_fields(entry, "change unknown")
-    return said | {"reason": describe_unknown_change(entry), "reason_code": entry.unknown or ""}
-
-
 def _gain(gain: StepGain) -> Content:
     findings = summarize_by_kind(gain.findings)
     return {
@@ -164,8 +164,8 @@ def _gain(gain: StepGain) -> Content:
 
 def _quality_of_gain(change: QualityChange) -> Content:
     before, after = change.values
-    said = {"name": change.name, "before": before, "after": after, "verdict": change.verdict}
-    return said | {"verdict_code": change.verdict.code, "fell": change.fell}
+    made = {"before": before, "after": after, "verdict_code": change.verdict.code}
+    return take(change, "name before after verdict verdict_code fell", **made)
 
 
 def _study(study: Study) -> Content:
@@ -186,8 +186,8 @@ def _study(study: Study) -> Content:
 
 def _lower_quality(change: QualityChange) -> Content:
     value, own = change.values
-    said = {"name": change.name, "group": change.base, "value": value, "own": own, "verdict": change.verdict}
-    return said | {"verdict_code": change.verdict.code}
+    made = {"group": change.base, "value": value, "own": own, "verdict_code": change.verdict.code}
+    return take(change, "name group value own verdict verdict_code", **made)
 
 
 def _delta(delta: Delta) -> Content:

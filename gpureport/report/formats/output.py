@@ -101,7 +101,6 @@ def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, 
 
 
 def write_whole(target: Place, content: bytes) -> None:
-    """Write a file whole or not at all, and the folders it lies in."""
     if isinstance(target, RemotePath):
         target.write_bytes(content)
         return

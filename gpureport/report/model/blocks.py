@@ -9,8 +9,7 @@ from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.shapes import Fact, Table
 
-SECTION = 2
-"""Level of the title of a section."""
+SECTION = 2  # level of its title
 
 
 class Form(Flag):

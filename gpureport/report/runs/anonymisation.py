@@ -1,9 +1,11 @@
-"""Removes what identifies people and machines: hosts, users, paths, addresses, serial numbers of GPUs."""
+"""Removes what identifies people and machines, so that names that differ still do."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from ipaddress import AddressValueError, IPv6Address
+from itertools import chain, count
 from pathlib import PurePath
 from typing import Any, TypeVar, cast
 
@@ -11,20 +13,55 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.data_quality import ClockStep, LogEvent, LogGap
-from gpureport.importers.labels import shorten_node
+from gpureport.importers.labels import expand_node_list, shorten_node
+from gpureport.names import LABEL_TAGS
 from gpureport.recording import Recording, Run, Source
-from gpureport.report.runs.network_names import (
-    DistinctTexts,
-    HostNumbers,
-    hide_addresses,
-    is_personal,
-    list_machines,
-    list_mentioned_machines,
-    list_own_names,
-    list_people,
-    names_machine,
-)
 
+ADDRESS = "<address>"
+_WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for tag in LABEL_TAGS if tag.is_personal)])
+_PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
+"""Keys of params and tags whose values name a person or a machine."""
+_HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
+_DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
+"""Ends of names of machines that are no ends of names of files or of Python's modules."""
+_COUNTRIES = "eu|de|uk|fr|ch|nl|jp|cn|kr"
+"""Ends of names of machines that are names of languages too: `bleu.de` is a metric, `node7.example.de` is none."""
+_IPV6 = re.compile(
+    r"(?<![\w:.])\[?(?P<address>[0-9a-f:.]{2,46}+)(?P<rest>(?:%\w{1,15})?(?:/\d{1,3})?(?:\](?::\d{1,5})?)?)",
+    re.IGNORECASE,
+)
+_SHAPES = (
+    re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+"),
+    re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://[^\s\"'<>(),]*[^\s\"'<>(),.;]", re.IGNORECASE),
+    # network cards, those of InfiniBand among them
+    re.compile(r"(?<![\w:.-])[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2}){4,18}(?![\w:-])", re.IGNORECASE),
+    re.compile(r"(?<![\w.])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?!\w|\.\w)", re.IGNORECASE),
+    re.compile(r"(?<![\w:])[0-9a-f]{4}(?::[0-9a-f]{4}){3}(?![\w:])", re.IGNORECASE),
+    re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d{1,5})?(?!\w|\.\w)"),
+)
+_HOST_WITH_DOMAIN = re.compile(
+    rf"(?<![\w.@-])(?:(?:[a-z0-9][\w-]*+\.)+(?:{_DOMAINS})|(?:[a-z0-9][\w-]*+\.){{2,}}(?:{_COUNTRIES}))"
+    r"(?::\d{1,5})?(?![\w-]|\.\w)",
+    re.IGNORECASE,
+)
+_NAMING = re.compile(
+    r"(?:^|[._/-])(?:hosts?|hostnames?|nodes?|node_?list|addr|address|ips?|endpoints?|servers?|machines?|coordinator"
+    r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
+    re.IGNORECASE,
+)
+"""Names of params whose values are machines, where these are no numbers."""
+_NAMED = re.compile(
+    r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
+    r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
+    re.IGNORECASE,
+)
+"""The machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
+
+What follows a blank belongs to an option alone: words such as `host memory` name no machine.
+"""
+_PORT = re.compile(r":\d{1,5}$")
+_SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
+_NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
 _SINGLE_WORD = re.compile(r"[A-Za-z_]+")
 _KERNEL = (
@@ -36,14 +73,117 @@ _KERNEL = (
 """Patterns of the host and the process in a line of the kernel's log, with their replacements."""
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
 """File extensions to keep; any other could be part of a host's name."""
-_SHORTEST = 3
-"""Fewest letters of a name that is replaced everywhere; a shorter one could be part of a word."""
+_SHORTEST = 3  # letters of a name: a shorter one could be part of a word
 _SHOWN = 8
 _NAME = "<name>"
-_MARK = "\ufffe"
-"""Stands in no text: Unicode keeps it for programs."""
+_MARK = "\ufffe"  # in no text: Unicode keeps it for programs
 _MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
 _Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
+
+
+def hide_addresses(text: str, hide_host: Callable[[str], str]) -> str:
+    """Return a text with `<address>` for addresses, and what `hide_host` returns for hosts that their domain tells."""
+    first, second, *others = _SHAPES
+    text = second.sub(ADDRESS, first.sub(ADDRESS, text))
+    text = _IPV6.sub(_hide_ipv6, text) if ":" in text else text
+    for shape in others:
+        text = shape.sub(ADDRESS, text)
+    return _HOST_WITH_DOMAIN.sub(lambda found: hide_host(_PORT.sub("", found.group())), text)
+
+
+def names_machine(key: str, value: str) -> bool:
+    return _NAMING.search(key) is not None and _NO_NAME.fullmatch(value.strip()) is None
+
+
+def list_machines(value: str) -> Iterator[str]:
+    """Yield the machines that a value lists, without ports and schemes: `node[1-2]`, `tcp://a:29500, b.example.org`."""
+    for part in expand_node_list(value):
+        host = _PORT.sub("", _SCHEME.sub("", part).partition("/")[0])
+        if _NO_NAME.fullmatch(host) is None:
+            yield host
+
+
+def _hide_ipv6(found: re.Match[str]) -> str:
+    """Return `<address>` for an address of IPv6; `::` alone is a sign of programming languages."""
+    address = found["address"]
+    ended = address.rstrip(".")
+    # a colon may follow it in a sentence
+    for bare in (ended, ended.removesuffix(":")):
+        try:
+            IPv6Address(bare)
+        except AddressValueError:
+            continue
+        if any(map(str.isalnum, bare)):
+            return ADDRESS + address[len(bare) :] + ("" if bare == address else found["rest"])
+    return found.group()
+
+
+def is_personal(key: str) -> bool:
+    return _PERSONAL.search(key) is not None
+
+
+def list_own_names(run: Run) -> Iterator[str]:
+    """Yield the name of a run if it merely repeats the name of its file or folder."""
+    paths, last = [PurePath(source.locator) for source in run.sources], PurePath(run.name).parts[-1:]
+    if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
+        yield run.name
+
+
+def list_mentioned_machines(run: Run) -> Iterator[str]:
+    for key, value in run.params_and_tags:
+        if names_machine(key, value):
+            yield from list_machines(value)
+        for match in _NAMED.finditer(value):
+            yield from list_machines(match[2])
+
+
+def list_people(run: Run) -> Iterator[str]:
+    for key, value in run.params_and_tags:
+        if is_personal(key) and not names_machine(key, value):
+            yield from (value, *value.split(", "))
+    for text in (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags)):
+        yield from _HOME.findall(text)
+
+
+class HostNumbers:
+    """Gives each machine a number in the order in which it is met, the same with and without its domain."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._namesakes: dict[str, list[str]] = {}
+
+    def hide(self, host: str) -> str:
+        """Return `host-1`, `host-2`, …; a name without a domain is the first machine that is called so."""
+        name, short = host.lower(), shorten_node(host)
+        if name not in self._numbers:
+            namesakes = self._namesakes.setdefault(short, [])
+            is_known = bool(namesakes) and (name == short or namesakes == [short])
+            self._numbers[name] = (
+                self._numbers[namesakes[0]] if is_known else max(self._numbers.values(), default=0) + 1
+            )
+            namesakes.append(name)
+        return f"host-{self._numbers[name]}"
+
+
+class DistinctTexts:
+    def __init__(self) -> None:
+        self._shown: dict[tuple[str, str], str] = {}
+        self._taken: set[tuple[str, str]] = set()
+        self._candidates: dict[tuple[str, str], Iterator[str]] = {}
+
+    def keep(self, what: str, text: str) -> None:
+        self._taken.add((what, text))
+
+    def tell_apart(self, what: str, text: str, hidden: str) -> str:
+        """Return a text without its names; with a number where another of the same kind (a step, …) looks the same."""
+        if text == hidden:
+            return text
+        if (what, text) not in self._shown:
+            numbered = (f"{hidden} {number}" for number in count(2))
+            candidates = self._candidates.setdefault((what, hidden), chain([hidden], numbered))
+            self._shown[what, text] = next(each for each in candidates if (what, each) not in self._taken)
+            self._taken.add((what, self._shown[what, text]))
+        return self._shown[what, text]
 
 
 def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
@@ -69,7 +209,6 @@ def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Table:
-    """Return a table with other texts in a column of categories."""
     place, column = table.schema.get_field_index(name), cast("Any", table.column(name))
     chunks = [
         pa.DictionaryArray.from_arrays(
@@ -81,8 +220,6 @@ def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Tabl
 
 
 class _SharedNames:
-    """Names of people and machines that the runs of an output mention, and what is shown instead of what."""
-
     def __init__(self) -> None:
         self.hosts = HostNumbers()
         self.texts: dict[str, str] = {}
@@ -134,12 +271,10 @@ class _Pseudonyms:
                 self._distinct.keep(what, text)
 
     def device(self, device: str) -> str:
-        """Return the id of a device without the name of its node."""
         node, slash, local = device.rpartition("/")
         return f"{self._hosts.hide(node)}{slash}{local}" if node else device
 
     def _at(self, place: _Place) -> _Place:
-        """Return something of a device without the name of its node."""
         return replace(place, device=place.device and self.device(place.device))
 
     def run(self, run: Run) -> Run:

@@ -30,7 +30,6 @@ def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
 
 
 def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
-    """Return GPU-seconds of each class that names causes, by cause, largest first."""
     seconds: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for time in times:
         for part in time.parts:
@@ -55,7 +54,6 @@ def name_whole(runs: Iterable[ReportRun]) -> str:
 
 
 def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
-    """Return the GPU-seconds of each class that were lost, largest first."""
     seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
     return {
         name: seconds[name]
@@ -65,7 +63,6 @@ def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
-    """Return the share of the GPU time without a utilisation sample."""
     held = job_gpu_seconds(analyses)
     unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0
@@ -97,7 +94,6 @@ def format_held(held: float, runs: int) -> str:
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
-    """Return one bar a step, a mean over its runs, or for a single run one for all its GPUs and one for each."""
     if len(runs) > 1:
         held = group_holders((run.step, run.analysis.gpu_time) for run in runs)
         bars = [_bar(step, list(chain(*times)), runs=len(times)) for step, times in held.items()]
@@ -110,7 +106,6 @@ def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
 
 
 def build_time_table(bars: Sequence[TimeBar]) -> Table:
-    """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
     labels, rows = class_labels(bars), []
     extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
     for bar in bars:
@@ -131,7 +126,6 @@ def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
 
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar | None:
-    """Return a bar of the time of GPUs, of several runs their mean; None where nothing is known of it."""
     seconds = {name: amount / runs for name, amount in seconds_by_class(times).items()}
     if not seconds:
         return None

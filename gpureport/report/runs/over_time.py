@@ -23,23 +23,19 @@ from gpureport.report.model.pictures import ClassStretch, LogEventLine, MetricLi
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
-FEW_GPUS = 16
-"""Most GPUs of which each is drawn, has a row of its own and all buckets: of more, nobody reads a page."""
+FEW_GPUS = 16  # most GPUs of which each is drawn: nobody reads a page of more
 _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
-_ROUNDING = 1e-6
-"""Length in seconds below which a stretch is the rounding of a computation."""
-SHORTEST = 1e-3
-"""Share of a bucket below which values do not cover it; the same in seconds is the shortest axis."""
+_ROUNDING = 1e-6  # seconds below which a stretch is rounding
+SHORTEST = 1e-3  # share of a bucket that covers it; in seconds the shortest axis
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
     "driver_message": "message of the driver",
 }
-_MAX_LISTED = 20
-"""Events that are listed; the JSON has them all."""
+_MAX_LISTED = 20  # the JSON has them all
 _TEXT = 160
 
 
@@ -55,7 +51,12 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
     gpus = run.run.gpus
     if len(gpus) <= FEW_GPUS:
         return gpus
-    chosen = {*_list_troubled(run), *_list_typical(run)}
+    # of each node the one with median utilisation, of an even number the less busy
+    found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
+    use = {device: summary.mean for device, summary in found.items() if summary is not None}
+    nodes = group_by_node(gpus).values()
+    typical = (sorted(each, key=lambda gpu: use.get(gpu.id, -1.0))[(len(each) - 1) // 2].id for each in nodes)
+    chosen = {*_list_troubled(run), *typical}
     return tuple(gpu for gpu in gpus if gpu.id in chosen)
 
 
@@ -80,16 +81,7 @@ def _list_troubled(run: ReportRun) -> list[str]:
     return sorted((device for device in graver if device in known), key=lambda device: graver[device])[:_MOST_TROUBLED]
 
 
-def _list_typical(run: ReportRun) -> Iterator[str]:
-    """Yield of each node the GPU with the median utilisation, of an even number the less busy one."""
-    found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
-    use = {device: summary.mean for device, summary in found.items() if summary is not None}
-    for gpus in group_by_node(run.run.gpus).values():
-        yield sorted(gpus, key=lambda gpu: use.get(gpu.id, -1.0))[(len(gpus) - 1) // 2].id
-
-
 def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
-    """Return the limits that are known of a GPU; of memory what a job can get of it."""
     signals, reserved = gather_signals(series), memory_reserved(series)
     known = signals.power_limit[~np.isnan(signals.power_limit)]
     hottest, most = signals.temperature_limit, float(np.median(known)) if len(known) else float("nan")
@@ -171,7 +163,6 @@ class ClassHistory:
 
 
 def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory:
-    """Return the classes of every GPU of a run over time by the rules of its analysis, in buckets."""
     most = _BUCKETS if len(run.run.gpus) <= FEW_GPUS else _FEW_BUCKETS
     count = min(most, max(int(run.seconds / (run.run.interval or 1.0)), 1))
 
@@ -182,7 +173,6 @@ def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory
 
 
 def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> Iterator[ClassStretch]:
-    """Yield the stretches of all buckets, neighbours of one class as one."""
     key, start, at = "", 0.0, 0.0
     for bucket in range(len(amounts[GPU_TIME_CLASSES[0]])):
         at = bucket * bucket_seconds
@@ -203,7 +193,6 @@ def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> I
 
 
 def list_events(run: ReportRun) -> tuple[LogEventLine, ...]:
-    """Return the listed events of a run in the order of the log; of too many, driver messages are left out."""
     entries = run.run.quality.log_events
     places = sorted(range(len(entries)), key=lambda place: (entries[place].kind == "driver_message", place))
     return tuple(_describe(count, run, entries[place]) for count, place in enumerate(sorted(places[:_MAX_LISTED]), 1))

@@ -19,10 +19,8 @@ from gpureport.report.wording.display import format_range
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import group_holders
 
-LABEL_LENGTH = 60
-"""Most characters of a name from outside."""
-_NAMED, _NAMED_NODES, _NODE = 6, 3, 40
-"""Devices and nodes that are named at most, and characters of a node's name."""
+LABEL_LENGTH = 60  # of a name from outside
+_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # devices, nodes, characters of a node
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,10 +36,6 @@ class ReportRun:
     @cached_property
     def _names(self) -> dict[str, str]:
         return {device.id: device_name(device) for device in self.run.devices}
-
-    @cached_property
-    def _gpu_ids(self) -> frozenset[str]:
-        return frozenset(gpu.id for gpu in self.run.gpus)
 
     @property
     def run(self) -> Run:
@@ -73,7 +67,7 @@ class ReportRun:
 
     def devices(self, ids: Sequence[str]) -> str:
         """Return several devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; all GPUs where none is."""
-        gpus = self._gpu_ids
+        gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
             return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
@@ -111,7 +105,6 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
     """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
 
     def key(analysis: Analysis) -> tuple[str, str, str | None]:
-        """Return the key of a run. A run that is given twice has the same key both times."""
         return analysis.run.id, analysis.run.name, analysis.run.step
 
     # a comparison that counts work in samples holds other analyses, so recordings are matched by their run
@@ -140,7 +133,6 @@ def format_time(run: Run, microseconds: int) -> str:
 
 
 def format_period(run: Run, started: int, ended: int) -> str:
-    """Return from when to when, both in microseconds, as `format_time`; a date that both have is said once."""
     start, end = _convert_to_local_time(run, started), _convert_to_local_time(run, ended)
     is_day = start.date() == end.date() and not run.quality.synthetic_time
     return f"{format_time(run, started)} to {_format_clock(run, end) if is_day else format_time(run, ended)}"
@@ -207,7 +199,6 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
 
 
 def _format_work(runs: Sequence[ReportRun]) -> str:
-    """Return the work of a run, of runs that differ from the least to the most; empty where it is not known of all."""
     works = [run.run.work for run in runs if run.run.work]
     units = {work.unit for work in works}
     if len(works) < len(runs) or len(units) != 1:
@@ -218,7 +209,6 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
 
 
 def _format_days(runs: Sequence[ReportRun]) -> str:
-    """Return from when to when the runs were recorded; empty where a log has no times, or zones differ."""
     if any(run.run.quality.synthetic_time for run in runs) or len({run.run.timezone for run in runs}) > 1:
         return ""
     start = _convert_to_local_time(runs[0].run, min(run.run.started for run in runs))

@@ -12,7 +12,7 @@ from gpureport.comparison.factors import Factor, describe_factors
 from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
-from gpureport.findings import Check, CheckOutcome, Outcome
+from gpureport.findings import Check, CheckOutcome
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
 from gpureport.report.model.blocks import Block, Form, select_blocks
@@ -28,10 +28,10 @@ from gpureport.report.sections.gpus import gpu_table, spending, timeline
 from gpureport.report.sections.head import run_tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures import signal_history, time_spent
-from gpureport.report.sections.steps import gains, headline, pairs, tables
+from gpureport.report.sections.steps import headline, pairs, tables
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
-from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import WORDS
 
 _TITLE, _CHAIN = 120, 80
@@ -130,8 +130,8 @@ def _build_comparison_part(
 ) -> ComparisonPart:
     links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
     title = "Changes between groups" if study else "Changes between steps"
-    facts = [*gains.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
-    reference = [] if study else [gains.list_gains(comparison, links)]
+    facts = [*groups.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
+    reference = [] if study else [pairs.list_gains(comparison, links)]
     reference.append(Block(anchor="links", title=title, facts=facts))
     reference += pairs.list_pairs(comparison, links)
     return ComparisonPart(
@@ -147,9 +147,7 @@ def _build_comparison_part(
 # --- folds
 
 
-_SLOWING_KINDS = {"thermal_throttle", "hw_throttle"}
 _LINE = 60
-"""Most characters of a line taken over from elsewhere."""
 
 
 def build_fold_lines(report: Report) -> tuple[Fact, ...]:
@@ -166,28 +164,20 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
     if unmade.missing or partly:
         assessed = f"{unmade.missing or partly} of {unmade.checks} checks"
         assessed += (f", {partly} more in part" if partly else "") if unmade.missing else " in part"
+    outliers = [line.partition(":")[0] for run in report.gpus for line in run.outliers]
+    apart = display.shorten(outliers[0], _LINE) if outliers else "clock, temperature, power, memory and utilisation"
+    apart += f"; {len(outliers) - 1} more" if len(outliers) > 1 else ""
     lines = {
         "Findings": (", ".join(found) or "none") + (f" in {len(runs)} runs" if report.several else ""),
         "Timeline": f"every sample of {drawn}, to zoom into" if strips else "a single moment: nothing to draw",
         "Every run" if report.several else "The GPU" if has_one_gpu else "Per GPU": (
-            f"{len(runs)} runs, {lengths}" if report.several else _describe_gpus(report)
+            f"{len(runs)} runs, {lengths}" if report.several else apart
         ),
         "Not assessed": assessed,
         "Policy": _describe_policy(report.policy) if report.policy else "",
         "Method": "how the figures were made, and what the words mean",
     }
     return tuple(Fact(name=name, text=text) for name, text in lines.items() if text)
-
-
-def _describe_gpus(report: Report) -> str:
-    """Return which GPU stands apart; where none does, that none was slowed, if that is known of every run."""
-    outliers = [line for run in report.gpus for line in run.outliers]
-    if outliers:
-        more = f"; {len(outliers) - 1} more" if len(outliers) > 1 else ""
-        return display.shorten(outliers[0].partition(":")[0], _LINE) + more
-    slowing = {(line.kind, line.outcome) for run in report.answers for line in run.lines if line.kind in _SLOWING_KINDS}
-    is_never = slowing == {(kind, Outcome.JUDGED.value) for kind in _SLOWING_KINDS}
-    return "never slowed by heat or hardware" if is_never else "clock, temperature, power, memory and utilisation"
 
 
 def _describe_policy(policy: Table) -> str:

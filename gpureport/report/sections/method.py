@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from gpureport.analysis.rulebook import Rule
-from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality
+from gpureport.data_quality import AbsentCells, ClockStep, Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.report_content import SCHEMA, Method, RunQuality
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
@@ -12,7 +12,7 @@ from gpureport.report.runs import over_time
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import group_holders
 
 _LOCATOR = 200
@@ -63,10 +63,8 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
 
 
 _LISTED = 12
-_NEARLY_ALL = 0.9995
-"""Share of the time from which coverage prints as all of it."""
-_LONGEST = 500
-"""Characters of params or tags that are shown; the JSON has them all."""
+_NEARLY_ALL = 0.9995  # prints as all of the time
+_LONGEST = 500  # characters; the JSON has all
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
@@ -147,7 +145,6 @@ def _describe_lines(data: Quality, noun: str) -> str:
 
 
 def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
-    """Yield that there is no gap, or how much samples cover and where the longest gap is."""
     covered, pauses, gaps = run.analysis.coverage_ratio, run.analysis.pauses, run.run.quality.gaps
     if covered is not None and covered > _NEARLY_ALL and pauses is None and not gaps:
         yield "Coverage", "No gap."
@@ -160,14 +157,6 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
         share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
-        yield "Longest gap", _describe_longest_gap(run, gaps)
-
-
-def _describe_longest_gap(run: ReportRun, gaps: Sequence[LogGap]) -> str:
-    """Return when the longest gap is, and how many there are; gaps of several devices that overlap are one."""
-    longest, count, end = max(gaps, key=lambda gap: gap.end - gap.start), 0, 0
-    for gap in sorted(gaps, key=lambda gap: gap.start):
-        count += not count or gap.start >= end
-        end = max(end, gap.end)
-    length, at = display.duration((longest.end - longest.start) / 1e6), display.elapsed(run.since_start(longest.start))
-    return f"{length}, {run.device(longest.device)} at {at}; {display.plural(count, 'gap')} in all"
+        gap = max(gaps, key=lambda gap: gap.end - gap.start)
+        length, at = display.duration((gap.end - gap.start) / 1e6), display.elapsed(run.since_start(gap.start))
+        yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from gpureport.comparison.changes import SettingValue, SetupChange
-from gpureport.comparison.evidence import ReasonKind, WholeRecordingFigure
+from gpureport.comparison.evidence import ReasonKind
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS, format_integer
 from gpureport.report.model.head import Change
@@ -17,22 +17,16 @@ from gpureport.report.wording.words import WORDS, say
 ONCE_SETTLED = " once settled"
 """Suffix of a title whose figure leaves out start-up and the time until the run had settled."""
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
-"""Title of the figure that leaves nothing out."""
 
-_TIMES = 10.0
-"""Ratio from which a change reads better as times than in per cent."""
-_WHOLE = 0.95
-"""Per cent from which a change is printed without a decimal: it rounds to one."""
-_LONGEST = 365 * 86_400.0
-"""Longest recording in seconds that a reader can be asked for."""
+_TIMES = 10.0  # from here on as times
+_WHOLE = 0.95  # per cent that rounds to one
+_LONGEST = 365 * 86_400.0  # seconds to ask a reader for
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 """Figures of which more is neither better nor worse."""
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
 """Tags of a tracker by their names on its pages."""
-_NEPTUNE_PARAMS = "parameters/"
-"""Where Neptune's users keep params, by its guides."""
-_LISTED, _VALUE = 4, 24
-"""Changes that one line names, and most characters of a name or a value in it."""
+_NEPTUNE_PARAMS = "parameters/"  # where Neptune's users keep params, by its guides
+_LISTED, _VALUE = 4, 24  # changes in a line, characters of each
 
 
 def format_times(ratio: float) -> str:
@@ -69,14 +63,9 @@ def _signed_percent(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFormat:
-    """How a figure is printed.
+    """How a figure is printed: in the units of a scale, the values of a share by `percent` instead.
 
-    Attributes:
-        title: its name.
-        scale: units of its differences, and of its values unless it is a share.
-        percent: prints the values of a share; None of any other figure.
-        absent: what stands for a value that there is not.
-        per: the batch of work that values are for: `per million images`; empty of other figures.
+    `absent` stands for a value that there is not, `per` is the batch of work (`per million images`), if any.
     """
 
     title: str
@@ -94,22 +83,20 @@ class FigureFormat:
         return display.lower_first(self.title)
 
     def title_of(self, delta: Delta) -> str:
-        """Return its name for the window of a difference: settled time or whole recordings."""
         return f"{self.title}{ONCE_SETTLED}" if delta.window == "steady" else self.title
 
-    def format_pair(self, before: float | None, after: float | None) -> tuple[str, str]:
-        """Return two values side by side: shares both have a decimal if one of them does."""
-        show = display.percent_formatter((before, after)) if self.percent else self.value
-        first, second = (self.absent if value is None else show(value) for value in (before, after))
-        return first, second
+    def format_sides(self, delta: Delta) -> tuple[str, str, str]:
+        """Return before, after and the difference with its sign and, of no share, at most as many decimals as both.
 
-    def format_sides(self, plain: Delta | WholeRecordingFigure) -> tuple[str, str, str]:
-        """Return before, after and the difference with its sign and, of no share, at most as many decimals as both."""
-        before, after = self.format_pair(plain.before, plain.after)
-        change = "" if plain.difference is None else "none"
-        if plain.difference:
-            known = [side for side in (plain.before, plain.after) if side is not None and not self.percent]
-            change = self.scale.format_change(plain.difference, known)
+        Shares both have a decimal if one of them does.
+        """
+        sides = delta.before, delta.after
+        show = display.percent_formatter(sides) if self.percent else self.value
+        before, after = (self.absent if value is None else show(value) for value in sides)
+        change = "" if delta.difference is None else "none"
+        if delta.difference:
+            known = [side for side in sides if side is not None and not self.percent]
+            change = self.scale.format_change(delta.difference, known)
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:

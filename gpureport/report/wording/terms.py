@@ -11,6 +11,7 @@ from pathlib import Path
 from gpureport.analysis.account.gpu_time import FAR_SECONDS, OUTSIDE, UNKNOWN
 from gpureport.analysis.rules import RULES
 from gpureport.comparison.figures import WORK_BATCH
+from gpureport.findings import CheckOutcome
 from gpureport.metrics import BY_NAME, METRICS
 from gpureport.report.wording.display import lower_first
 from gpureport.report.wording.scales import name_work
@@ -33,6 +34,11 @@ DEFINITIONS = tuple(
 """Terms and their meaning."""
 FIGURE_NAMES = _WORDS["figures"]
 """What figures of runs are called, in the order of columns; `per` is the batch of work, as `per_batch` names it."""
+OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
+    CheckOutcome.BROKEN: "failed",
+    CheckOutcome.CANNOT_JUDGE: "not assessed",
+}
+"""What people read of each outcome of a rule; JSON and the types of JUnit keep the names of old."""
 PER_RUN = "a run"  # what figures without work are for
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}

@@ -28,7 +28,7 @@ from gpureport.report.sections.head.loss_sentence import (
     name_loss,
 )
 from gpureport.report.sections.steps import headline, tables
-from gpureport.report.sections.steps.quality import warn_of_falls
+from gpureport.report.sections.steps.figures import warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason

@@ -1,4 +1,5 @@
-"""Steps of an optimization and groups side by side: headline, tables, charts, gains, effects, each against another.
+"""Steps of an optimization and groups side by side, as blocks; what is said stands in `wording/words.toml`.
 
-What is said stands in `wording/words.toml`, how a figure is printed in `figures.py`; `builder.py` puts all together.
+`figures` prints figures, `tables` the table of steps and charts, `pairs` gains and one step against the one before,
+`study` groups and what steps say together, `headline` the first screen; `builder.py` puts all together.
 """

@@ -1,8 +1,9 @@
-"""Figures of steps as they are printed: a title, a unit and a value, the same in all parts of a report."""
+"""Figures of steps as they are printed: a title, a unit and a value, and how well steps trained."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
@@ -15,20 +16,23 @@ from gpureport.comparison.figures import (
     TRAINING_RATE,
     WORK_RATE,
 )
+from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION
 from gpureport.comparison.steps import Step, TrainingBasis
-from gpureport.comparison.verdict import Delta
+from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.comparison.work import STEP_COUNTER
 from gpureport.report.model.shapes import Cell
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.time_spent import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat
+from gpureport.report.wording.display import format_interval
+from gpureport.report.wording.reasons import describe_no_work
 from gpureport.report.wording.terms import name_figure
+from gpureport.report.wording.words import say
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
-_BRIEF = 36.0
-"""GPU-seconds below which hours have more zeros than digits: a hundredth of an hour."""
+_BRIEF = 36.0  # GPU-seconds: a hundredth of an hour
 _SCALES = {
     PER_WORK: scales.GPU_HOURS,
     SECONDS_TO_TARGET: scales.TIMES,
@@ -47,6 +51,7 @@ _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, SECONDS_TO_TARGET, MEMORY)
 """Columns of a table of steps in the order shown, per unit of work where that is known."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Which of them go first where there is no room for all."""
+_WHOLE = 100  # work without decimals
 
 
 class Line(NamedTuple):
@@ -79,7 +84,6 @@ class Figures:
 
     @cached_property
     def currency(self) -> str:
-        """What all prices are stated in; empty where not known."""
         return spending.currency(list_analyses(self.comparison.steps))
 
     @cached_property
@@ -145,35 +149,29 @@ class Figures:
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
         """Return the title of a column that all steps share, with the unit, and what prints a value without it."""
-        if metric == COST_PER_WORK:
-            name, factor = name_figure(metric, self.cost.per), self.cost.factor
-            return name, lambda value: display.money(value * factor, self.currency)
         if metric == SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:
             return WHOLE_RUN_UTILISATION, display.percent
         name, unit, size = self.unit(metric)
+        if metric == COST_PER_WORK:
+            return name, lambda value: display.money(value / size, self.currency)
         show = "{:.1f}".format if metric == MEMORY else display.number
         return f"{name}, {unit}", lambda value: show(value / size)
 
     def unit(self, metric: str) -> tuple[str, str, float]:
         """Return the name of a figure, and the unit that fits it in all steps with its size."""
-        work = self.comparison.steps[-1].work_unit
         if metric in {PER_WORK, GPU_SECONDS}:
             is_work = metric == PER_WORK
             spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
             return spent.name, spent.unit, spent.size
-        if metric == ENERGY_PER_WORK:
-            energy = scales.choose_energy_scale(self.values(metric), work)
-            return name_figure(metric, energy.per), energy.unit, energy.size
         if metric == ENERGY:
             return name_figure(metric), *scales.choose_energy_unit(self.values(metric))
-        units = {MEMORY: ("GiB", 2.0**30), POWER: ("W", 1.0)}
-        return name_figure(metric), *units.get(metric, (f"{scales.name_work(work)}/s", 1.0))
+        shown = self.format(metric, self.comparison.steps[-1:])
+        return shown.title, *shown.scale.units[0]
 
 
 def describe_training_source(steps: Sequence[Step]) -> str:
-    """Return what the training rates of some steps rest on; empty where they have none."""
     sources = [step.training_source for step in steps if step.training_source is not None]
     if not sources:
         return ""
@@ -189,5 +187,120 @@ def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
 
 
 def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
-    """Return when the prices held that figures rest on; empty where none is a cost, or that is not stated."""
     return spending.price_note(list_analyses(steps)) if COST_PER_WORK in metrics else ""
+
+
+# --- how well steps trained
+
+
+def name_metric(name: str) -> str:
+    return display.shorten_middle(display.clean(name), 28)
+
+
+def name_work(change: QualityChange) -> str:
+    """Return at which work both steps are compared, such as ` at 1,341 steps`; empty where that is their end."""
+    if change.at_end or change.work is None:
+        return ""
+    shown = display.integer if change.work >= _WHOLE else display.number
+    return f" at {shown(change.work)} {change.work_unit}"
+
+
+def format_values(values: Sequence[float | None]) -> list[str]:
+    """Return values that stand together, with as few decimals as three digits of each take."""
+    texts = [display.or_not_recorded(value, display.number) for value in values]
+    while (decimal := [text for text in texts if "." in text]) and all(text.endswith("0") for text in decimal):
+        texts = [text.removesuffix("0").removesuffix(".") if "." in text else text for text in texts]
+    return texts
+
+
+def format_finals(figures: Sequence[QualityFigure], values: Sequence[float | None]) -> list[str]:
+    shown = zip(figures, format_values(values), strict=True)
+    return ["not a number" if figure.final is None and figure.diverged else text for figure, text in shown]
+
+
+def format_pair(change: QualityChange) -> list[str]:
+    """Return the values of both steps at equal work, otherwise at the end."""
+    return format_finals((change.before, change.after), change.values)
+
+
+def _format_difference(change: QualityChange) -> tuple[str, str]:
+    size = "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
+    return size, format_interval(change.interval, display.signed) if change.interval else ""
+
+
+def choose_quality(comparison: Comparison) -> str | None:
+    """Return the metric that a table of steps shows: the first that counts in any link; None without any."""
+    pairs = [(comparison.steps[0], comparison.steps[-1]), *pairwise(comparison.steps)]
+    changes = (compare_quality(*pair, comparison.goals) for pair in pairs)
+    return next((change.name for found in changes for change in found if change.leading), None)
+
+
+def list_quality_cells(comparison: Comparison, name: str) -> Iterator[Cell]:
+    steps, goals = comparison.steps, comparison.goals
+    figures = [measure_step_quality(step, name, goals) for step in steps]
+    texts = format_finals(figures, [figure.final for figure in figures])
+    for base, step, figure, text in zip((None, *steps), steps, figures, texts, strict=False):
+        found = compare_quality(base, step, goals) if base else ()
+        change, small = next((each for each in found if each.name == name), None), ""
+        if change is not None and change.verdict is not Verdict.NOT_ENOUGH_DATA:
+            small = display.join(f"{_format_difference(change)[0]}{name_work(change)}", change.verdict.value, by=", ")
+        is_worse = change is not None and change.verdict is Verdict.WORSE
+        yield Cell(text=text, small=small, value=figure.final, flagged=is_worse)
+
+
+def list_quality_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
+    for change in changes:
+        size, interval = _format_difference(change)
+        before, after = format_pair(change)
+        yield Line(
+            metric=change.name,
+            title=f"{name_metric(change.name)}{name_work(change) or ' at the end'}",
+            before=before,
+            after=after,
+            change=Cell(text=size, small=interval, value=change.difference),
+            verdict=Cell(text=change.verdict.value, flagged=change.verdict is Verdict.WORSE),
+            why=describe_no_work(change.reason),
+        )
+
+
+def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
+    """Return the metrics that fell from the first step to the last, otherwise those of the first step in which any did.
+
+    The label is that of such a step; it is empty where metrics fell from the first step to the last.
+    """
+    first, last = comparison.steps[0], comparison.steps[-1]
+    for base, step in [(first, last), *pairwise(comparison.steps)]:
+        changes = () if base is step else compare_quality(base, step, comparison.goals)
+        if fallen := [change for change in changes if change.leading and change.fell]:
+            return "" if (base, step) == (first, last) else display.clean(step.label), fallen
+    return "", []
+
+
+def describe_fall(comparison: Comparison) -> str:
+    """Return the first quality that fell as a clause for a headline: `val_accuracy fell from 0.79 to 0.61`.
+
+    Empty where none did.
+    """
+    step, fallen = _find_falls(comparison)
+    return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
+
+
+def warn_of_falls(comparison: Comparison) -> str:
+    step, fallen = _find_falls(comparison)
+    unsure = any(change.verdict is Verdict.UNCONFIRMED for change in fallen[:2])
+    if not unsure and len(fallen) < 2:  # noqa: PLR2004 - the headline has the first
+        return ""
+    falls = display.join_words([_describe_fall(change) for change in fallen[:2]])
+    return say("quality.fell", step=step, falls=falls, unsure=unsure)
+
+
+def _describe_fall(change: QualityChange, *, in_full: bool = False) -> str:
+    name, runs = name_metric(change.name), change.after.runs
+    if change.difference is None or change.after.diverged > change.before.diverged:
+        return say("quality.fall_diverged", name=name, n=change.after.diverged if runs > 1 else 0, runs=runs)
+    if change.failed and change.verdict not in {Verdict.WORSE, Verdict.UNCONFIRMED}:
+        (value,), n = format_values(change.failed[:1]), len(change.failed)
+        return say("quality.fall_failed", name=name, full=in_full, value=value, n=n, runs=runs)
+    before, after = format_pair(change)
+    way = ("rose" if (change.difference or 0.0) > 0 else "fell") if in_full else ""
+    return say("quality.fall", name=name, way=way, before=before, after=after, at=name_work(change))

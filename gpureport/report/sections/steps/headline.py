@@ -17,19 +17,15 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head.loss_sentence import format_training_cost
 from gpureport.report.sections.head.run_tiles import build_memory_tile
-from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, list_analyses
+from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, describe_fall, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import build_change, build_plain_change
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import say
 
-_MOST = 0.5
-"""Share of the change above which one step made most of it."""
-_TENFOLD = 10.0
-"""Ratio from which a change reads better as times than in per cent."""
+_MOST = 0.5  # share of the change
+_TENFOLD = 10.0  # from here on as times
 
 
 def judge_ends(comparison: Comparison) -> Delta | None:
@@ -57,7 +53,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         change = say("headline.use", way=way, before=before, after=after)
     if delta.verdict in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
         change = say(f"headline.{delta.verdict.code}", noun=noun)
-    if fall := quality.describe_fall(comparison):
+    if fall := describe_fall(comparison):
         return choose_headline((f"{change}, but {fall}.", f"{change}, but quality fell.")), VerdictCode.QUALITY_FELL
     endings = [""]
     if delta.verdict is Verdict.UNCONFIRMED:
@@ -69,8 +65,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
 
 
 def describe_quality_alone(comparison: Comparison) -> str:
-    """Return that quality fell, where nothing else can be said; empty where it did not."""
-    fall = quality.describe_fall(comparison)
+    fall = describe_fall(comparison)
     return choose_headline((f"{display.raise_first(fall)}.", "Quality fell.")) if fall else ""
 
 
@@ -84,7 +79,6 @@ def _describe_size(delta: Delta, noun: str) -> str:
 
 
 def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
-    """Return what may follow the change of a chain, the fullest first: which step made most of it, then nothing."""
     steps = comparison.steps
     is_pair = len(steps) == 2  # noqa: PLR2004 - of two steps the last one made the change
     for base, step in pairwise(steps):
@@ -107,10 +101,7 @@ def _describe_step_change(base: Step, step: Step) -> str:
     if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
         return ""
     before, after = (
-        gpu_time.seconds_by_class(time for analysis in side.analyses for time in analysis.gpu_time).get(
-            "waiting_for_input", 0.0
-        )
-        for side in (base, step)
+        gpu_time.lost_seconds_by_class(side.analyses).get("waiting_for_input", 0.0) for side in (base, step)
     )
     if "workers" in words and "loader" not in words and after < before / 2:
         words.insert(words.index("workers"), "loader")
@@ -132,10 +123,8 @@ def describe_certainty(comparison: Comparison) -> str:
     low, high = (1 + end / delta.before for end in delta.interval)
     if not 0 < low <= high < _TENFOLD:
         return ""
-    if not delta.verdict.is_established:
-        ends = describe_interval(differences.format_percent_range((low, high)), count_family(delta.reason))
-        size = differences.format_percent_change((delta.after or 0.0) / delta.before)
-        return say("headline.unsure", size=size, verdict=delta.verdict.value, ends=ends, runs=runs)
+    if not delta.verdict.is_established and (change := build_change(delta)):
+        return say("headline.unsure", size=change.text, verdict=delta.verdict.value, ends=change.interval, runs=runs)
     least, most = (
         differences.format_percent_change(1 + size).lstrip("+") for size in sorted((abs(low - 1), abs(high - 1)))
     )
@@ -151,7 +140,6 @@ _Ends = tuple[float | None, float | None]
 
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
-    """Return four figures of the first and the last step with their changes, by work where that is known."""
     figures, memory, last = Figures(comparison), build_memory_tile(comparison), comparison.steps[-1]
     if last.value(PER_WORK) is None:
         # runs of several steps may differ in their work, so that GPU time is not judged

@@ -1,27 +1,57 @@
-"""One step against the one before it: what changed, what may be said of each figure, and what may be doubted."""
+"""What each step was worth and could gain, and one step against the one before it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
 from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
-from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS
+from gpureport.comparison.figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    SHORTEST_REPETITION_SECONDS,
+    TRAINING_RATE,
+    WORK_RATE,
+    observed_seconds,
+)
+from gpureport.comparison.gains import (
+    NOTABLE_RATIO,
+    AdvisedChange,
+    GainSince,
+    RelativeChange,
+    StepGain,
+    build_gains,
+    estimate_potential,
+)
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.report.blocks.reference import merge_facts, merge_texts
 from gpureport.report.model.blocks import Block
+from gpureport.report.model.head import Change
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
-from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import Figures, Line, describe_prices
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head.loss_sentence import describe_short_pauses
+from gpureport.report.sections.steps.figures import (
+    Figures,
+    Line,
+    describe_prices,
+    describe_training_source,
+    list_quality_lines,
+)
 from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.differences import FigureFormat
 from gpureport.report.wording.reasons import (
     SINGLE_RUN_SCATTER,
+    count_family,
     describe_check,
+    describe_interval,
     describe_left_out,
     describe_reason,
     describe_unknown_change,
@@ -31,12 +61,9 @@ from gpureport.report.wording.words import WORDS, name_some, say
 _VALUE, _NAME = 22, 36
 """Most characters of a value, so that two stand side by side on a terminal, and of the name of a setting or metric."""
 _LISTED = 5
-"""Most names of settings that only tell runs apart."""
-_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
-"""Checks that are shown only when they fail."""
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}  # shown only when they fail
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
-_LENGTHS = {"observed_time", "duration"}
-"""Checks of how long a recording is, the limit of which is 20 s."""
+_LENGTHS = {"observed_time", "duration"}  # the limit of which is 20 s
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 _FATES = {
     ChangeKind.RESOLVED: "Gone",
@@ -45,22 +72,22 @@ _FATES = {
     ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
 _Shown = Sequence[tuple[FigureFormat, Delta]]
-"""Figures of two steps in the order shown."""
+_LOSSES = 3  # named in a sentence
+_STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
+"""Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
-    """Yield every step against the one before and also the first, then whether all were recorded alike."""
     figures, first, noted, is_first = Figures(comparison), comparison.steps[0].label, set[str](), True
     labels = [f"{display.clean(link.base.label)} to {display.clean(link.step.label)}" for link in links]
-    whole = []
     for link, label in zip(links, labels, strict=True):
         since = comparison.between(first, link.step.label) if link.base.label != first else ()
         sides = link.base, link.step
         shown = figures.list_pair(sides, link.deltas)
         doubtful = {("hardware", check.check) for check in link.doubts}
-        lines = [*_list_lines(shown), *quality.list_lines(link.quality)]
+        lines = [*_list_lines(shown), *list_quality_lines(link.quality)]
         beyond = {line.metric: line for line in _list_lines(figures.list_pair(sides, since))} if since else {}
-        beyond |= {line.metric: line for line in quality.list_lines(link.quality_since_first)} if since else {}
+        beyond |= {line.metric: line for line in list_quality_lines(link.quality_since_first)} if since else {}
         notes = [*_list_notes(shown, sides), WORDS["quality.note"] if link.quality else ""]
         table = _build_table(lines, beyond, [note for note in notes if note not in noted])
         noted.update(notes)
@@ -71,11 +98,9 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
         texts = [WORDS["precision.note"]] if is_first and why else []
         yield Block(title="How sure", level=4, texts=texts, facts=why)
-        yield Block(title="Training at the end", level=4, facts=[*quality.list_facts(link.quality)])
         found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=found)
-        title, is_first = "Whole recordings, start-up and end included", False
-        whole.append(Block(title=title, label=label, level=3, table=_build_whole_recording_table(shown)))
+        is_first = False
     yield Block(
         title="Whether both were recorded alike",
         level=3,
@@ -84,7 +109,6 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
             [(label, [*_list_checks(link.comparability)]) for label, link in zip(labels, links, strict=True)]
         ),
     )
-    yield from whole
 
 
 def compare_with_earlier(
@@ -122,7 +146,7 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
-        before, after = each.format_pair(delta.before, delta.after)
+        before, after, size = each.format_sides(delta)
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
         why = display.clean_sentence(describe_reason(reason))
         precision = list(each.describe_precision(delta))
@@ -131,7 +155,6 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
             first.setdefault(reason, each.noun)
         left_out = describe_left_out([run for run in delta.left_out if run.run not in named])
         named.update(run.run for run in delta.left_out)
-        size = each.format_sides(delta)[-1]
         yield Line(
             metric=delta.metric,
             title=each.title_of(delta),
@@ -144,7 +167,6 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
 
 
 def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterable[str]) -> Table:
-    """Return one row a figure: before, after, what changed, what may be said of it, also since the first."""
     rows: list[list[Cell | str]] = []
     for line in lines:
         row: list[Cell | str] = [line.title, line.before, line.after]
@@ -154,17 +176,6 @@ def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterab
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
     shown = columns if since else columns[:5]
     return build_table(shown, rows, *notes, in_words=("Verdict", "Verdict since first"))
-
-
-def _build_whole_recording_table(shown: _Shown) -> Table | None:
-    """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
-    rows = []
-    for each, delta in shown:
-        size, before = delta.whole.difference, delta.whole.before
-        relative = differences.format_percent_change(1 + size / before) if before and size else ""
-        if delta.window == "steady":
-            rows.append([each.title, *each.format_sides(delta.whole), relative])
-    return build_table(("", "Before", "After", "Difference", "Relative"), rows) if rows else None
 
 
 # --- the set-up, and what must agree
@@ -223,3 +234,155 @@ def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
             yield Fact(name=name, text="; ".join(named))
     if why := dict.fromkeys(display.clean(describe_unknown_change(each)) for each in changes if each.unknown):
         yield Fact(name="Not known", text="; ".join(why))
+
+
+# --- the table of gains
+
+
+class _Column(NamedTuple):
+    """A figure of the table: its metric, what reads its change, a multiple or in per cent, and the words without it."""
+
+    title: str
+    metric: str
+    read: Callable[[GainSince], RelativeChange | None]
+    is_times: bool = False
+    absent: str = ""
+
+
+_COLUMNS = (
+    _Column("Whole job", WORK_RATE, lambda since: since.whole_job, is_times=True),
+    _Column("Training alone", TRAINING_RATE, lambda since: since.training, is_times=True, absent="no_training"),
+    _Column("GPU time", PER_WORK, lambda since: since.gpu_time),
+    _Column("Cost", COST_PER_WORK, lambda since: since.cost, absent="no_cost"),
+    _Column("Energy", ENERGY_PER_WORK, lambda since: since.energy, absent="no_energy"),
+)
+
+
+def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
+    gains = build_gains(comparison, links)
+    columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
+    figures, rows = Figures(comparison), []
+    facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
+    for place, gain in enumerate(gains):
+        step, since = gain.step, gain.since_before
+        small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
+        head = Cell(text=display.clean(step.label), small=small)
+        rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
+        if place and (advice := _describe_advice(gain)):
+            facts.append(Fact(name=f"Advice in {head.text}", text=advice))
+    if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
+        head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
+        rows.append([head, *(_format(each, gains[-1].since_first) for each in columns)])
+        if any(gain.params_recorded for gain in gains[1:]):
+            names = dict.fromkeys(_name_advice(change)["noun"] for gain in gains for change in gain.advised)
+            n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
+            text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
+            facts.append(Fact(name="Advice in all", text=text))
+    if not columns:
+        return Block(anchor="gains", title="Gains", texts=[WORDS["gains.no_work"]], facts=facts)
+    titles = ("Step", *(column.title for column in columns))
+    table = build_table(titles, rows, *_list_gain_notes(figures, gains, columns))
+    return Block(anchor="gains", title="Gains", table=table, facts=facts)
+
+
+def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
+    return column.read(since) if since else None
+
+
+def _show(figures: Figures, step: Step, metric: str) -> Cell:
+    value, shown = step.value(metric), figures.format(metric, [step])
+    if value is None:
+        return Cell(text=display.NOT_RECORDED)
+    text = shown.value(value)
+    if metric == COST_PER_WORK:
+        # an amount of money has its sign before it
+        text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
+    return Cell(text=f"{text} {shown.per}".rstrip())
+
+
+def _format(column: _Column, since: GainSince | None) -> Cell:
+    change = _read(column, since)
+    if change is None:
+        return Cell(text="not known")
+    show, show_range = differences.format_percent_change, differences.format_percent_range
+    if column.is_times:
+        show, show_range = differences.format_times, differences.format_times_range
+    comparisons = count_family(change.reason)
+    ends = describe_interval(show_range(change.interval) if change.interval else "", comparisons)
+    verdict = Change(text="", interval=ends, verdict=change.verdict.short, comparisons=comparisons)
+    return Cell(text=show(change.ratio), change=verdict)
+
+
+def _list_gain_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_Column]) -> Iterator[str]:
+    metrics, comparison = {column.metric for column in columns}, figures.comparison
+    yield WORDS["gains.note"]
+    if TRAINING_RATE in metrics:
+        yield describe_training_source(comparison.steps)
+    stopped = {run.run: run for delta in comparison.deltas for run in delta.left_out if run.stopped}
+    if stopped:
+        yield describe_left_out(list(stopped.values()))
+    yield from (WORDS[f"gains.{each.absent}"] for each in _COLUMNS if each.absent and each not in columns)
+    if COST_PER_WORK in metrics and not figures.currency:
+        yield WORDS["gains.no_currency"]
+    changes = [change for gain in gains for each in columns if (change := _read(each, gain.since_before))]
+    if any(change.verdict is Verdict.UNCONFIRMED for change in changes):
+        yield WORDS["gains.unconfirmed"]
+    yield from [describe_reason(each.reason) for each in changes if count_family(each.reason)][:1]
+
+
+def _describe_advice(gain: StepGain) -> str:
+    fates = summarize_by_kind(gain.findings)
+    advised = [
+        say(
+            "gains.advised",
+            **_name_advice(change),
+            others=len(gain.changes) > 1,
+            gone=fates.get((change.kind, change.cause)) is ChangeKind.RESOLVED,
+            stays=fates.get((change.kind, change.cause)) is ChangeKind.PERSISTING,
+        )
+        for change in gain.advised
+    ]
+    advised += [say("gains.perhaps", **_name_advice(change)) for change in gain.possibly_advised]
+    # a param may have any name, so that it is never known that nothing was advised
+    nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"] if gain.changes else ""
+    return " ".join(advised) or nothing
+
+
+def _name_advice(change: AdvisedChange) -> dict[str, str]:
+    title, step = STEPS[change.name].title, display.clean(change.advised_in)
+    finding = terms.kind_title(display.clean(change.kind), change.cause)
+    return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
+
+
+def _describe_potential(comparison: Comparison) -> str:
+    last = comparison.steps[-1].analyses
+    found = estimate_potential(comparison.remaining, last)
+    step, pauses = display.clean(found.step), gpu_time.excessive_short_pauses(last)
+    if found.lost_ratio is None:
+        return say("potential.unseen", step=step)
+    if found.unmeasured:
+        kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
+        return say("potential.unmeasured", step=step, kinds=kinds)
+    lost = found.lost_ratio + found.unseen_ratio
+    if (lost < NOTABLE_RATIO and pauses is not None) or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
+        return say("potential.pauses", step=step, pauses=describe_short_pauses(pauses or found.pauses_ratio))
+    if lost + found.pauses_ratio < NOTABLE_RATIO:
+        return say("potential.little", step=step)
+    if found.at_most is None:
+        return say("potential.all", step=step, unseen=found.unseen_ratio >= NOTABLE_RATIO)
+
+    def show(ratio: float) -> str:
+        return display.percent(ratio) if ratio >= NOTABLE_RATIO else ""
+
+    named = [loss for loss in found.losses if loss.lost_ratio >= NOTABLE_RATIO][:_LOSSES]
+    parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {show(loss.lost_ratio)}" for loss in named]
+    parts += [say("potential.waits", share=show(found.pauses_ratio))]
+    parts += [say("potential.rest", share=show(found.unseen_ratio))]
+    startup = sum(loss.lost_ratio for loss in found.losses if loss.name == "startup")
+    return say(
+        "potential.most",
+        times=differences.format_times(found.at_most),
+        step=step,
+        losses=display.join_words(list(filter(None, parts))),
+        startup=startup >= _STARTUP_SHARE and observed_seconds(last) < _LONG_SECONDS,
+    )

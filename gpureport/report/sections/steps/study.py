@@ -3,32 +3,32 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.comparison.across import HEADROOM, largest_batch, memory_fits, scaling
+from gpureport.comparison.across import across_findings
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.factors import (
     Factor,
     step_folders,
 )
-from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.quality import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.study import BestGroup, FigureEffects, SettingEffect, Study, select_focus
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.blocks import Block, Form
+from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.head import Tile, VerdictCode
 from gpureport.report.model.shapes import Fact, Table, build_table
-from gpureport.report.sections.steps.figures import Figures
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.head.loss_sentence import describe_loss
+from gpureport.report.sections.steps.figures import Figures, format_pair, name_metric, name_work
 from gpureport.report.sections.steps.headline import build_step_tiles
-from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
 from gpureport.report.sections.steps.tables import name_value
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
-from gpureport.report.wording.display import drop_equal_ends, format_interval
+from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.reasons import describe_memory_reason
 from gpureport.report.wording.words import WORDS, name_some, say
 
-_METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}
-"""What a group is best by in `words.toml`, otherwise speed."""
+_METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}  # otherwise speed
 _KINDS = {
     Verdict.BETTER: ("better", VerdictCode.BEST_GROUP),
     Verdict.UNCONFIRMED: ("unconfirmed", VerdictCode.BEST_GROUP_UNCONFIRMED),
@@ -37,10 +37,9 @@ _KINDS = {
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
 """How sure a best group is, in `words.toml` and as the code of the headline."""
 _FORMS = Form.LONG | Form.PAPER
-_NAME, _NAMED, _MODELS = 60, 6, 4
-"""Most characters of a group in the shortest headline, and most settings and kinds of GPU that are named."""
+_NAME, _NAMED = 60, 6  # characters of a group, settings
+_ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
 _SAME = 1e-9
-"""Relative difference below which two figures say the same."""
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
@@ -216,41 +215,36 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
 # --- all steps together
 
 
+def list_remaining(
+    comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: Sequence[FindingCard]
+) -> Iterator[Fact]:
+    """Yield what the last step of a chain or the best group still loses, and the finding that costs most there.
+
+    Nothing where it is too short to tell.
+    """
+    step = select_focus(comparison, study)
+    if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not (lost := describe_loss(step.analyses)):
+        return
+    yield Fact(name="Still lost", text=f"{display.clean(step.label)}: {display.lower_first(lost)}")
+    own = [card for card in cards if inputs[card.run_index].step == display.clean(step.label) and card.lost_seconds]
+    worst = max(own, key=lambda card: card.lost_seconds or 0.0, default=None)
+    text = f"{worst.id}: {worst.title}, {worst.lost}" if worst else "No finding says what it costs."
+    yield Fact(name="Largest left", text=text)
+
+
 def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     steps, figures = comparison.steps, Figures(comparison)
     times = [found for step in steps if (found := measure_time_to_target(step, comparison.goals))]
     if times:
         said = "; ".join(_describe_time(each, figures.currency) for each in times)
         yield Fact(name=f"Time to {name_metric(times[0].name)}={times[0].target:g}", text=f"{said}.")
-    for each in scaling(steps):
-        sides = {"step": display.clean(each.step), "base": display.clean(each.base)}
-        ends = format_interval(each.interval, display.percent) if each.interval else ""
-        share, (few, many) = display.percent(each.efficiency), each.gpus
-        yield Fact(name="Scaling", text=say("across.scaling", share=share, few=few, many=many, ends=ends, **sides))
-    if batch := largest_batch(steps):
-        text = say(
-            "across.batch",
-            sizes=display.join_words([display.integer(size) for size in batch.sizes]),
-            why=describe_memory_reason(batch.reason) if batch.max_batch is None else "",
-            each=display.memory(batch.bytes_each),
-            most=display.integer(batch.max_batch or 0),
-            free=display.percent(HEADROOM.value),
-        )
-        yield Fact(name="Batch size", text=text)
-    (fit,) = memory_fits([select_focus(comparison, study)])
-    if fit.peak_bytes is not None:
-        models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fit.kinds if kind.fits]
-        text = say(
-            "across.kinds",
-            step=display.clean(fit.step),
-            known=bool(fit.kinds),
-            peak=display.memory(fit.peak_bytes),
-            models=name_some(models, _MODELS, "with more memory"),
-            free=display.percent(fit.headroom),
-            why=describe_memory_reason(fit.reason),
-            unknown=len(fit.unknown),
-        )
-        yield Fact(name="GPU kinds", text=text)
+    focus = select_focus(comparison, study).label
+    for each in across_findings(steps):
+        kind, labels, text = each.finding.kind, each.steps, display.clean_sentence(each.finding.summary)
+        if kind != "gpu_kinds" or labels == (focus,):
+            # a batch is of all steps
+            whose = "" if kind == "batch_size" else display.join_words([display.clean(label) for label in labels])
+            yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
 
 
 def _describe_time(found: TimeToTarget, currency: str) -> str:

@@ -21,8 +21,13 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.report.model.blocks import IntervalChart, IntervalRow, RunDot
 from gpureport.report.model.shapes import Cell, Table, build_table
-from gpureport.report.sections.steps import quality
-from gpureport.report.sections.steps.figures import Figures, describe_prices
+from gpureport.report.sections.steps.figures import (
+    Figures,
+    choose_quality,
+    describe_prices,
+    list_quality_cells,
+    name_metric,
+)
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change
 from gpureport.report.wording.reasons import describe_left_out
@@ -31,8 +36,7 @@ from gpureport.report.wording.words import say
 
 _MOST, _MOST_CHANGES = 6, 2
 """Figures that a reader takes in at once, and changes of the set-up that there is room for below the name of a step."""
-_SAME = 0.005
-"""Relative difference up to which two figures print alike."""
+_SAME = 0.005  # prints alike
 _WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "whole-job throughput"}
 """Figures that move with GPU time, in words."""
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
@@ -45,7 +49,7 @@ def build_step_table(comparison: Comparison) -> Table:
     Cost and whole-job throughput move with GPU time, so their changes are left out. After the first figure stands the
     training metric that counts most.
     """
-    figures, steps, trained = Figures(comparison), comparison.steps, quality.choose_metric(comparison)
+    figures, steps, trained = Figures(comparison), comparison.steps, choose_quality(comparison)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
     # the quiet line says the number of runs where every step has the same
@@ -67,8 +71,8 @@ def build_step_table(comparison: Comparison) -> Table:
         rows.append(row)
     titles = ["Step", *(title for title, _ in columns)]
     if trained is not None:
-        titles.insert(2, f"{quality.name_metric(trained)} at the end")
-        for row, cell in zip(rows, quality.list_cells(comparison, trained), strict=True):
+        titles.insert(2, f"{name_metric(trained)} at the end")
+        for row, cell in zip(rows, list_quality_cells(comparison, trained), strict=True):
             row.insert(2, cell)
     grey = dict.fromkeys(each.verdict for each in changes if each.verdict not in {"", "better", "worse"})
     moved = [words for metric, words in _WITHOUT_CHANGE.items() if metric in metrics]
@@ -97,7 +101,6 @@ def _name_changes(before: Step, step: Step) -> Iterator[str]:
 
 
 def describe_allowance(comparison: Comparison) -> str:
-    """Return for how many comparisons the verdicts on a chain allow; empty where there is one."""
     training = comparison.training_tested if comparison.training_tested > 1 else 0
     return say("table.allowance", n=comparison.tested, training=training) if comparison.tested > 1 else ""
 
@@ -113,7 +116,6 @@ def describe_left_out_runs(comparison: Comparison) -> str:
 
 
 def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[IntervalChart, ...], Table]:
-    """Return the charts of a chain, or of groups beside each other, and the same in a table; none without a figure."""
     found = _list_groups(comparison.steps) if study else _list_chain(Figures(comparison))
     known = [chart for chart in found if any(row.value is not None for row in chart.rows)]
     rows = [
@@ -128,7 +130,6 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
 
 
 def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
-    """Yield the figure that the chain is judged by, then how fast training alone went, then utilisation."""
     steps = figures.comparison.steps
     units = {PER_WORK: ("GPU-s", 1.0) if figures.in_seconds else ("GPU-h", HOUR)}
     units[TRAINING_RATE] = f"{name_work(steps[-1].work_unit)}/s", 1.0
