@@ -152,7 +152,6 @@ class Extraction:
         return [HOST, *self._gpus.ids]
 
     def _place(self, rows: Rows, stamps: IntArray, devices: IntArray) -> IntArray:
-        """Return each row's time; rows that repeat earlier ones of a log appended to itself lose their device."""
         parts = {device: np.flatnonzero(devices == device) for device in present(devices)}
         for device, own in parts.items() if self._order is None else ():
             first, self._newest[device] = self._newest.get(device, int(stamps[own[0]])), int(stamps[own[-1]])

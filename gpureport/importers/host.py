@@ -259,8 +259,6 @@ _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
 class _Table(NamedTuple):
-    """What a header declares: places of the time, its column, the kept ones by place, and the names of the others."""
-
     stamps: list[int]
     time: Column
     kept: dict[int, Column]
@@ -300,7 +298,6 @@ def find_table(header: Sequence[str]) -> _Table | None:
 
 
 def _read_cell(text: str, scale: float, most: float) -> float | None:
-    """Return a cell's value, NaN for what no machine has, None for no number."""
     try:
         value = float(text.replace(",", ".").rstrip("% ")) * scale
     except ValueError:

@@ -61,7 +61,6 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
 
 
 def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> None:
-    """Name each log's node by its recording, file or folder; none where all are of one machine."""
     logs = [*mains, *hosts]
     leaders = list(range(len(mains)))
     apart = []
@@ -200,7 +199,6 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
     rates: dict[str, float],
     machines: Collection[str],
 ) -> Outcome:
-    """Add a companion or log of the machine to the run; of `machines` recorded twice at a time, one log counts."""
     names: dict[str, str] = {}
     taken: list[str] = []
     account: Counter[str] = Counter()

@@ -179,7 +179,6 @@ class Reading:
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
     def _read_training(self, each: TrainingFile, file: RawFile) -> None:
-        """Read the training log; one found beside the log is left out if unreadable."""
         from gpureport.importers.training import TrainingLog
 
         try:

@@ -108,7 +108,6 @@ def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | No
 
 
 def _on_one_clock(lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None) -> tuple[IntArray, list[Step], int]:
-    """Return a device's times, its clock's steps, and how often it is shuffled."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, falls = np.diff(lines), np.diff(stamps)
     pace = int(np.median(falls[falls > 0])) if (falls > 0).any() else 0

@@ -31,8 +31,6 @@ class FoundRuns(NamedTuple):
 
 
 class _Given:
-    """A GPU log, the place of its source (None if from --host), and the folder searched."""
-
     def __init__(self, given: Input, source: int | None, folder: Path | None) -> None:
         self.given, self.source, self.folder, self.path = given, source, folder, given.path.resolve()
         self.log: Any = None
@@ -112,7 +110,6 @@ def find_run_logs(
 def _find_logs(
     sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None
 ) -> tuple[list[_Given], list[Input]]:
-    """Return the GPU logs of sources, then those of --host, and the host logs it names."""
     named = [files.identify_companion(str(path)) for path in host]
     logs: list[_Given] = []
     for place, source in enumerate(sources):
@@ -185,7 +182,6 @@ def _have_one_clock(one: Outcome, other: Outcome, options: ReadOptions) -> bool:
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
-    """Return the main logs that a log adds to, each with its run; None without any, or of several without a uuid."""
     found: dict[str, dict[_Given, _Group]] = {}
     for group in groups:
         for other, main in ((other, main or other) for other, main in group.items()):
@@ -218,7 +214,6 @@ def _run_together(main: _Given, each: _Given) -> bool:
 
 
 def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions) -> dict[Path, str]:
-    """Add each host log to the runs whose time it shares; return why others belong to none. A single run has all."""
     if len(runs) == 1:
         runs[0].extend(hosts)
     if len(runs) == 1 or not hosts:
@@ -255,7 +250,6 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 
 
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
-    """Return the runs whose time a file shares, or why it is of none; `told` is what is known of it beside each run."""
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [place for place, outcome in known.items() if _have_one_clock(outcome, runs[place], options)]
     found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]

@@ -273,7 +273,6 @@ def _sniff(head: bytes) -> tuple[int, str]:
 
 
 def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield text in UTF-8 without a byte order mark; other bytes are a matter of their line."""
     head = b""
     for block in blocks:
         head += block

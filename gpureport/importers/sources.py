@@ -184,7 +184,6 @@ def _ask(importers: Sequence[Importer], head: bytes) -> Importer | None:
 
 @lru_cache(4096)
 def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
-    """Return whether a file is a log of `gpu`, `host` or `training`, or nothing, and its importer."""
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
     asked = [("gpu", IMPORTERS), ("host", HOST_IMPORTERS)]
@@ -314,7 +313,6 @@ def read_label_files(log: Path, notes: list[str]) -> Labels:
 
 
 def _parse_labels(content: Any) -> list[dict[str, str]] | None:
-    """Return labels; None where a key is unknown, or a value is no text, number or truth value."""
     if not content or not isinstance(content, dict):
         return None
     parts = [content, content.pop("params", {}), content.pop("tags", {})]

@@ -179,7 +179,6 @@ def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]
 
 
 def _is_same(one: Device, other: Device, names: Sequence[str]) -> bool | None:
-    """Return whether two devices are one by the first of these attributes that both have; else None."""
     pairs = ((getattr(one, name), getattr(other, name)) for name in names)
     return next((mine == theirs for mine, theirs in pairs if mine is not None and theirs is not None), None)
 

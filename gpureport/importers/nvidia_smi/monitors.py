@@ -176,7 +176,6 @@ def _cells_apart(lines: bytes) -> bytes:
 
 
 def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) -> Iterator[Rows]:
-    """Yield rows of whole GPUs with times; `clock` holds the last moment where days are counted."""
     for column in layout.columns:
         texts = rows.data.get(column.target)
         part = column.source.lower() in _INSTANCE
@@ -226,7 +225,6 @@ def opens_apps(line: str) -> bool:
 def _listed(
     lines: Iterable[str], first: int, account: Account, opens: Callable[[str], object]
 ) -> Iterator[tuple[int, int, dict[str, str], dict[str, str]]]:
-    """Yield the lists' lines: number, the list's time, what names the GPU, and cells; count the others."""
     names, comma = list[str](), None
     for number, line in whole_lines(lines, first, account):
         if not line:
@@ -283,7 +281,6 @@ read_compute_apps = partial(_read_lists, opens=opens_apps)
 
 
 def _record(own: dict[str, Any]) -> dict[str, Any]:
-    """Return a GPU's number of processes and their memory; None where one's is not known."""
     rows = own.pop("rows")
     running = [row for pid, row in rows.items() if pid != "-"]
     shown = next((name for name in ("fb", "used_gpu_memory", "used_memory") if name in next(iter(rows.values()))), "")
@@ -346,7 +343,6 @@ def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[
 
 
 def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[str]]]:
-    """Yield a log's lines, some at a time, with their block and the first's number; a table takes lines above."""
     block: _Block = (0, None, "")
     part, header, interrupted = list[str](), "", False
     inside: tuple[str, ...] = ()

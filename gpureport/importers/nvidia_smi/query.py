@@ -309,7 +309,6 @@ class QueryLines:
         return None
 
     def _header(self, text: str) -> Layout | None:
-        """Return the layout a line declares; torn headers lack columns, or repeat one."""
         found, layout = self.header(text.strip()) if "\ufffd" not in text else None, self.layout
         if found is None or layout is None or found == layout or self.mark:
             return found
@@ -364,7 +363,6 @@ class QueryLines:
 
 
 def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows and their faults, as a cut last number without the unit of most others."""
     rows, faults = decode(columns, cells, lines)
     if columns[-1].unit:
         bare = integers(pc.match_substring_regex(cells[-1].dictionary, r"[0-9]\s*$")) == 1

@@ -41,15 +41,12 @@ _PLACES = "No column tells the GPUs apart: each is a place in the tick ({})."
 
 
 class _Ticks(NamedTuple):
-    """Rows per tick, what shows it, and the gap that separates ticks, None if none does."""
-
     size: int
     evidence: str
     gap: int | None = None
 
 
 def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
-    """Return the rows per tick, by a log's first rows; `at` counts them and those lost between."""
     times = times[:_HEAD]
     if len(times) < 2 * _FEWEST_TICKS:
         return None

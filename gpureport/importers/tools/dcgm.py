@@ -138,7 +138,6 @@ def _find_role(heading: str) -> str:
 
 
 def _find_table(header: list[str]) -> _Table | None:
-    """Return the columns of a header, None when it is of no table of DCGM's fields."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         roles.setdefault(_find_role(heading), place)
@@ -194,7 +193,6 @@ _parse_labels = lru_cache(4096)(lambda text: dict(_LABEL.findall(text)))
 
 
 def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
-    """Return what names a GPU; refuse those of several machines without a UUID; `hosts` keeps the names."""
     index = labels.get("gpu", "")
     said = {
         "uuid": labels.get("UUID") or labels.get("uuid"),
@@ -265,7 +263,6 @@ def _refuse(what: str, hint: str = _QUERY) -> SourceError:
 
 
 def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list[Any]]]:
-    """Yield labels and samples of one answer: whole, data, result, or several listed; an instant has one."""
     if isinstance(content, list) and depth <= _DEPTH:
         for each in content:
             yield from _find_series(each, depth + 1)
@@ -293,7 +290,6 @@ def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account
 
 
 def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:
-    """Take the tags of the whole run; a run of several machines has all their names."""
     whole, found = 0, dict[str, Counter[str]]()
     for labels, samples in series:
         whole += len(samples)

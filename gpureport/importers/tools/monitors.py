@@ -66,7 +66,6 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
 
 
 def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
-    """Yield lines and documents, from a bracket that opens a line to its closing one; others are rejected."""
     held: list[tuple[int, str]] = []
     size = 0
     for number, text in tools.text_lines(lines, first, account, may_be_cut=True):
@@ -150,7 +149,6 @@ _Windows = tuple[int | None, int | None, list[tuple[int, int | None, str, bool]]
 
 
 def _find_windows(header: list[str]) -> _Windows | None:
-    """Return a header's columns, None where it is not a collector's; of several collections the first."""
     places = {heading: place for place, heading in reversed(list(enumerate(header)))}
     found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
     found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=lambda one: one[0])
