@@ -16,7 +16,7 @@ from gpureport.comparison.factors import CHAIN_KINDS, assign_steps, parse_factor
 from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import make_goals
 from gpureport.errors import RenderError, SettingsError
-from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.protocol import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection, split_readable
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs

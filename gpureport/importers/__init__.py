@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol.importer import DescribedSource, Importer
+    from gpureport.importers.protocol import DescribedSource, Importer
     from gpureport.importers.protocol.tracker import Tracker
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import source_text
 from gpureport.importers.clock import load_zone, parse_time, to_utc
 from gpureport.importers.mlflow.stores import LocalStore
-from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.source_text import RawFile
 from gpureport.importers.sources import take_stream

@@ -12,11 +12,11 @@ import pyarrow as pa
 from gpureport.columns import IntArray, category, present, repeat_value, to_arrow
 from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
+from gpureport.importers import account as reasons
 from gpureport.importers import clock, gpu_devices
 from gpureport.importers.account import ERROR_WORDS, LOST_WORDS, Account, format_count
 from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, to_arrays
-from gpureport.importers.protocol import reject_reasons
-from gpureport.importers.protocol.importer import Outcome, ReadOptions
+from gpureport.importers.protocol import Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text
 from gpureport.parsing import LONGEST_LINE
 from gpureport.recording import HOST, Device
@@ -122,7 +122,7 @@ class Extraction:
             self._stamped = times is not None
         if self._stamped != (times is not None) or stated != self._stated:
             # they cannot be placed in time as those before them are
-            account.drop(reject_reasons.NO_TIME, rows.lines)
+            account.drop(reasons.NO_TIME, rows.lines)
             self._untimed += len(rows)
             return rows, stamps, np.full(len(rows), gpu_devices.NOT_NAMED, dtype=np.int64)
         codes = self._gpus.assign(rows, stamps, ~host)
@@ -140,7 +140,7 @@ class Extraction:
         elif self._gpus.named:
             stamps = clock.share_seconds(stamps, codes)
         wrong = clock.find_wrong_dates(stamps, codes)
-        account.drop(reject_reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
+        account.drop(reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = gpu_devices.NOT_NAMED
         if times is None or rows.zone:
             # counted times are no local ones, and UTC is not local either
@@ -161,7 +161,7 @@ class Extraction:
         if self._order is not None:
             places = np.minimum(np.searchsorted(self._order.lines, rows.lines), len(self._order.lines) - 1)
             copies = self._order.copies[places] & (devices >= 0)
-            self._account.drop(reject_reasons.DUPLICATE, rows.lines[copies])
+            self._account.drop(reasons.DUPLICATE, rows.lines[copies])
             devices[copies] = gpu_devices.NOT_NAMED
             return self._order.times[places]
         times = stamps.copy()
@@ -238,15 +238,15 @@ class Extraction:
 
     def _nothing(self) -> CodedProblem:
         rejected = self._account.rejected
-        if reject_reasons.NO_TIME in rejected:
+        if reasons.NO_TIME in rejected:
             return f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"
-        if set(rejected) == {reject_reasons.NOT_SELECTED}:
+        if set(rejected) == {reasons.NOT_SELECTED}:
             known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids)
             return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
-        if set(rejected) == {reject_reasons.GPU_NOT_NAMED}:
+        if set(rejected) == {reasons.GPU_NOT_NAMED}:
             return "no row names its GPU", _NAME_GPUS, "no_gpu_named"
-        reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
-        what = f"none of its {self._account.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
+        counts = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
+        what = f"none of its {self._account.lines} lines holds a value of a GPU" + (f" ({counts})" if counts else "")
         shown = [each for found in self._account.examples.values() for each in found]
         if first := min(shown, key=lambda each: each.line, default=None):
             what += f", such as line {first.line}: {first.text}"

@@ -10,8 +10,8 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.data_quality import gap_seconds
+from gpureport.importers import account as reasons
 from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
-from gpureport.importers.protocol import reject_reasons
 from gpureport.metrics import find_gpu
 from gpureport.recording import Device
 
@@ -25,9 +25,9 @@ _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
 LEFT_OUT = {
-    NOT_NAMED: reject_reasons.GPU_NOT_NAMED,
-    _NOT_SELECTED: reject_reasons.NOT_SELECTED,
-    _DAMAGED: reject_reasons.GPU_DAMAGED,
+    NOT_NAMED: reasons.GPU_NOT_NAMED,
+    _NOT_SELECTED: reasons.NOT_SELECTED,
+    _DAMAGED: reasons.GPU_DAMAGED,
 }
 """In the place of a row's GPU: why the row is left out."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")

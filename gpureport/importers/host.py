@@ -15,10 +15,9 @@ import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.importers import headings, tools
-from gpureport.importers.account import Account, list_first
+from gpureport.importers.account import MALFORMED, NO_TIME, WRONG_CELLS, Account, list_first
 from gpureport.importers.clock import DAY
 from gpureport.importers.columns import HOST_ROW, TIME, Column, Rows, Texts, Values, decode, without_faults
-from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS
 

@@ -10,6 +10,7 @@ from math import nan
 from typing import Any
 
 from gpureport.errors import CodedProblem
+from gpureport.importers import account as reasons
 from gpureport.importers import tools
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import parse_time, parse_time_of_day
@@ -24,7 +25,6 @@ from gpureport.importers.host import (
     host_form,
     read_csv,
 )
-from gpureport.importers.protocol import reject_reasons as reasons
 
 _TIMED = re.compile(
     r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d(?: [AP]M)?)|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",

@@ -15,9 +15,8 @@ from gpureport import columns
 from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers import surveys
-from gpureport.importers.account import list_first
-from gpureport.importers.protocol.importer import Outcome
-from gpureport.importers.protocol.reject_reasons import NO_MAIN_ROW, SECOND_HOST, TWICE
+from gpureport.importers.account import NO_MAIN_ROW, SECOND_HOST, TWICE, list_first
+from gpureport.importers.protocol import Outcome
 from gpureport.importers.sources import strip_suffixes
 from gpureport.metrics import BY_NAME, MetricKind, Scope
 from gpureport.names import merge_pairs

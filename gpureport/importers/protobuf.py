@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from gpureport.importers.account import Account
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED
+from gpureport.importers.account import CUT_LAST_LINE, MALFORMED, Account
 from gpureport.importers.source_text import BLOCK, RawFile, decompressed_blocks
 
 _VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.account import NOT_SELECTED
 from gpureport.importers.clock import load_zone
-from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
+from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, find_state
 from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
 from gpureport.metrics import Scope

@@ -7,7 +7,7 @@ from collections import Counter
 from gpureport.errors import CodedProblem
 from gpureport.importers.account import find_message_kind, format_columns_option
 from gpureport.importers.headings import is_time_heading
-from gpureport.importers.protocol.importer import HEAD_BYTES
+from gpureport.importers.protocol import HEAD_BYTES
 from gpureport.importers.source_text import head_text
 from gpureport.importers.tools.mapped import draft_map
 from gpureport.importers.training import TrainingLog

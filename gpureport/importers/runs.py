@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gpureport.errors import SourceError
 from gpureport.importers import sources as files
 from gpureport.importers import surveys
-from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 

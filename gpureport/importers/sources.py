@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gpureport import record_folder
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
+from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
 from gpureport.parsing import MOST_PIPE_BYTES, parse_json

@@ -14,7 +14,7 @@ from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.columns import Texts, Values
-from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol import Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.reading import survey_key, surveyed
 from gpureport.importers.row_order import hash_values
 from gpureport.importers.source_text import RawFile

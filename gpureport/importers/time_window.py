@@ -15,14 +15,14 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import Rejected
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.account import OTHER_JOB, OUTSIDE
 from gpureport.importers.clock import load_zone
-from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
 from gpureport.names import choose_throughput
 from gpureport.parsing import parse_duration
 from gpureport.recording import Recording, Run, arrange_series
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol.importer import Labels
+    from gpureport.importers.protocol import Labels
     from gpureport.importers.reading import Reading
     from gpureport.importers.tracked import TrackedReading
 

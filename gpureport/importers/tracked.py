@@ -11,9 +11,9 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
+from gpureport.importers.account import BESIDE_A_LOG, CHOSEN
 from gpureport.importers.clock import load_zone
-from gpureport.importers.protocol.importer import Labels, ReadOptions
-from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, CHOSEN
+from gpureport.importers.protocol import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, SelectedRuns, Tracked
 from gpureport.importers.reading import Reading, compute_run_id
 from gpureport.importers.sources import identify_companion

@@ -11,9 +11,8 @@ from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
-from gpureport.importers.account import list_first
+from gpureport.importers.account import NOT_SELECTED, list_first
 from gpureport.importers.clock import Clock, coverage_ratio
-from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.tracker import Tracked
 from gpureport.names import choose_throughput
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND, MOST

@@ -17,11 +17,11 @@ from gpureport.columns import FloatArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import tracker_series
+from gpureport.importers.account import NOT_SELECTED, TORN
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments
-from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
+from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database
 from gpureport.importers.tracker_series import Series

@@ -29,12 +29,12 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
+from gpureport.importers import account as reasons
 from gpureport.importers import clock, tools
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.protobuf import MARK, read_events
-from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
+from gpureport.importers.protocol import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text, head_text
 from gpureport.importers.tracker_series import Series, build_training_table
 from gpureport.rates import count_gains

@@ -30,7 +30,7 @@ from gpureport.comparison.training import parse_target, read_goals
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
 from gpureport.findings import AdvisedStep, Check, Confidence, Evidence, Finding, Interval, NotJudged, Severity
-from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code
+from gpureport.importers.account import find_note_code, find_reject_code
 from gpureport.importers.reading import Reading
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS, find_gpu
 from gpureport.recording import HOST, METRIC_TYPES, Device, Recording, Run, Source, Stage, Work, arrange_series

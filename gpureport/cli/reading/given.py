@@ -10,7 +10,7 @@ from gpureport.cli.messages import count, list_names, print_details, print_note
 from gpureport.cli.options import FIELDS, Options
 from gpureport.errors import SettingsError
 from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES, LabelTable
-from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.protocol import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.time_window import Window
 from gpureport.importers.tools.mapped import read_column_map

@@ -21,11 +21,10 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import tracker_series
-from gpureport.importers.account import list_first
+from gpureport.importers.account import NOT_SELECTED, TORN, TWICE_AT_ONCE, list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
-from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
+from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Meaning, Series
 from gpureport.parsing import MOST_LABELS

@@ -18,8 +18,8 @@ import numpy as np
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.importers import tracker_series
+from gpureport.importers.account import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.neptune.stored import Stored
-from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.tools.mapped import read_column
 from gpureport.importers.tracker_series import Meaning
 from gpureport.parsing import UNITS

@@ -15,7 +15,7 @@ from gpureport.importers import tracker_series
 from gpureport.importers.neptune import hardware, stored
 from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
 from gpureport.importers.neptune.stored import Stored
-from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.importers.tracker_series import Series

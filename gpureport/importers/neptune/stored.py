@@ -29,9 +29,9 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
+from gpureport.importers.account import CUT_LAST_LINE, NO_TIME, TORN
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.protobuf import read_message
-from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NO_TIME, TORN
 from gpureport.importers.read_only_sqlite import is_database, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated, list_rejected, make_series
 from gpureport.parsing import MOST_RECORD_BYTES, parse_json

@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from gpureport.importers import account as reasons
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import LOST, TIME, Column, Rows, make_column, rows_from_records
 from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_field, read_cell
-from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.metrics import BY_NAME
 
 _NUMBERED = "GPUs are numbered by their minor numbers: the log shows only some of those that are attached."

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from gpureport.importers import account as reasons
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
 from gpureport.importers.columns import TIME, Column, Layout, Rows, Texts, make_column, make_layout, rows_from_records
 from gpureport.importers.extraction import Form
 from gpureport.importers.nvidia_smi import declare, documents, opens_query
 from gpureport.importers.nvidia_smi.query import NAME, Opening, QueryLines, as_pieces, read_query
-from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.parsing import parse_quantity
 
 _CLOCK = "time of day"

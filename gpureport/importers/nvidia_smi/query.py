@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray, integers, read_codes
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers import account as reasons
 from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction
@@ -28,8 +29,7 @@ from gpureport.importers.nvidia_smi import (
     is_plain,
     read_heading,
 )
-from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.protocol.importer import SEARCHED_BYTES, ReadOptions
+from gpureport.importers.protocol import SEARCHED_BYTES, ReadOptions
 from gpureport.importers.source_text import Piece, RawFile, Text, head, head_text
 
 NAME = "nvidia-smi --query-gpu"

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import IntArray
-from gpureport.importers.account import Account
+from gpureport.importers.account import NO_TIME, WRONG_TICK, Account
 from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
-from gpureport.importers.protocol.reject_reasons import NO_TIME, WRONG_TICK
 
 _MOST = 32
 """Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""

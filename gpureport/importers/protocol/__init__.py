@@ -1,1 +1,160 @@
-"""What an importer and a tracker are, the options they take, and the account they give of every line."""
+"""What an importer is: it recognises a source by content and yields its series in batches, which bound the memory."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from gpureport.data_quality import Quality
+from gpureport.importers.clock import load_zone, local_span
+from gpureport.importers.source_text import RawFile
+from gpureport.metrics import find_gpu
+from gpureport.names import override_pairs
+from gpureport.recording import HOST, Device, Run, Work
+
+if TYPE_CHECKING:
+    from gpureport.importers.extraction import Extraction
+    from gpureport.importers.labels import LabelTable
+    from gpureport.importers.tools.mapped import Mapping
+
+HEAD_BYTES = 64 * 1024
+"""How much of a source's text an importer sees to recognise it."""
+SEARCHED_BYTES = 4 * 2**20
+"""How much it sees where that tells nothing: the output of a job may stand above a log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Options that select or place rows, and so are part of a run's identity.
+
+    `columns` are query fields of a log without a header, `interval` seconds between ticks of one without stamps,
+    `gpus_per_tick` its rows per tick, `map` what an unknown table's columns mean. `as_logged`: MLflow's system metrics
+    keep their logged times. `around`, no option, is the local span of the log beside a file without dates.
+    """
+
+    tz: str | None = None
+    gpus: tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    interval: float | None = None
+    gpus_per_tick: int | None = None
+    map: "Mapping | None" = None
+    around: tuple[int, int] | None = None
+    as_logged: bool = False
+
+    def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
+        return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a person says about a run, or a file beside its logs; not part of its identity.
+
+    Tags of `table` yield to those given here; `gpu_model` applies where a log names none.
+    """
+
+    name: str | None = None
+    step: str | None = None
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
+    gpu_model: str | None = None
+    table: "LabelTable | None" = None
+
+    def applied(self, run: Run) -> Run:
+        labelled = replace(
+            name_gpu_models(run, self.gpu_model),
+            name=self.name or run.name,
+            step=self.step or run.step,
+            params=override_pairs(run.params, self.params),
+            tags=override_pairs(run.tags, self.tags),
+            work=self.find_work(run.quality) or run.work,
+        )
+        return self.look_up(labelled)
+
+    def find_work(self, quality: Quality) -> Work | None:
+        """Return what a run accomplished; of an unfinished recording nothing that was said of several runs at once."""
+        return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
+
+    def of_several(self) -> "Labels":
+        return replace(self, work=self.work and replace(self.work, is_common=True))
+
+    def look_up(self, run: Run) -> Run:
+        if self.table is None:
+            return run
+        return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
+
+    def filled_in(self, run: Run) -> Run:
+        params, tags = override_pairs(self.params, run.params), override_pairs(self.tags, run.tags)
+        return replace(run, step=run.step or self.step, params=params, tags=tags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is known once all batches of a source are out.
+
+    `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `timezone`
+    the zone that the source states, so that its times are UTC; `tags` have the names of `LABEL_TAGS`.
+    """
+
+    devices: tuple[Device, ...]
+    quality: Quality
+    span: tuple[int, int]
+    intervals: dict[str, float] = field(default_factory=dict)
+    columns: tuple[tuple[str, str], ...] = ()
+    timezone: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_host(self) -> bool:
+        return any(device.id == HOST for device in self.devices)
+
+
+class DescribedSource(Protocol):
+    """What an importer says of itself; `kind` is that of `Source.kind`."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+
+
+class Importer(DescribedSource, Protocol):
+    def identify(self, head: bytes) -> bool:
+        """Return whether a source's beginning, as UTF-8 text, is of this kind."""
+
+    def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
+        """Begin to read a source; raise `SourceError` when nothing in it can be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file, its importer, its name (`-` for standard input), and the log it lies `beside` or adds metrics to."""
+
+    path: Path
+    importer: Importer
+    locator: str
+    beside: bool = False
+    companion_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFile:
+    """A file with training metrics, and its name; the run does without one found `beside` the log where it must."""
+
+    path: Path
+    locator: str
+    beside: bool = False
+
+
+def name_gpu_models(run: Run, model: str | None) -> Run:
+    """Return a run with this model for GPUs without one. A model from the log is kept, with a note."""
+    if model is None:
+        return run
+    known, devices, notes = find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)
+    for place, device in enumerate(devices):
+        if device not in run.gpus:
+            continue
+        if device.model is None:
+            window = known.power_window if known and device.power_window == "unknown" else device.power_window
+            devices[place] = replace(device, model=model, power_window=window)
+            notes[f"the GPU model {model} was given by --gpu-model: the log names none"] = None
+        elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
+            notes[f"{device.id} is known as {device.model}: --gpu-model {model} is not used for it"] = None
+    return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import format_count, list_first
-from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol import ReadOptions
 from gpureport.parsing import split_numbers
 from gpureport.recording import Run, Source, empty_training
 from gpureport.regular_files import path_exists

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gpureport.errors import CodedProblem, SourceError
+from gpureport.importers import account as reasons
 from gpureport.importers import columns, extraction, headings, source_text
 from gpureport.importers.account import Account, damage
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import TIME
-from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
+from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import LONGEST_LINE, MOST, UNITS, replace_half_characters

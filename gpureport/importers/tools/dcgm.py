@@ -11,12 +11,12 @@ from itertools import compress
 from typing import Any
 
 from gpureport.errors import SourceError
+from gpureport.importers import account as reasons
 from gpureport.importers import tools
 from gpureport.importers.account import Account, damage
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import TIME
 from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
-from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.importers.tools.dcgm_fields import FIELDS, Reading, build_rows, field_form
 from gpureport.names import LABEL_TAGS
 from gpureport.parsing import UNITS

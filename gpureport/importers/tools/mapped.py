@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers import account as reasons
 from gpureport.importers import headings, source_text, tools
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.headings import parse_number
-from gpureport.importers.protocol import reject_reasons as reasons
-from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
+from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.parsing import MOST_GPUS, UNITS

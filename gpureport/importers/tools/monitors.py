@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+from gpureport.importers import account as reasons
 from gpureport.importers import tools
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import LOST, TIME, extra_name
 from gpureport.importers.headings import is_time_heading, parse_number
-from gpureport.importers.protocol import reject_reasons as reasons
 
 _MOST = 2**24
 """Characters of a document; one of 16 GPUs with a thousand processes has a tenth."""

@@ -20,7 +20,7 @@ from gpureport.comparison.quality_at_work import NoWork
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import LogGap
 from gpureport.findings import AdvisedStep, Evidence, Finding, Interval
-from gpureport.importers.protocol.reject_reasons import find_note_code, find_reject_code
+from gpureport.importers.account import find_note_code, find_reject_code
 from gpureport.recording import Run, Stage
 from gpureport.report.wording.reasons import describe_memory_reason, describe_no_work, describe_reason
 

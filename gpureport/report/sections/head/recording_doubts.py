@@ -19,7 +19,7 @@ from gpureport.comparison.chain import (
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
-from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
+from gpureport.importers.account import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
