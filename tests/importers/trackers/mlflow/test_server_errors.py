@@ -1,7 +1,10 @@
 """A server that is not there, or is none, is said so in one line."""
 
 import http.server
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -172,3 +175,21 @@ def test_what_needs_the_extra_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
             locator = "http://127.0.0.1:1"
         error = asked(locator)
         assert (error.code, "gpureport[mlflow]" in error.hint) == ("not_installed", True), how
+
+
+_CALL = """
+import gpureport
+from gpureport.errors import SourceError
+try:
+    gpureport.read("mlflow:databricks")
+except SourceError as error:
+    assert error.code == "request_failed", error
+from mlflow.telemetry import get_telemetry_client
+assert get_telemetry_client() is None
+"""
+
+
+@pytest.mark.slow
+def test_nothing_is_sent_about_the_use_of_mlflow_s_own_client() -> None:
+    known = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    subprocess.run([sys.executable, "-c", _CALL], check=True, env={"PATH": ""} | known, timeout=120)
