@@ -48,7 +48,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
         fitting = [each for each, time in shared.items() if time > max(max(shared.values()) - _EQUAL, 0)]
         if len(fitting) > 1:
             return _note(tracked, f"{name} is attached to the run and not used: name the zone of its stamps with --tz.")
-        hours, minutes = divmod(abs(offset := sum(fitting)) // 60_000_000, 60)
+        hours, minutes = divmod(abs(offset := next(iter(fitting), 0)) // 60_000_000, 60)
         zone = f"taken to be UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which it fits the run best"
     series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.run.devices}, 0, []
     has_nodes = any(each.node for each in tracked.run.devices)
