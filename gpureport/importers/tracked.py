@@ -24,8 +24,8 @@ from gpureport.regular_files import name_by_url
 
 _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4, 14 * 4 + 1), key=abs)]
 """What a zone may differ by from UTC, the nearest first."""
-_COVERED, _EQUAL = 0.8, 0.99
-"""Share of a device's time that a log must cover to stand for it, and of the longest shared time that is as long."""
+_COVERED, _EQUAL = 0.8, 60_000_000
+"""Share of a device's time that a log must cover to stand for it, and microseconds by which shared times are equal."""
 
 
 def _note(tracked: Tracked, note: str) -> Tracked:
@@ -44,10 +44,10 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
     if log.run.timezone is None:
         measured = (tracked.run.started, tracked.run.ended) if tracked.series else window
         shared = {each: shared_time((log.run.started + each, log.run.ended + each), measured) for each in _OFFSETS}
-        fitting = [each for each, time in shared.items() if time >= max(_EQUAL * max(shared.values()), 1)]
-        if len(fitting) != 1:
+        fitting = [each for each, time in shared.items() if time > max(max(shared.values()) - _EQUAL, 0)]
+        if len(fitting) > 1:
             return _note(tracked, f"{name} is attached to the run and not used: name the zone of its stamps with --tz.")
-        hours, minutes = divmod(abs(offset := fitting[0]) // 60_000_000, 60)
+        hours, minutes = divmod(abs(offset := next(iter(fitting), 0)) // 60_000_000, 60)
         zone = f"taken to be UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which it fits the run best"
     series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.run.devices}, 0, []
     has_nodes = any(each.node for each in tracked.run.devices)

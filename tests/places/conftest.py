@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """A bucket as its server has it."""
-
     name: str
     client: "fs.S3FileSystem"
     road: BreakingRoad
@@ -43,7 +41,6 @@ class Bucket:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[tuple[int, BreakingRoad]]:
-    """The port of a server of S3, and the road to it."""
     with s3_server() as port:
         road = BreakingRoad(port)
         yield port, road

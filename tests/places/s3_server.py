@@ -46,7 +46,6 @@ class BreakingRoad:
     """Hands bytes on between a client and the server, until it is cut: then every connection ends, and none begins."""
 
     def __init__(self, target: int) -> None:
-        """Listen, and lead to the port of the server."""
         self._target = target
         self._listener = create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -56,7 +55,6 @@ class BreakingRoad:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def open(self, *, changes: int | None = None, received: int | None = None, stall: bool = False) -> None:
-        """Let everything through again."""
         with self._lock:
             self.changes, self._most_changes = 0, changes
             self.received, self._most_received = 0, received

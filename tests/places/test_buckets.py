@@ -139,7 +139,6 @@ def test_sources_and_files(gpureport: Program, bucket: Bucket, logs: str, tmp_pa
 
 
 def test_fleet(gpureport: Program, bucket: Bucket, logs: str) -> None:
-    """Other processes read logs of a bucket into a store there, named by their URLs and by the files beside them."""
     bucket.put("logs/base/gpu.csv.json", b'{"tags": {"user": "ann"}}')
     store = ("--store", f"{bucket}/store")
     ok(gpureport("fleet", logs, *store, "-o", f"{bucket}/fleet.html", "-o", f"{bucket}/fleet.json"))
@@ -182,7 +181,6 @@ def test_what_goes_wrong(gpureport: Program, bucket: Bucket, logs: str) -> None:
 
 
 def test_a_process_ends(bucket: Bucket, logs: str, tmp_path: Path) -> None:
-    """A process that used a bucket ends cleanly, and leaves no copies."""
     words = [sys.executable, "-m", "gpureport", "report", f"{logs}/base", "-o", f"{bucket}/r.html"]
     where = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, cwd=ROOT, env=where, capture_output=True, text=True, check=False)

@@ -24,7 +24,6 @@ Store = Callable[[Path], AbstractContextManager[tuple[str, str]]]
 
 
 def made(place: int) -> Made:
-    """Return a run of five minutes that is faster than the one before."""
     begun = 400_000 * place
     ticks = [begun + 10_000 * (tick + 1) for tick in range(30)]
     hardware = monitored(ticks, HARDWARE | {"gpu_0_utilization_percentage": 30.0 + 20 * place})
@@ -47,7 +46,6 @@ def written(document: object) -> None:
 
 
 def record(uri: str, artifacts: str | None = None) -> None:
-    """Record the runs with MLflow's own client, with a place for their artifacts."""
     from mlflow import MlflowClient
     from mlflow.entities import Metric, RunTag
 

@@ -35,7 +35,6 @@ def publish(gpureport: Program, *words: str) -> str:
 
 
 def put_artifacts(source: Path, uri: str | Path) -> None:
-    """Say in a database where the artifacts of its runs lie."""
     with closing(sqlite3.connect(source)) as connection, connection:
         connection.execute("update runs set artifact_uri = ?", (str(uri),))
 

@@ -170,7 +170,6 @@ def test_values_of_options_and_variables(name: str, secret: str) -> None:
 
 @given(WORDS, WORDS)
 def test_forms_that_need_no_name(secret: str, user: str) -> None:
-    """Users of URLs, and tokens that show what they are by how they begin."""
     assert secret not in said(["run", f"https://{user}:{secret}@host/path", "x"]).replace(user, "")
     for words in (
         ["--header", f"Authorization: Bearer {secret}"],

@@ -30,7 +30,6 @@ class Planter:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def plant(self, place: str) -> str:
-        """Return a secret that only its name tells."""
         secret = f"QZ{next(self._numbers):03d}W7K3M9T5R1X8"
         self.places[secret] = place
         return secret
@@ -43,15 +42,12 @@ class Planter:
 
 @dataclass
 class Exits:
-    """All that the program wrote."""
-
     folder: Path
     texts: dict[str, list[bytes]] = field(default_factory=dict)
     sources: set[Path] = field(default_factory=set)
     outcomes: list[tuple[str, Outcome]] = field(default_factory=list)
 
     def run(self, gpureport: Program, *command: str) -> Outcome:
-        """Run a command and keep what it prints."""
         done = gpureport(*command)
         self.texts[f"{len(self.outcomes)} {' '.join(command)[:60]}"] = [done.out.encode(), done.err.encode()]
         self.outcomes.append((" ".join(command), done))
@@ -92,7 +88,6 @@ def read_plain(path: Path) -> Iterator[bytes]:
 
 
 def _read_table(path: Path) -> bytes:
-    """Return the columns and texts of a Parquet file, whose pages are compressed."""
     from pyarrow import parquet
 
     table = parquet.read_table(path)

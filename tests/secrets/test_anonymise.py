@@ -12,7 +12,6 @@ from tests.support.pdf_reading import needs_poppler, text
 
 @pytest.mark.parametrize("command", ["analyze", "report"])
 def test_no_format_shows_a_name(gpureport: Program, tmp_path: Path, command: str) -> None:
-    """Text, JSON and files of an anonymised report hold no path and no host."""
     folder = tmp_path / "secret-host"
     folder.mkdir()
     (folder / "gpu.csv").write_text(log(60))
@@ -40,7 +39,6 @@ def test_names_that_tell_logs_apart_are_no_way_round_it(gpureport: Program, tmp_
 
 
 def test_ingest_refuses_it(gpureport: Program, tmp_path: Path) -> None:
-    """What is stored is what was read."""
     (tmp_path / "gpu.csv").write_text(log(30))
     outcome = gpureport("ingest", "gpu.csv", "--anonymise")
     assert (outcome.code, "not what is stored" in outcome.err) == (2, True)

@@ -30,7 +30,6 @@ def exits(tmp_path: Path) -> Exits:
 
 
 def _write_neptune_export(folder: Path, planter: Planter) -> None:
-    """Write two runs with a secret in params, tags, names of series, name and host."""
     for number in (1, 2):
         own: dict[str, object] = {
             "params/api_key": planter.plant("Neptune param by its name"),
@@ -70,7 +69,6 @@ _NAMES = ("api_key", "wandb.api_key", "HF_TOKEN", "db.password", "aws_secret_acc
 
 
 def _write_mlflow(path: Path, planter: Planter) -> Path:
-    """Write a database of two runs with a secret in params, tags, names, user and note."""
     shaped = planter.plant_shaped
     params = {name: planter.plant(f"MLflow param {name}") for name in _NAMES}
     params |= {f"setting{place}": shaped("MLflow param") for place in range(20)}
@@ -109,7 +107,6 @@ def test_runs_of_trackers(gpureport: Program, tmp_path: Path, planter: Planter, 
 
 
 def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
-    """Write what another version recorded, which replaced no secret."""
     folder.mkdir()
     header, *rows = (
         log(seconds).replace("NVIDIA L4", f"NVIDIA L4 {planter.plant_shaped('model of a GPU')}").splitlines()
@@ -172,7 +169,6 @@ def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits:
 @pytest.mark.slow
 @pytest.mark.usefixtures("stand_in_driver")
 def test_what_is_recorded(tmp_path: Path, planter: Planter, exits: Exits, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job's command line and environment."""
     monkeypatch.setenv("WANDB_API_KEY", planter.plant("environment"))
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", planter.plant_shaped("variable that is recorded"))
     job = [sys.executable, "-c", "import time; time.sleep(0.5)", "--hf-token", planter.plant("option of a job")]
@@ -185,7 +181,6 @@ def test_what_is_recorded(tmp_path: Path, planter: Planter, exits: Exits, monkey
 
 
 def _write_own_files(folder: Path, planter: Planter) -> dict[str, str]:
-    """Write files of settings that are wrong, with a secret where it is wrong; return the option of each."""
     secret, shaped = planter.plant, planter.plant_shaped
     files = {
         "a.toml": ("--config", f'[prices]\ncurrency = "EUR"\ndate = "{shaped("date in settings")}"\ngpu_hour = 1\n'),
@@ -317,7 +312,6 @@ def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Ex
 
 
 def _write_right_files(folder: Path, planter: Planter) -> None:
-    """Write settings, steps, and a map that are right, with secrets in what they let people write freely."""
     shaped = planter.plant_shaped
     settings = f"""
 [prices]

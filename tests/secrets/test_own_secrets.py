@@ -96,7 +96,6 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
 
 
 def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:
-    """The settings of a command are one file."""
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "gpureport.toml").write_text("not TOML")
     (tmp_path / "own.toml").write_text(_SETTINGS)
@@ -172,7 +171,6 @@ def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, co
 
 
 def test_settings_of_a_call(tmp_path: Path) -> None:
-    """The Python package takes them with the settings of an analysis."""
     (tmp_path / "log.csv").write_text(log(60))
     (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
     found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"]}})

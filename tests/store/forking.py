@@ -30,8 +30,6 @@ _STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A process to run."""
-
     arguments: Sequence[str]
     kill_after: float | None = None
     kill_at: int | None = None
@@ -149,7 +147,6 @@ def _kill_before(step: int) -> None:
 
 
 def _set_scene(order: Order) -> None:
-    """Go to the folder of an order, and let happen what is to go wrong there."""
     if order.folder:
         os.chdir(order.folder)
         tempfile.tempdir = str(Path(order.folder, "tmp"))
@@ -162,7 +159,6 @@ def _set_scene(order: Order) -> None:
 
 
 def _fork(order: Order) -> tuple[int, int, int]:
-    """Start a process; return its id and where its output is read."""
     out, err = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:

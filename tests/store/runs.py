@@ -20,7 +20,6 @@ _ROWS = 1500
 
 
 def noisy(seed: int, rows: int = _ROWS, gpus: int = 2) -> str:
-    """Return a log whose values differ from row to row."""
     lines = [
         logs.row(second, gpu, util=(second * 31 + gpu * 7 + seed) % 100, power=f"{second * (7919 + seed) % 1000}.50 W")
         for second in range(rows)
@@ -31,8 +30,6 @@ def noisy(seed: int, rows: int = _ROWS, gpus: int = 2) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A run as its files have it: what `run.json` says, and its rows."""
-
     folder: Path
     said: dict[str, Any]
     rows: pa.Table
@@ -48,7 +45,6 @@ class Stored:
 
 
 def read_store(store: Path) -> dict[str, Stored]:
-    """Return every run of a store by its id; the file of its rows is the one that was hashed."""
     found = {}
     for path in sorted(store.glob("runs/[!.]*/run.json")):
         said, series = json.loads(path.read_text()), path.with_name("hardware.parquet").read_bytes()
@@ -82,7 +78,6 @@ class Known:
         return folder
 
     def ingest(self, log: str, store: Path, *more: str) -> Sequence[str]:
-        """Return the command that reads a log into a store."""
         return ("ingest", str(getattr(self, log)), *more, "--store", str(store))
 
 

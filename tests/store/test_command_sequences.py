@@ -43,8 +43,6 @@ class Labels:
 
 @dataclass(slots=True)
 class Model:
-    """What a store should hold."""
-
     runs: dict[str, Labels] = field(default_factory=dict)
     baselines: dict[str, dict[str, Labels]] = field(default_factory=dict)
     nights: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -71,7 +69,6 @@ class StoreCommands(RuleBasedStateMachine):
         self._folder.cleanup()
 
     def _run(self, *arguments: str) -> tuple[int, str]:
-        """Run a command; return its exit code, and what it prints."""
         done = run_program(self._place, *arguments, "--store", str(self._store))
         return done.code, done.out
 
@@ -112,13 +109,11 @@ class StoreCommands(RuleBasedStateMachine):
 
     @rule(run=stored)
     def remove(self, run: str) -> None:
-        """A run goes; baselines and nights keep theirs."""
         if self._change("runs", "rm", run, of=[run]):
             del self._model.runs[run]
 
     @rule(run=stored)
     def analyze(self, run: str) -> None:
-        """An analysis names the run as it is labelled now."""
         code, out = self._run("analyze", run, "--format", "json")
         assert code == (0 if run in self._model.runs else _NO_SUCH_RUN)
         if run in self._model.runs:
@@ -137,7 +132,6 @@ class StoreCommands(RuleBasedStateMachine):
     @precondition(lambda self: self._model.baselines)
     @rule()
     def remove_baseline(self) -> None:
-        """A baseline goes, its runs stay."""
         name = min(self._model.baselines)
         assert self._run("baseline", "rm", name)[0] == 0
         del self._model.baselines[name]
@@ -153,7 +147,6 @@ class StoreCommands(RuleBasedStateMachine):
 
     @invariant()
     def holds_the_runs(self) -> None:
-        """The runs, with their labels; each can be read and is whole."""
         found = read_store(self._store)
         assert {run: _labels(stored) for run, stored in found.items()} == self._model.runs
         assert all(len(stored.rows) == 40 for stored in found.values())
@@ -167,14 +160,12 @@ class StoreCommands(RuleBasedStateMachine):
 
     @invariant()
     def holds_the_baselines(self) -> None:
-        """The baselines, with their runs as they were."""
         folders = (path.parent for path in self._store.glob("baselines/[!.]*/store.json"))
         found = {each.name: {run: _labels(own) for run, own in read_store(each).items()} for each in folders}
         assert found == self._model.baselines
 
     @invariant()
     def holds_the_nights(self) -> None:
-        """The latest measurement of each run."""
         measured: dict[str, tuple[Any, tuple[str, str, str]]] = {}
         for path in self._store.glob("history/*.parquet"):
             for row in parquet.read_table(path).to_pylist():

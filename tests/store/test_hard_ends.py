@@ -24,7 +24,6 @@ _DONE, _KILLED = 0, -signal.SIGKILL
 
 
 def ways(before: Known, store: Path) -> list[Sequence[str]]:
-    """Return command lines: a new store, a second run, and a run read again that gets another step."""
     other = Path(f"{store}-2")
     again = before.ingest("old", store, "--force", "--step", "b")
     return [before.ingest("new", other), before.ingest("new", store), again]
@@ -51,7 +50,6 @@ def check(before: Known, store: Path, forks: Forks) -> None:
 
 @pytest.mark.stress
 def test_killed_at_a_random_moment(before: Known, forks: Forks, tmp_path: Path) -> None:
-    """Many trials hit an ingest that is under way."""
     chance = random.Random(20261121)
     quickest = min(forks.run(Order(arguments=ways(before, before.copy(tmp_path / w))[2])).seconds for w in "abc")
     ended: list[Ended] = []
@@ -68,7 +66,6 @@ def test_killed_at_a_random_moment(before: Known, forks: Forks, tmp_path: Path) 
 @pytest.mark.stress
 @pytest.mark.parametrize("way", range(3))
 def test_killed_before_every_step(before: Known, forks: Forks, tmp_path: Path, way: int) -> None:
-    """Before each file or folder it makes, renames or removes."""
     for step in range(200):
         store = before.copy(tmp_path / str(step))
         ended = forks.run(Order(arguments=ways(before, store)[way], kill_at=step))
@@ -81,7 +78,6 @@ def test_killed_before_every_step(before: Known, forks: Forks, tmp_path: Path, w
 
 @pytest.mark.stress
 def test_a_killed_process_of_its_own(before: Known, forks: Forks, tmp_path: Path) -> None:
-    """Anywhere from the start of Python on."""
     chance = random.Random(7)
     for trial in range(WHOLE_PROCESSES):
         store = before.copy(tmp_path / str(trial))
@@ -204,7 +200,6 @@ def test_ingests_at_once(forks: Forks, tmp_path: Path, logs: int) -> None:
 
 
 def give_orders(place: Path, turn: int) -> Iterator[Sequence[str]]:
-    """Yield the commands of the writers of one round, eight by eight."""
     for n in range(EACH):
         yield ("ingest", str(place / f"own{n}.csv"), "--force", "--step", f"turn {turn}")
         yield ("ingest", str(place / "shared.csv"), "--force")

@@ -104,7 +104,6 @@ def put(store: Path, template: Path, number: int, step: str) -> Path:
 
 
 def truth(store: Path) -> list[tuple[str, str]]:
-    """Return name and step of each run as the `run.json` files have them, oldest first."""
     found = []
     for path in store.glob("runs/[!.]*/run.json"):
         try:

@@ -256,7 +256,6 @@ def test_secrets_are_none_in_a_store(gpureport: Program, tmp_path: Path) -> None
 
 
 def pages(path: Path) -> list[int]:
-    """Return where the pages of the columns lie in a Parquet file."""
     metadata, places = parquet.ParquetFile(path).metadata, list[int]()
     for group in (metadata.row_group(index) for index in range(metadata.num_row_groups)):
         for column in (group.column(index) for index in range(group.num_columns)):
@@ -267,14 +266,12 @@ def pages(path: Path) -> list[int]:
 
 
 def footer(path: Path) -> list[int]:
-    """Return where the metadata of a Parquet file lie, with their length and the magic number."""
     content = path.read_bytes()
     length = int.from_bytes(content[-_MAGIC : -_MAGIC + 4], "little") + _MAGIC
     return list(range(len(content) - length, len(content)))
 
 
 def flipped(path: Path, places: Sequence[int], trials: int) -> Iterator[None]:
-    """Flip one bit of a file after another, each time anywhere in some places."""
     chance, whole = random.Random(20261121), path.read_bytes()
     for _ in range(trials):
         place = chance.choice(places)
@@ -284,7 +281,6 @@ def flipped(path: Path, places: Sequence[int], trials: int) -> Iterator[None]:
 
 
 def exported(gpureport: Program, before: Known, store: Path) -> Any:
-    """Return the rows that the program gives of the run; None where it refuses."""
     done = gpureport("runs", "export", before.old_id, "-o", "out.parquet", "--store", str(store))
     assert (done.code, done.err.count("\n")) in {(0, 0), (3, 1)}, done.err
     return parquet.read_table("out.parquet") if done.code == 0 else None
@@ -293,7 +289,6 @@ def exported(gpureport: Program, before: Known, store: Path) -> Any:
 @pytest.mark.stress
 @pytest.mark.parametrize("places", [pages, footer])
 def test_a_flip_in_the_series_is_found(before: Known, store: Path, gpureport: Program, places: Any) -> None:
-    """In the pages, in their headers or in the footer, always."""
     path = store / "runs" / before.old_id / "hardware.parquet"
     for _ in flipped(path, places(path), TRIALS):
         assert exported(gpureport, before, store) is None

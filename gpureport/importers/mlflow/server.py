@@ -13,9 +13,10 @@ import os
 import re
 import ssl
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,6 +37,7 @@ _OVERLOADED, _REFUSED = {429, 502, 503, 504}, {401, 403}
 API = "/api/2.0/mlflow"
 _PAGE, _RUNS, _TOGETHER, _THREADS = 25_000, 1_000, 100, 8
 """Points a page (the most that every server allows), runs a page, experiments asked at once, requests at a time."""
+Connection: TypeAlias = http.client.HTTPConnection
 Answer: TypeAlias = tuple[int, Any, bytes]
 """Status, headers and body."""
 
@@ -62,6 +64,8 @@ class Server(Store):
         self._limit, self._later = limit or _FIRST, limit or _LATER
         self._retries = int(_read_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", 1.0))
         self._headers = _build_headers(unquote(parts.username or ""), unquote(parts.password or ""))
+        self._idle: list[Connection] = []
+        weakref.finalize(self, _close, self._idle)
 
     def request(self, method: str, path: str, content: bytes | None = None) -> bytes:
         """Return a server's answer; ask again where it is overloaded."""
@@ -93,20 +97,17 @@ class Server(Store):
 
     def _send(self, method: str, path: str, content: bytes | None) -> Answer:
         try:
-            with closing(self._connect()) as connection:
-                connection.request(method, self._prefix + path, content, self._headers)
-                answer = connection.getresponse()
-                body = answer.read(MOST_ANSWER_BYTES + 1)
-                if len(body) > MOST_ANSWER_BYTES:
-                    raise OSError(f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes")
-                return answer.status, answer.headers, body
+            with suppress(IndexError, ConnectionError):
+                # the server may close a kept-open connection at any time
+                return self._exchange(self._idle.pop(), method, path, content)
+            return self._exchange(self._connect(), method, path, content)
         except (OSError, http.client.HTTPException) as error:
             why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else " ".join(str(error).split())
             hint = "check the address, https or http, the certificate, and that the server runs"
             what = f"cannot be reached: {redact_start(why)}"
             raise SourceError(self.where, what, hint, code="no_connection") from error
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connect(self) -> Connection:
         if not self._secure:
             return http.client.HTTPConnection(*self._address, timeout=self._limit)
         context = ssl.create_default_context(cafile=os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH") or None)
@@ -116,6 +117,21 @@ class Server(Store):
         if certificate := os.environ.get("MLFLOW_TRACKING_CLIENT_CERT_PATH"):
             context.load_cert_chain(certificate)
         return http.client.HTTPSConnection(*self._address, timeout=self._limit, context=context)
+
+    def _exchange(self, connection: Connection, method: str, path: str, content: bytes | None) -> Answer:
+        try:
+            connection.request(method, self._prefix + path, content, self._headers)
+            connection.sock.settimeout(self._limit)
+            answer = connection.getresponse()
+            body = answer.read(MOST_ANSWER_BYTES + 1)
+            if len(body) > MOST_ANSWER_BYTES:
+                raise OSError(f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes")
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            raise
+        # one that the server closed opens itself again
+        self._idle.append(connection)
+        return answer.status, answer.headers, body
 
     def _not_mlflow(self, why: str) -> SourceError:
         what = f"it answers but is not an MLflow server ({redact_start(' '.join(why.split()))})"
@@ -216,6 +232,11 @@ class Server(Store):
             self.ask("runs/log-batch", {"run_id": run.id, "metrics": values, "tags": labels}, post=True)
         for key in outdated:
             self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
+
+
+def _close(connections: list[Connection]) -> None:
+    for each in connections:
+        each.close()
 
 
 def _read_number(name: str, otherwise: float) -> float:

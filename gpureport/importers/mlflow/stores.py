@@ -224,16 +224,19 @@ def _read_metric(content: str) -> tuple[Points, int]:
 
     A line is time, value and step; a metric of a dataset adds its name and digest.
     """
+    parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line of a process that was killed may have been cut anywhere
     *lines, cut = content.split("\n")
-    points, torn = [], int(bool(cut.strip()))
-    for line in filter(str.strip, lines):
-        try:
-            time, value, step = line.split(" ")[:3]
-            points.append((np.int64(int(time)), float(value), np.int64(int(step))))
-        except (ValueError, OverflowError):
-            torn += 1
-    return np.array(points, POINT), torn
+    lines = [line for line in lines if line.strip()]
+    found = [np.zeros(0, POINT)]
+    try:
+        found += [parse(lines)] if lines else []
+    except ValueError:
+        for line in lines:
+            with suppress(ValueError):
+                found.append(parse([line]))
+    points = np.concatenate(found)
+    return points, len(lines) - len(points) + bool(cut.strip())
 
 
 def _look(path: Path, read: Callable[[], T], otherwise: T) -> T:

@@ -14,7 +14,6 @@ from gpureport.testing import Recording, find_note_code, find_reject_code
 
 
 def state(root: Path) -> dict[str, tuple[str, int]]:
-    """Return what each file below a folder holds, and when it was written."""
     files = [path for path in sorted(root.rglob("*")) if path.is_file()]
     return {str(path): (sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns) for path in files}
 

@@ -12,8 +12,6 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """What a stub answers: a status, a body (JSON unless it is text) and headers."""
-
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)

@@ -59,7 +59,6 @@ def _assert_refusals(server: str) -> None:
 
 @pytest.fixture
 def signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment in which requests go through MLflow's own client."""
     for name, value in real.environment(MLFLOW_TRACKING_AUTH="a plugin").items():
         monkeypatch.setenv(name, value)
 

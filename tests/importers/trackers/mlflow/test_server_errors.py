@@ -1,9 +1,13 @@
 """A server that is not there, or is none, is said so in one line."""
 
 import http.server
+import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -130,6 +134,25 @@ def test_a_time_limit_that_is_not_a_number_is_a_wrong_setting(monkeypatch: pytes
         assert (error.code, error.where) == ("not_a_number", "MLFLOW_HTTP_REQUEST_TIMEOUT"), value
 
 
+def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
+    requests: list[int] = []
+    body = b'{"experiments": [{"experiment_id": "1", "name": "x"}]}'
+
+    def speak(connection: socket.socket) -> None:
+        with suppress(OSError):
+            for _ in range(2):
+                if connection.recv(65536):
+                    requests.append(1)
+                if len(requests) == 2:
+                    connection.close()
+                    return
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    with listening(speak) as url:
+        assert asked(url).code == "no_finished_run"
+    assert len(requests) >= 3
+
+
 def test_what_cannot_be_read_is_refused() -> None:
     for locator, code in {
         "postgresql+psycopg2://user:pass@db/mlflow": "database_server",
@@ -152,3 +175,21 @@ def test_what_needs_the_extra_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
             locator = "http://127.0.0.1:1"
         error = asked(locator)
         assert (error.code, "gpureport[mlflow]" in error.hint) == ("not_installed", True), how
+
+
+_CALL = """
+import gpureport
+from gpureport.errors import SourceError
+try:
+    gpureport.read("mlflow:databricks")
+except SourceError as error:
+    assert error.code == "request_failed", error
+from mlflow.telemetry import get_telemetry_client
+assert get_telemetry_client() is None
+"""
+
+
+@pytest.mark.slow
+def test_nothing_is_sent_about_the_use_of_mlflow_s_own_client() -> None:
+    known = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    subprocess.run([sys.executable, "-c", _CALL], check=True, env={"PATH": ""} | known, timeout=120)

@@ -14,8 +14,6 @@ Points = list[tuple[int, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """What was true at each tick."""
-
     utilization: list[list[float]]
     cpu: list[float] = field(default_factory=list)
     namespace: str = "monitoring/training"

@@ -1,12 +1,15 @@
 """Exports of neptune-exporter."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
 
 from tests.importers.trackers.neptune import dumps
+from tests.importers.trackers.neptune.dumps import Row
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
 from tests.importers.trackers.tracked import (
     codes,
@@ -18,6 +21,7 @@ from tests.importers.trackers.tracked import (
     refused,
     rejected,
     times,
+    trained,
 )
 
 LOAD = square(busy=3, idle=2, ticks=20)
@@ -197,3 +201,178 @@ def test_values_that_are_not_numbers_are_counted_in_every_process(tmp_path: Path
     quality = recording(dumps.write(tmp_path, rows)).run.quality
     assert [(each.column, each.cells) for each in quality.absent_cells] == [("gpu_power_watts", 3)]
     assert quality.noise == 3
+
+
+HOUR = 3_600_000_000
+
+
+def local(rows: list[Row], zone: str) -> list[Row]:
+    where = ZoneInfo(zone)
+    return [
+        row | {"timestamp": row["timestamp"].astimezone(where).replace(tzinfo=UTC)} if row.get("timestamp") else row
+        for row in rows
+    ]
+
+
+def moment(text: str) -> int:
+    return round(datetime.fromisoformat(f"{text}+00:00").timestamp() * 1e6)
+
+
+@pytest.mark.parametrize("tz", [None, "Europe/Berlin"])
+def test_times_that_no_clock_shows(tmp_path: Path, tz: str | None) -> None:
+    far = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    rows = [
+        row | {"timestamp": far} if row.get("timestamp") else row
+        for row in dumps.run(Schedule(utilization=[LOAD]), run_id="OPT-2")
+    ]
+    dumps.write(tmp_path, rows)
+    assert refused(tmp_path, tz=tz).code == "no_values"
+    dumps.write(tmp_path, dumps.run(Schedule(utilization=[LOAD])))
+    assert len(times(recording(tmp_path, tz=tz, runs=("OPT-1",)), "gpu:0")) == len(LOAD)
+
+
+def test_an_export_from_los_angeles_is_found_out_and_put_right(tmp_path: Path) -> None:
+    rows = dumps.run(Schedule(utilization=[LOAD]), series={"train/loss": loss(START, 9)})
+    dumps.write(tmp_path, local(rows, "America/Los_Angeles"))
+    kept = recording(tmp_path)
+    assert kept.run.started == START - 7 * HOUR
+    assert "first_sample_off" in codes(kept)
+    right = recording(tmp_path, tz="America/Los_Angeles")
+    assert times(right, "gpu:0") == Schedule(utilization=[LOAD]).ticks
+    assert trained(right) == [at for at, _ in loss(START, 9)]
+    assert "first_sample_off" not in codes(right)
+    assert column(right, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
+
+
+@pytest.mark.parametrize(
+    ("zone", "tz", "created", "said"),
+    [
+        ("UTC", None, 6, ""),
+        ("UTC", None, 420, ""),
+        ("Asia/Kolkata", None, 6, "5.5 h after"),
+        ("Asia/Tokyo", "Asia/Shanghai", 6, "1 h after"),
+    ],
+    ids=["right", "late monitoring", "to the quarter", "wrong zone"],
+)
+def test_an_offset_from_the_start_is_told(tmp_path: Path, zone: str, tz: str | None, created: int, said: str) -> None:
+    rows = dumps.run(Schedule(utilization=[LOAD]), created=START - created * 1_000_000)
+    dumps.write(tmp_path, local(rows, zone))
+    notes = [note for note in recording(tmp_path, tz=tz).run.quality.notes if "the first sample lies" in note]
+    assert [said in note for note in notes] == [True] * bool(said)
+
+
+AUTUMN = moment("2025-10-26T00:20:00")
+"""02:20 in Berlin for the first time; clocks are set back at 03:00."""
+
+
+def autumn(start: int = AUTUMN, ticks: int = 500) -> Schedule:
+    return Schedule(utilization=[square(busy=7, idle=4, ticks=ticks)], cpu=[50.0] * ticks, start=start)
+
+
+def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
+    schedule = autumn(ticks=900)
+    found = recording(dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin")), tz="Europe/Berlin")
+    after = moment("2025-10-26T02:00:00")
+    assert times(found, "gpu:0") == [at for at in schedule.ticks if at >= after]
+    assert "ambiguous_hour" in codes(found)
+    assert rejected(found)[0][0] == "no_time_stamp"
+
+
+def test_the_hour_that_is_skipped(tmp_path: Path) -> None:
+    schedule = autumn(start=moment("2026-03-29T00:40:00"), ticks=300)
+    dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin"))
+    assert len(recording(tmp_path).run.quality.gaps) == 2
+    found = recording(tmp_path, tz="Europe/Berlin")
+    assert (times(found, "gpu:0"), found.run.quality.gaps) == (schedule.ticks, ())
+
+
+def test_times_of_neptune_3_are_left_alone(tmp_path: Path) -> None:
+    start = START
+    path = "runtime/monitoring/gpu/0/gpu_utilization_percent"
+    rows = dumps.run(series={path: [(start + TICK * place, 50.0) for place in range(5)]}, created=start - 7 * HOUR)
+    dumps.write(tmp_path, [row for row in rows if row["attribute_path"] != "sys/id"])
+    found = recording(tmp_path, tz="America/Los_Angeles")
+    assert (found.run.started, found.run.timezone) == (start, "America/Los_Angeles")
+
+
+def test_ranks_that_watch_the_same_gpus_count_once(tmp_path: Path) -> None:
+    ranks = [
+        Schedule(utilization=[LOAD, [35.0] * 20], namespace=f"monitoring/{rank:08x}", start=START + 90_000 * rank)
+        for rank in range(4)
+    ]
+    found = recording(dumps.write(tmp_path, dumps.run(*ranks)))
+    assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
+    assert len(found.rows_of("gpu:0")) == 20
+    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
+    per_rank = 19 + 20 * 5 + 12 + 20
+    assert rejected(found) == [("another_process_recorded_the_same_device", 3 * per_rank)]
+    assert len(found.run.stages) == 1
+
+
+def test_stages_that_touch_are_kept_whole(tmp_path: Path) -> None:
+    one = Schedule(utilization=[[20.0] * 6], namespace="monitoring/preprocessing")
+    two = Schedule(utilization=[[90.0] * 6], namespace="monitoring/training", start=START + 5 * TICK + 4_000_000)
+    found = recording(dumps.write(tmp_path, dumps.run(one, two)))
+    assert (len(found.rows_of("gpu:0")), found.run.quality.rejected) == (12, ())
+
+
+def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:
+    launcher = Schedule(utilization=[[50.0] * 60], namespace="monitoring/launcher")
+    inner = Schedule(utilization=[[90.0] * 10], namespace="monitoring/training", start=START + 20 * TICK + 1_000_000)
+    found = recording(dumps.write(tmp_path, dumps.run(launcher, inner)))
+    stages = column(found, "gpu:0", "stage")
+    assert (stages.count("training"), stages.count("launcher")) == (10, 51)
+    assert stages[20:31].count("training") == 10
+
+
+@pytest.mark.parametrize(("apart", "gpus"), [(500_000, ["gpu:0", "gpu:1"]), (9 * TICK, ["gpu:0"])])
+def test_processes_that_see_one_gpu_each(tmp_path: Path, apart: int, gpus: list[str]) -> None:
+    """At the same time they are two, in succession one that both used."""
+    ranks = [
+        Schedule(utilization=[[value] * 5], namespace=f"monitoring/rank{rank}", start=START + rank * apart, numbers=())
+        for rank, value in enumerate((80.0, 60.0))
+    ]
+    found = recording(dumps.write(tmp_path, dumps.run(*ranks)))
+    assert [device.id for device in found.run.gpus] == gpus
+    assert column(found, gpus[-1], "gpu_utilization_ratio")[-5:] == [0.6] * 5
+
+
+def test_physical_numbers_are_kept(tmp_path: Path) -> None:
+    found = recording(dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3, [60.0] * 3], numbers=(2, 3)))))
+    assert [device.id for device in found.run.gpus] == ["gpu:2", "gpu:3"]
+    one = recording(tmp_path, gpus=(3,))
+    assert [device.id for device in one.run.gpus] == ["gpu:3"]
+    assert rejected(one) == [("gpu_not_selected", 9)]
+
+
+def test_machines_are_told_apart(tmp_path: Path) -> None:
+    rows = dumps.run(Schedule(utilization=[[50.0] * 5], namespace="monitoring/0000000a"))
+    rows += [
+        row
+        for row in dumps.run(Schedule(utilization=[[70.0] * 5], namespace="monitoring/0000000b"), hostname="node-b")
+        if row["attribute_path"].startswith("monitoring/")
+    ]
+    found = recording(dumps.write(tmp_path, rows))
+    assert [device.id for device in found.run.devices] == ["node-a/gpu:0", "node-b/gpu:0", "node-a/host", "node-b/host"]
+    assert column(found, "node-b/gpu:0", "gpu_utilization_ratio") == [0.7] * 5
+    assert {stage.node for stage in found.run.stages} == {"node-a", "node-b"}
+
+
+def test_a_stage_taken_up_again(tmp_path: Path) -> None:
+    first = Schedule(utilization=[square(busy=4, idle=1, ticks=10)], cpu=[0.0] * 10)
+    again = Schedule(utilization=[square(busy=4, idle=1, ticks=10)], cpu=[90.0] * 10, start=START + 400 * TICK)
+    rows = dumps.run(first, series={})
+    series = first.series()
+    rows = [row for row in rows if row["attribute_type"] != "float_series"]
+    for path, values in again.series().items():
+        rows += [
+            {"project_id": dumps.PROJECT, "run_id": "OPT-1", **row}
+            for row in dumps.points(path, series.get(path, []) + values)
+        ]
+    found = recording(dumps.write(tmp_path, rows))
+    assert {gap.device for gap in found.run.quality.gaps} == {"gpu:0", "host"}
+    assert found.run.quality.imputed_points == 4 + 9
+    cpu = column(found, "host", "cpu_utilization_ratio")
+    assert cpu == [None, *[0.0] * 9, None, *[0.9] * 9]
+    imputed = column(found, "gpu:0", "imputed")
+    assert imputed.count(True) * 5 == len(imputed)
