@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpureport.findings import Outcome
 from gpureport.report.model.blocks import Block, Form
-from gpureport.report.model.comparison_parts import ComparisonPart, GainCell, GainTable, StepPairView
+from gpureport.report.model.comparison_parts import ComparisonPart, GainCell, GainTable
 from gpureport.report.model.head import Change
 from gpureport.report.model.report_content import Answers, GpuTable, Judgement, Report, RunTable
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
@@ -95,7 +95,13 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
 
 
 def _gains(gains: GainTable) -> Iterator[Block]:
-    rows = ([row.head, *map(_gain_cell, row.cells)] for row in gains.rows)
+    rows: list[list[Cell | str]] = []
+    for row in gains.rows:
+        judged = [each.verdict and Change(text="", interval=each.interval, verdict=each.verdict) for each in row.cells]
+        pairs = zip(row.cells, judged, strict=True)
+        rows.append(
+            [row.head, *(Cell(text=e.text, small="" if to else e.interval, change=to or None) for e, to in pairs)]
+        )
     facts = [Fact(name="Potential", text=gains.potential)] if gains.potential else []
     table = build_table(gains.columns, rows, *gains.notes)
     yield Block(anchor="gains", title="Gains", table=table, facts=facts)
@@ -126,21 +132,15 @@ def _changes(part: ComparisonPart) -> Iterator[Block]:
         # gains say what became of findings
         found = link.findings or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=() if part.gains else found)
-    yield Block(
-        title="Whether both were recorded alike",
-        level=3,
-        texts=_merge_texts([(each.label, [each.unknown]) for each in part.links]),
-        facts=merge_facts([(each.label, [*_list_checks(each)]) for each in part.links]),
-    )
+    checks = []
+    for each in part.links:
+        told = [(row.head.text, [cell.text for cell in row.cells]) for row in each.checks.rows]
+        both = [(name, ", then ".join(dict.fromkeys(texts)), alike) for name, (*texts, alike) in told]
+        checks.append((each.label, [Fact(name=name, text=f"{text}; alike: {alike}") for name, text, alike in both]))
+    unknown = _merge_texts([(each.label, [each.unknown]) for each in part.links])
+    yield Block(title="Whether both were recorded alike", level=3, texts=unknown, facts=merge_facts(checks))
     whole = "Whole recordings, start-up and end included"
     yield from (Block(title=whole, label=each.label, level=3, table=each.whole) for each in part.links if each.whole)
-
-
-def _list_checks(link: StepPairView) -> Iterator[Fact]:
-    for row in link.checks.rows:
-        before, after, alike = (cell.text for cell in row.cells)
-        both = before if before == after else f"{before}, then {after}"
-        yield Fact(name=row.head.text, text=f"{both}; alike: {alike}")
 
 
 # --- runs and GPUs
@@ -236,19 +236,13 @@ def _checklist(report: Report) -> Iterator[Block]:
 def _quality(report: Report) -> Iterator[Block]:
     runs, several = report.quality, report.several
     facts, table = split_facts([(run.label, run.facts) for run in runs])
-    yield Block(
-        forms=Form.EVERY_PAGE,
-        anchor="quality",
-        title="Data quality",
-        warnings=_merge_texts([(run.label, run.notes) for run in runs]),
-        facts=facts,
-        table=table,
-    )
+    notes, forms = _merge_texts([(run.label, run.notes) for run in runs]), Form.EVERY_PAGE
+    yield Block(forms=forms, anchor="quality", title="Data quality", warnings=notes, facts=facts, table=table)
     for run in runs:
         texts = [*(event.sentence for event in run.events), run.more_events]
         told = [Fact(name="", text=text) for text in texts if text]
-        title, label = "What the log says happened", run.label if several else ""
-        yield Block(forms=Form.EVERY_PAGE, title=title, label=label, level=3, facts=told)
+        label = run.label if several else ""
+        yield Block(forms=forms, title="What the log says happened", label=label, level=3, facts=told)
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:

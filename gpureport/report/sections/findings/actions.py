@@ -19,7 +19,7 @@ from gpureport.report.model.findings import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import words
+from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
 from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
 from gpureport.report.wording import display, terms

@@ -15,8 +15,7 @@ from gpureport.findings import Check, CheckOutcome, Confidence
 from gpureport.report.model.head import Action, Verdict, VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.found import Found, find_worst
-from gpureport.report.sections.findings.words import tell_headline
+from gpureport.report.sections.findings.found import Found, find_worst, tell_headline
 from gpureport.report.sections.head import loss_sentence, recording_doubts
 from gpureport.report.sections.head.loss_sentence import (
     Findings,
