@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpureport.findings import Outcome
 from gpureport.report.model.blocks import Block, Form
-from gpureport.report.model.comparison_parts import ComparisonPart, GainCell, GainTable
+from gpureport.report.model.comparison_parts import ComparisonPart, GainTable
 from gpureport.report.model.head import Change
 from gpureport.report.model.report_content import Answers, GpuTable, Judgement, Report, RunTable
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
@@ -106,11 +106,6 @@ def _gains(gains: GainTable) -> Iterator[Block]:
     table = build_table(gains.columns, rows, *gains.notes)
     yield Block(anchor="gains", title="Gains", table=table, facts=facts)
     yield from (Block(title=row.head.text, level=3, facts=row.facts) for row in gains.rows if row.facts)
-
-
-def _gain_cell(cell: GainCell) -> Cell:
-    change = Change(text="", interval=cell.interval, verdict=cell.verdict) if cell.verdict else None
-    return Cell(text=cell.text, small="" if change else cell.interval, change=change)
 
 
 def _changes(part: ComparisonPart) -> Iterator[Block]:

@@ -63,8 +63,11 @@ def build_actions(
     """
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
-    parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
-    alone = [(row, words.leave_out_occupied_gpus(part)) for row, part in parts if None in part.roots]
+    alone = []
+    for row, each in zip(rows, gather(runs), strict=True):
+        parts = [part for part in each.parts if part.run.step == step]
+        if None in {part.root for part in parts}:
+            alone.append((row, words.leave_out_occupied_gpus(Found(parts, several=each.several))))
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]

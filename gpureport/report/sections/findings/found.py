@@ -141,10 +141,6 @@ class Found:
         names = {self.runs[place].devices([each for each in devices if each]) for place, devices in held.items()}
         return names.pop() if len(names) == 1 else _OTHERS
 
-    def restrict_to(self, step: str) -> "Found | None":
-        parts = [part for part in self.parts if part.run.step == step]
-        return Found(parts, several=self.several) if parts else None
-
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
         """Yield measured values, of each finding the first whose statistic is so called, else begins so.
 
@@ -184,16 +180,13 @@ def find_worst(runs: Sequence[ReportRun]) -> Found | None:
 
     What follows from another finding is never the worst. A fact counts where it takes a tenth of its run.
     """
-    every = [group for found in gather(runs) for group in found.groups if None in group.roots]
-    return min(filter(_calls_for_attention, every), key=rank, default=None)
-
-
-def _calls_for_attention(found: Found) -> bool:
-    if found.severity is not Severity.INFO:
-        return True
-    whole = found.run.seconds
-    share = found.share if found.shares else found.seconds / whole if whole else 0.0
-    return found.finding.kind in _NOTED and whole > 0 and share >= _NOTABLE
+    every = []
+    for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
+        whole = group.run.seconds
+        share = group.share if group.shares else group.seconds / whole if whole else 0.0
+        is_noted = group.finding.kind in _NOTED and whole > 0 and share >= _NOTABLE
+        every += [group] if is_noted or group.severity is not Severity.INFO else []
+    return min(every, key=rank, default=None)
 
 
 # --- words

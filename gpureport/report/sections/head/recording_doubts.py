@@ -3,10 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from gpureport.analysis import phrases
-from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import gains
 from gpureport.comparison.chain import (
@@ -26,7 +23,7 @@ from gpureport.report.runs.report_run import format_time
 from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_state
 from gpureport.report.wording.scales import name_work
-from gpureport.report.wording.words import clean_name, group_holders, list_labels
+from gpureport.report.wording.words import clean_name, list_labels
 
 _LARGE_STEP = 60.0
 """Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
@@ -119,7 +116,7 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield that stated work and the training log contradict each other, that clocks were repaired, and waits."""
+    """Yield that stated work and the training log contradict each other, and that clocks were repaired."""
 
     def name_run(name: str, others: int, more: str) -> str:
         more = f" {more} {display.plural(others, 'more run')}" if others else ""
@@ -141,12 +138,6 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
         said = f"The clock went back by {display.duration(seconds)}{whose}"
         yield f"{said}: times after that are repaired, and may be off."
-    # a finding tells of waits for data
-    waiting = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
-    curves = [curve.known for run in waiting for curve in run.training if curve.name == WAITING and len(curve.known)]
-    share = max((float(np.median(known)) for known in curves), default=0.0)
-    if share >= MUCH:
-        yield f"The training log says that {display.percent(share)} of each iteration was waiting for data."
 
 
 def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
@@ -158,13 +149,6 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
             whose = display.raise_first(phrases.gpu_names(others, known))
             yield f"{whose} held no memory: not of this run, and not counted. Name its GPUs with --gpus."
             return
-
-
-def describe_drivers(analysis: Analysis) -> str:
-    drivers = group_holders((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
-    named = next((sorted(set(each)) for each in drivers.values() if len(set(each)) > 1), [])
-    said = f"The GPUs have different drivers ({display.join_words(named)}), so the log is of several machines"
-    return f"{said}: read one log per machine." if named else ""
 
 
 def list_rejections(runs: Sequence[Run]) -> Iterator[str]:

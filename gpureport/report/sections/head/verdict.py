@@ -141,7 +141,6 @@ def _write_run_lead(
     """Yield what a step by itself lost, or what was checked where nothing was found; empty texts among it."""
     analyses = [run.analysis for run in runs]
     yield from list(recording_doubts.list_rejections([analysis.run for analysis in analyses]))[:1]
-    yield from map(recording_doubts.describe_drivers, analyses)
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
     lost = describe_loss(analyses)

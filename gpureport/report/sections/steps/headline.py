@@ -21,11 +21,10 @@ from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import build_change, build_plain_change
-from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.scales import split_common_unit
 from gpureport.report.wording.terms import name_figure, name_one
-from gpureport.report.wording.words import say
+from gpureport.report.wording.words import choose_headline, say
 
 _MOST = 0.5
 """Share of the change above which one step made most of it."""
