@@ -72,7 +72,6 @@ class HorizontalScale:
         return measure_text(text) + 6 <= points
 
     def place(self, value: float, drawn: str, attributes: str = "") -> str:
-        """Return elements drawn around 0 as they stand at a value."""
         if self.width is None:
             # the style sheet of a page may say how every svg is displayed, so attributes stand at a group
             return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
@@ -160,7 +159,6 @@ def draw_swatch(key: str, label: str, prefix: str) -> str:
 
 
 def find_round_step(length: float) -> float:
-    """Return a round step of which a length holds six at most."""
     power = 10.0 ** math.floor(math.log10(length / _MOST_TICKS))
     return next(size * power for size in (1, 2, 5, 10) if length / (size * power) <= _MOST_TICKS)
 

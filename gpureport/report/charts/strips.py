@@ -213,7 +213,6 @@ def draw_report(
 
 
 def draw_spent(spent: TimeSpent | None, width: float | None = None) -> dict[str, Any]:
-    """Return the bars of GPU time with their axis, and a swatch for each class of their legend."""
     swatches = (
         svg.draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(spent.legend if spent else ())
     )

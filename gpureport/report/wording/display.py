@@ -76,7 +76,6 @@ def terminal_width(text: str) -> int:
 
 
 def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
-    """Return text with spaces to a number of columns, behind it or (`right`) before it."""
     spaces = " " * (width - terminal_width(text))
     return f"{spaces}{text}" if right else f"{text}{spaces}"
 

@@ -169,7 +169,6 @@ def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
 
 
 def _shorten_change(change: Change | None) -> tuple[str, str, str]:
-    """Return a change, its verdict without what stands in brackets, and the style of both."""
     if change is None:
         return "", "", ""
     verdict = change.verdict.partition(" (")[0]

@@ -152,7 +152,6 @@ def _overlap(one: Finding, other: Finding) -> bool:
 
 
 def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[Action]:
-    """Yield to try more loader workers, or to profile, against pauses that nothing explains."""
     analyses = [run.analysis for run in runs]
     pauses = gpu_time.short_pauses_ratio(analyses)
     is_explained = any(each.key[0] == "workers_headroom" or _name_class(each) in _EXPLAINED for each in every)

@@ -80,7 +80,6 @@ class Found:
 
     @cached_property
     def groups(self) -> tuple["Found", ...]:
-        """Its findings apart by run and root."""
         held = group_holders(((part.position, part.root), part) for part in self.parts)
         return tuple(Found(parts, several=self.several) for parts in held.values()) if len(held) > 1 else (self,)
 
@@ -202,7 +201,6 @@ def _choose_case(said: Any, case: str | None) -> Any:
 
 
 def tell_finding(found: Found, *, now: bool = False) -> str:
-    """Return the sentence on findings, in the present (`now`) or the past; empty where it lacks a figure."""
     return display.raise_first(tell(found, find_words(found, "tells"), now=now))
 
 
@@ -280,7 +278,6 @@ def _describe_whole_loss(found: Found) -> str:
 
 
 def _describe_computing(found: Found) -> str:
-    """Return how little a single GPU computed in all, where that is less than half of its time."""
     analyses = [found.run.analysis]
     is_little = len(found.runs) == 1 and found.has_one_gpu and measure_computing_ratio_mid_job(analyses) < _LITTLE
     return describe_computing(analyses, mid_job=True) if is_little else ""

@@ -60,7 +60,6 @@ def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
 
 
 def _describe_drift(comparison: Comparison) -> str:
-    """Return how the machine drifted by as much as the judged change; empty if it did not."""
     steps = comparison.steps
     for base, step in [(steps[0], steps[-1]), *pairwise(steps)]:
         delta = comparison.judged(base.label, step.label)
@@ -116,8 +115,6 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield that stated work and the training log contradict each other, and that clocks were repaired."""
-
     def name_run(name: str, others: int, more: str) -> str:
         more = f" {more} {display.plural(others, 'more run')}" if others else ""
         return f" in {clean_name(name)}{more}" if len(runs) > 1 else ""

@@ -138,7 +138,6 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
 def _write_run_lead(
     code: VerdictCode, told: Found | None, runs: Sequence[ReportRun], findings: Findings
 ) -> Iterator[str]:
-    """Yield what a step by itself lost, or what was checked where nothing was found; empty texts among it."""
     analyses = [run.analysis for run in runs]
     yield from list(recording_doubts.list_rejections([analysis.run for analysis in analyses]))[:1]
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
