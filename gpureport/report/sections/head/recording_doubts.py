@@ -5,14 +5,8 @@ from itertools import pairwise
 
 from gpureport.analysis import phrases
 from gpureport.analysis.results import Analysis, Job
-from gpureport.comparison import gains
-from gpureport.comparison.chain import (
-    Comparison,
-    find_drift,
-    find_other_use,
-    find_steps_not_in_turn,
-    find_work_contradiction,
-)
+from gpureport.comparison import chain, gains
+from gpureport.comparison.chain import Comparison
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
@@ -63,7 +57,7 @@ def _describe_drift(comparison: Comparison) -> str:
     steps = comparison.steps
     for base, step in [(steps[0], steps[-1]), *pairwise(steps)]:
         delta = comparison.judged(base.label, step.label)
-        if delta is not None and (drift := find_drift(base, step, delta)):
+        if delta is not None and (drift := chain.find_drift(base, step, delta)):
             celsius, megahertz = drift.celsius, [f"{hertz / 1e6:,.0f}" for hertz in drift.hertz]
             return (
                 f"Not recorded in turn: {display.clean(step.label)} {describe_state(drift.reason)} "
@@ -75,7 +69,7 @@ def _describe_drift(comparison: Comparison) -> str:
 
 def _describe_other_use(comparison: Comparison) -> str:
     """Return which GPUs something else used beside a job of one step and not of all; empty where there are none."""
-    found = find_other_use(comparison.steps)
+    found = chain.find_other_use(comparison.steps)
     if found is None or len(comparison.steps) == 1:
         return ""
     info = found.run.analysis.run
@@ -87,7 +81,7 @@ def _describe_other_use(comparison: Comparison) -> str:
 
 
 def describe_recording_order(steps: Sequence[Step]) -> str:
-    found = find_steps_not_in_turn(steps)
+    found = chain.find_steps_not_in_turn(steps)
     named = [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found]
     if not named:
         return ""
@@ -119,7 +113,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         more = f" {more} {display.plural(others, 'more run')}" if others else ""
         return f" in {clean_name(name)}{more}" if len(runs) > 1 else ""
 
-    found = [each for run in runs if (each := find_work_contradiction(run)) is not None]
+    found = [each for run in runs if (each := chain.find_work_contradiction(run)) is not None]
     if found:
         worst = max(found, key=lambda each: each.ratio)
         stated, logged = (display.quantity(amount, "") for amount in (worst.stated, float(f"{worst.logged:.3g}")))
