@@ -8,14 +8,7 @@ from collections.abc import Iterator
 from html import escape
 
 from gpureport.report.charts import elements as svg
-from gpureport.report.model.pictures import (
-    SignalHistory,
-    SignalPanel,
-    SpentBar,
-    TimeSegment,
-    TimeSpent,
-    UseOverTime,
-)
+from gpureport.report.model.pictures import SignalHistory, SignalPanel, SpentBar, TimeSegment, TimeSpent, UseOverTime
 
 _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
