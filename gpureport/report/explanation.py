@@ -19,8 +19,8 @@ from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import RULES
 from gpureport.errors import SettingsError
 from gpureport.findings import Threshold
-from gpureport.importers.nvidia_smi.fields import ALIASES, canonicalize, find_query_field, find_target
-from gpureport.importers.nvidia_smi.fields import ATTRIBUTE_FIELDS as ATTRIBUTES
+from gpureport.importers.nvidia_smi import ALIASES, canonicalize, find_query_field, find_target
+from gpureport.importers.nvidia_smi import ATTRIBUTE_FIELDS as ATTRIBUTES
 from gpureport.metrics import BY_NAME, METRICS, Metric
 from gpureport.recording_advice import is_recorded
 from gpureport.report.formats.text.terminal import write_blocks

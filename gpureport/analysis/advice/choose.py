@@ -11,7 +11,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from gpureport import gpus
 from gpureport.analysis import phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
@@ -21,7 +20,7 @@ from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, HARDLY, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding
-from gpureport.metrics import Scope
+from gpureport.metrics import Scope, find_gpu
 from gpureport.recording import TRACKER_KINDS, Run
 
 _WORKERS = "loader_workers"
@@ -71,7 +70,6 @@ class RunFacts:
 
     @property
     def cores(self) -> CoreCount | None:
-        """The cores beside the GPUs of a machine, or of a process."""
         return self.setup.count_cores(self.gpus_a_machine)
 
 
@@ -92,7 +90,6 @@ class SettingChange:
         return low is not None and high is not None and high > noise * low
 
     def may_be_made(self, before: float | None, after: float | None) -> bool:
-        """Return whether one side alone has the setting, which hides its direction."""
         return (self._known(before) is None) != (self._known(after) is None)
 
     def _known(self, value: float | None) -> float | None:
@@ -122,14 +119,12 @@ class Step:
     changes: tuple[SettingChange, ...]
 
     def is_taken(self, facts: RunFacts) -> bool | None:
-        """Return whether params say that it was taken; None where nothing tells."""
         return _tell_taken(self.taken)[0](facts) if self.taken else None
 
 
 def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
 ) -> RunFacts:
-    """Return the facts of a run."""
     devices = {device.id: device for device in run.devices}
     gpus_of = [one for one in statistics if devices[one.device].scope is Scope.GPU]
     hosts = [one for one in statistics if devices[one.device].scope is Scope.HOST]
@@ -140,7 +135,7 @@ def gather_facts(
     used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
     precision = params.find_precision_param(run.params_and_tags)
     job_cores = [one.mean for one in _list_summaries(hosts, JOB)]
-    known_gpus = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
+    known_gpus = [find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
     full = {one.device for one in gpus_of if _has_full_link(one)}
@@ -204,7 +199,6 @@ def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list
 
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:
-    """Return the share of a host's memory in use, 95% of the time at most."""
     share, used, total = (host.metric(f"host_memory_{name}") for name in ("used_ratio", "used_bytes", "total_bytes"))
     if share is not None:
         return share.p95
@@ -212,7 +206,6 @@ def _measure_host_memory(host: DeviceStatistics) -> float | None:
 
 
 def _exceeds(facts: RunFacts, name: str, limit: float = 0.0) -> bool | None:
-    """Return whether a setting is on, or lies above a number."""
     setting = getattr(facts.setup, name)
     return None if setting is None else bool(setting.value > limit)
 
@@ -330,7 +323,6 @@ STEPS = {
 
 
 def list_steps(finding: Finding) -> tuple[str, ...]:
-    """Return the steps for the kind and cause of a finding, the most promising first."""
     steps = KINDS[finding.kind].steps
     return steps.get(finding.cause or "", steps.get("", ()))
 
@@ -362,7 +354,6 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
 
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
-    """Return the titles of the first steps of a finding, and the params that say which were taken."""
     if not finding.steps:
         return "Nothing to do, by what the log shows."
     facts, taken = adapt_facts(known, finding), [STEPS[name].taken for name in list_steps(finding)]

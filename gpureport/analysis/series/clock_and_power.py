@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import columns
 from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS, find_gpu
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
 LIMIT, DEFAULT_LIMIT = "gpu_power_limit_watts", "gpu_power_limit_default_watts"
@@ -55,7 +55,7 @@ class ClockSignals:
 def gather_signals(series: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Read-only."""
     clock, clock_max = read_clocks(series)
-    temperature, known = series.values(TEMPERATURE), gpus.find_gpu(series.device.model)
+    temperature, known = series.values(TEMPERATURE), find_gpu(series.device.model)
     limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
     source = "temperature plus margin, as logged"
     if np.isnan(limit):
@@ -78,7 +78,7 @@ def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
     # a recorder that knows no highest clock may write 0
     highest = float(series.known_values("gpu_sm_clock_max_hertz").max(initial=0.0))
-    known = gpus.find_gpu(series.device.model)
+    known = find_gpu(series.device.model)
     if highest <= 0 and known and known.sm_clock_max_hertz:
         highest = known.sm_clock_max_hertz.value
     return clock, highest if highest > 0 else float("nan")
@@ -100,18 +100,16 @@ def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
         logged = float(series.known_values(DEFAULT_LIMIT).max())
     if logged is not None:
         return logged, "as logged"
-    known = gpus.find_gpu(series.device.model)
+    known = find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
     return (cell.value, f"of {known.model}: {cell.source}") if known and cell else (float("nan"), "")
 
 
 def counter_name(reason: str) -> str:
-    """Return the driver's counter of a clock event reason."""
     return f"clock_event_{reason}_seconds_total"
 
 
 def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
-    """Whether any of the clock event reasons was logged or counted."""
     return any(series.is_recorded(name) for each in reasons for name in (f"clock_event_{each}", counter_name(each)))
 
 
@@ -175,13 +173,11 @@ def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
 
 
 def median(values: FloatArray) -> float:
-    """Return the median of what is known, NaN when nothing is."""
     known = values[:1] if columns.is_constant(values) else values
     return high_quantile(known, ~np.isnan(known), 0.5)
 
 
 def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -> float:
-    """Return a quantile over rows, NaN when none has a value."""
     chosen = values[rows & ~np.isnan(values)]
     return float(np.quantile(chosen, quantile)) if len(chosen) else float("nan")
 
@@ -230,7 +226,7 @@ def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArra
         limit = np.full(len(series), watts)
         if np.isnan(watts) and at_least and 0 < rows <= len(known):
             limit = np.full(len(series), np.sort(known)[-rows])
-    usual, gpu = median(limit), gpus.find_gpu(series.device.model)
+    usual, gpu = median(limit), find_gpu(series.device.model)
     most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * usual
     idle = min(float(np.quantile(known, _IDLE_QUANTILE)), most_idle)
     room = np.where(np.isnan(limit), usual, limit) - idle

@@ -8,16 +8,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gpureport import columns, gpus, sampling_rate
+from gpureport import columns, rates
 from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
-from gpureport.recording import Device, Recording
-from gpureport.sampling_rate import SamplingRate
-from gpureport.series_table import DeviceRows, SeriesRows
+from gpureport.metrics import find_gpu
+from gpureport.rates import SamplingRate
+from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -131,7 +131,6 @@ class DeviceSeries:
     @property
     @memoized
     def observed_seconds(self) -> float:
-        """Time all samples own together."""
         return float(self.seconds.sum())
 
     @property
@@ -142,7 +141,6 @@ class DeviceSeries:
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
-        """Stretches without samples, too long to be jitter."""
         return tuple(Interval(int(self.times[row - 1]), int(self.times[row])) for row in self.gap_rows)
 
     @property
@@ -152,7 +150,6 @@ class DeviceSeries:
         return round(seconds * 1e6)
 
     def is_beside(self, other: "DeviceSeries") -> bool:
-        """Return whether a GPU is of the machine of this host."""
         return self.device.node in {None, other.device.node}
 
     @memoized
@@ -161,15 +158,12 @@ class DeviceSeries:
         return np.asarray(~np.isnan(self.values(metric)), dtype=np.bool_)
 
     def find_known_rows(self, metric: str) -> IntArray:
-        """Return the rows that hold a value of the metric."""
         return np.flatnonzero(self.known_rows(metric))
 
     def count_values(self, metric: str) -> int:
-        """Return how many rows hold a value of the metric."""
         return int(np.count_nonzero(self.known_rows(metric)))
 
     def is_recorded(self, metric: str) -> bool:
-        """Return whether any row holds a plausible value of the metric."""
         return metric in self.column_names and self.count_values(metric) > 0
 
     @memoized
@@ -179,7 +173,6 @@ class DeviceSeries:
         return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
 
     def known_values(self, metric: str) -> FloatArray:
-        """Return the values of a metric without NaN."""
         return self.values(metric)[self.find_known_rows(metric)]
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
@@ -201,7 +194,7 @@ class DeviceSeries:
         """Return the least seconds between two readings of a metric; None where NVIDIA's documents are silent."""
         if metric not in _AVERAGED:
             return None
-        known = gpus.find_gpu(self.device.model)
+        known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return window.value if window else SHORTEST_PERIOD
 
@@ -253,14 +246,13 @@ def explain_implausible_power(series: DeviceSeries, power: FloatArray) -> str:
 
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
-    """Return the series of one device of a recording."""
     window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
     return memoize_latest(rows, (device, window), lambda: _build_series(device, rows.rows_of(device.id), window))
 
 
 def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
     times = columns.integers(rows.column("timestamp"))
-    rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
+    rate = rates.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
     left, right, gap_rows, pause_rows = measure_sample_extents(times, rate)
     for each in (times, start := times - left, end := times + right):
         each.flags.writeable = False
@@ -291,7 +283,7 @@ def measure_sample_extents(
     steps = np.diff(times)
     edge, cap, longest = (np.full(len(steps), limit) for limit in _compute_limits(rate.interval))
     for stretch in rate.slow:
-        rows = sampling_rate.distances_inside(times, stretch)
+        rows = rates.distances_inside(times, stretch)
         edge[rows], cap[rows], longest[rows] = _compute_limits(stretch.interval)
     gaps = np.flatnonzero((steps > 2 * cap) & (steps > longest))
     pauses = np.flatnonzero((steps > 2 * cap) & (steps <= longest))
@@ -317,5 +309,4 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
-    """Return the series of every device, by device id, in the order of the run."""
     return {device.id: build_device_series(recording, device) for device in recording.run.devices}

@@ -42,10 +42,10 @@ def describe_change(change: Change | None) -> str:
 
 def list_study(report: Report) -> Iterator[Block]:
     part = report.comparison
-    for each in part.study if part else ():
-        forms, facts = Form.LONG | Form.PAPER, each.facts
-        yield Block(forms=forms, title=each.heading, label=each.label, level=3, table=each.table, facts=facts)
-    doubts = list(dict.fromkeys(doubt for pair in part.links for doubt in pair.doubts))[:_DOUBTS] if part else []
+    yield from part.study if part else ()
+    doubts = (
+        list(dict.fromkeys(doubt for block in part.reference for doubt in block.warnings))[:_DOUBTS] if part else []
+    )
     yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in doubts])
 
 

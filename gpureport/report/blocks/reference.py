@@ -5,13 +5,11 @@ from dataclasses import replace
 
 from gpureport.findings import Outcome
 from gpureport.report.model.blocks import Block, Form
-from gpureport.report.model.comparison_parts import ComparisonPart, GainTable
-from gpureport.report.model.head import Change
 from gpureport.report.model.report_content import Answers, GpuTable, Judgement, Report, RunTable
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
-from gpureport.report.wording.words import WORDS, group_holders, list_labels
+from gpureport.report.wording.words import group_holders, list_labels
 
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
 """Texts that runs have under one name, above which they stand in a table; rows of a table on short paper."""
@@ -29,11 +27,7 @@ def list_reference(report: Report) -> Iterator[Block]:
 
 
 def _list_sections(report: Report) -> Iterator[Block]:
-    part = report.comparison
-    if part and part.gains:
-        yield from _gains(part.gains)
-    if part:
-        yield from _changes(part)
+    yield from report.comparison.reference if report.comparison else ()
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
@@ -70,7 +64,7 @@ def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
     return merge_facts(shared), build_table(("Run", *own), rows, in_words=own) if own else None
 
 
-def _merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     said = [(label, [Fact(name="", text=text) for text in texts if text]) for label, texts in runs]
     return [fact.text for fact in merge_facts(said)]
 
@@ -86,56 +80,9 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
         replace(run.table.rows[0], head=Cell(text=run.label, small=head if several else ""))
         for run, head in zip(runs, heads, strict=True)
     )
-    notes = tuple(_merge_texts([(run.label, run.table.notes) for run in runs]))
+    notes = tuple(merge_texts([(run.label, run.table.notes) for run in runs]))
     columns = ("Run" if several else f"Run, {heads[0]}", *tables[0].columns[1:])
     return [("", replace(tables[0], columns=columns, rows=rows, notes=notes))]
-
-
-# --- steps
-
-
-def _gains(gains: GainTable) -> Iterator[Block]:
-    rows: list[list[Cell | str]] = []
-    for row in gains.rows:
-        judged = [each.verdict and Change(text="", interval=each.interval, verdict=each.verdict) for each in row.cells]
-        pairs = zip(row.cells, judged, strict=True)
-        rows.append(
-            [row.head, *(Cell(text=e.text, small="" if to else e.interval, change=to or None) for e, to in pairs)]
-        )
-    facts = [Fact(name="Potential", text=gains.potential)] if gains.potential else []
-    table = build_table(gains.columns, rows, *gains.notes)
-    yield Block(anchor="gains", title="Gains", table=table, facts=facts)
-    yield from (Block(title=row.head.text, level=3, facts=row.facts) for row in gains.rows if row.facts)
-
-
-def _changes(part: ComparisonPart) -> Iterator[Block]:
-    title = "Changes between groups" if part.grouped else "Changes between steps"
-    yield Block(anchor="links", title=title, facts=(*part.remaining, *part.across))
-    said: set[str] = set()
-    for link in part.links:
-        notes = tuple(note for note in link.effects.notes if note not in said)
-        said.update(notes)
-        table = replace(link.effects, notes=notes)
-        yield Block(title=link.label, level=3, warnings=link.doubts, table=table)
-        yield Block(title="Changed", level=4, facts=link.changes)
-        # the table has the verdicts
-        why = [replace(fact, text=fact.text.partition(". ")[2]) for fact in link.verdicts]
-        facts = [fact for fact in why if fact.text]
-        texts = [WORDS["precision.note"]] if link is part.links[0] and facts else []
-        yield Block(title="How sure", level=4, texts=texts, facts=facts)
-        yield Block(title="Training at the end", level=4, facts=link.training)
-        # gains say what became of findings
-        found = link.findings or [Fact(name="", text="Neither step has one.")]
-        yield Block(title="Findings", level=4, facts=() if part.gains else found)
-    checks = []
-    for each in part.links:
-        told = [(row.head.text, [cell.text for cell in row.cells]) for row in each.checks.rows]
-        both = [(name, ", then ".join(dict.fromkeys(texts)), alike) for name, (*texts, alike) in told]
-        checks.append((each.label, [Fact(name=name, text=f"{text}; alike: {alike}") for name, text, alike in both]))
-    unknown = _merge_texts([(each.label, [each.unknown]) for each in part.links])
-    yield Block(title="Whether both were recorded alike", level=3, texts=unknown, facts=merge_facts(checks))
-    whole = "Whole recordings, start-up and end included"
-    yield from (Block(title=whole, label=each.label, level=3, table=each.whole) for each in part.links if each.whole)
 
 
 # --- runs and GPUs
@@ -162,7 +109,7 @@ def _gpus(report: Report) -> Iterator[Block]:
         anchor="gpus",
         title="Per GPU",
         warnings=[*(join(*each, by=": ") for each in apart), *absent],
-        texts=_merge_texts([(run.label, [run.same]) for run in report.gpus if not run.outliers]),
+        texts=merge_texts([(run.label, [run.same]) for run in report.gpus if not run.outliers]),
     )
     count = sum(len(run.table.rows) for run in report.gpus)
     is_long = count > _MOST_ROWS
@@ -231,7 +178,7 @@ def _checklist(report: Report) -> Iterator[Block]:
 def _quality(report: Report) -> Iterator[Block]:
     runs, several = report.quality, report.several
     facts, table = split_facts([(run.label, run.facts) for run in runs])
-    notes, forms = _merge_texts([(run.label, run.notes) for run in runs]), Form.EVERY_PAGE
+    notes, forms = merge_texts([(run.label, run.notes) for run in runs]), Form.EVERY_PAGE
     yield Block(forms=forms, anchor="quality", title="Data quality", warnings=notes, facts=facts, table=table)
     for run in runs:
         texts = [*(event.sentence for event in run.events), run.more_events]

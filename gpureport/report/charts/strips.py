@@ -9,10 +9,9 @@ from gpureport.number_format import MINUS
 from gpureport.report.charts import elements as svg
 from gpureport.report.charts.palette import COLOURS
 from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
-from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
+from gpureport.report.model.blocks import IntervalChart, IntervalRow
 from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip, TimeSpent
 from gpureport.report.model.report_content import Report
-from gpureport.report.runs import log_events
 from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
@@ -92,18 +91,17 @@ def _draw_marks(
 
 
 def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bottom: float) -> Iterator[str]:
-    """Yield a line and a wedge at each event, and its number; events whose numbers would overlap share one."""
-    second = scale.share(1.0) * (scale.width or WIDTH)
-    for group in log_events.group_close_events(
-        events, lambda group: (len(log_events.format_numbers(group)) * 6 + 8) / second
-    ):
-        places = [(event.at or 0.0) * second for event in group]
-        for x in places:
-            # on a ground of its own, so that it shows on a busy strip as well
-            yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "paper")} stroke-width="2.5"')
-            yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "event")} stroke-dasharray="3 2"')
-            yield f'<path d="M{svg.shorten_number(x - 3, 1)} -5h6l-3 5z" {svg.paint("fill", "event")}/>'
-        yield svg.text(places[0] - 3, -7, log_events.format_numbers(group), "event", size=9)
+    """Yield a line and a wedge at each event, and its number where that does not overlap the number before."""
+    end = -inf
+    for at, name in sorted((event.at, event.id) for event in events if event.at is not None):
+        x = at * scale.share(1.0) * (scale.width or WIDTH)
+        # on a ground of its own, so that it shows on a busy strip as well
+        yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "paper")} stroke-width="2.5"')
+        yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "event")} stroke-dasharray="3 2"')
+        yield f'<path d="M{svg.shorten_number(x - 3, 1)} -5h6l-3 5z" {svg.paint("fill", "event")}/>'
+        if x >= end:
+            yield svg.text(x - 3, -7, name, "event", size=9)
+            end = x + 6 * len(name) + 8
 
 
 def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:

@@ -18,10 +18,9 @@ from gpureport.report.charts.elements import map_figures
 from gpureport.report.charts.strips import draw_report, draw_timeline
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.blocks import Block, Form, select_blocks
-from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Fact
-from gpureport.report.samples import embedded_series
+from gpureport.report.samples import embed_series
 
 STYLE, _SCRIPTS = "report.css", ("controls.js", "report.js")
 _NAMED = re.compile(r"\b([FR]\d+)\b")
@@ -76,7 +75,7 @@ def render(
     brand: Brand = PLAIN,
     detail: int | None = None,
     back: str = "",
-    earlier: Sequence[EarlierComparison] = (),
+    earlier: Sequence[Block] = (),
 ) -> str:
     """Return the report as a page.
 
@@ -90,7 +89,7 @@ def render(
         "linked": _link_filter({*cards, *(row.id for row in report.rows)}),
     }
     style = pages.get_template(STYLE).render()
-    samples = embedded_series.embed_series(report.timeline, detail=detail)
+    samples = embed_series(report.timeline, detail=detail)
     loader, marks = pages.loader, _first_marks(report)
     # braces of scripts are their own, so they are no templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""

@@ -46,8 +46,6 @@ class Tile:
 
 
 class VerdictCode(StrEnum):
-    """What the headline says, in one word: of a run, of steps, or of groups."""
-
     FINDING = "finding"  # the worst there is; `Verdict.kind` says which
     HEALTHY = "healthy"
     SHORT_PAUSES = "short_pauses"  # no problem, but many short pauses that nothing explains

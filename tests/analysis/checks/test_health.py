@@ -9,7 +9,6 @@ from gpureport.testing import (
     AbsentCells,
     Recording,
     analyze,
-    event,
     findings_of,
     steps,
     with_host,
@@ -17,6 +16,7 @@ from gpureport.testing import (
     with_training,
 )
 from tests.analysis.tables import Table, check, rec, want
+from tests.support.runs import event
 
 UTIL = steps((97, 100))
 GONE, THERE = np.concatenate([steps((97, 60)), np.full(60, np.nan)]), steps((97, 120))

@@ -12,7 +12,7 @@ from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist, Judgement, NotJudgedLine
-from gpureport.report.runs.drawn_gpus import FEW_GPUS
+from gpureport.report.runs.over_time import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders

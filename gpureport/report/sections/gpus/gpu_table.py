@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gpureport.analysis.results import ClockEventTotal, DeviceStatistics, Effect, StageStatistics
 from gpureport.report.model.report_content import GpuTable, RunTable
 from gpureport.report.model.shapes import Cell, Row, Table, build_table
-from gpureport.report.runs.drawn_gpus import FEW_GPUS, group_by_node
+from gpureport.report.runs.over_time import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 

@@ -11,9 +11,16 @@ from gpureport.findings import Severity
 from gpureport.recording import Device
 from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.pictures import FindingMark, Timeline, TimelineStrip
-from gpureport.report.runs import log_events
-from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice, find_limits
-from gpureport.report.runs.over_time import SHORTEST, ClassHistory, accumulate
+from gpureport.report.runs.over_time import (
+    FEW_GPUS,
+    SHORTEST,
+    ClassHistory,
+    accumulate,
+    choose_drawn_gpus,
+    describe_choice,
+    find_limits,
+    list_events,
+)
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
@@ -55,7 +62,7 @@ def build_timelines(
             bucket_seconds=float(edges[1]),
             absent=absent,
             strips=() if absent else tuple(_strips(run, drawn, edges, mine, histories[position])),
-            events=log_events.list_events(run),
+            events=list_events(run),
             recording=run.recording,
             undrawn_gpus=0 if absent else len(gpus) - len(drawn),
         )

@@ -13,8 +13,7 @@ from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import SignalHistory, SignalLine, SignalPanel
-from gpureport.report.runs.drawn_gpus import find_limits
-from gpureport.report.runs.over_time import accumulate
+from gpureport.report.runs.over_time import accumulate, find_limits
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
