@@ -20,7 +20,7 @@ from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
 from gpureport.report.sections.head.loss_sentence import LOSSES
 from gpureport.report.sections.pictures.time_spent import build_segments, describe_pauses, list_legend, sort_classes
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.headlines import choose_headline
+from gpureport.report.wording.words import choose_headline
 
 HEADING = "What would save most"
 _OPEN = 3

@@ -16,7 +16,7 @@ from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
 from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
 from gpureport.recording import Device
-from gpureport.report.sections.findings.words import find_advice
+from gpureport.report.sections.findings.found import find_advice
 
 LABELS = ("user", "project", "job", "node")
 """What runs are grouped by if nobody asks for anything else."""

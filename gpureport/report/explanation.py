@@ -3,6 +3,7 @@
 A new kind, metric or class is explained from its own attributes; a new figure by an entry of `explanation.toml`.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
@@ -27,6 +28,7 @@ from gpureport.report.model.blocks import Block
 from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.terminal_lines import PIPE, Page
+from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # names that are suggested at most
@@ -111,8 +113,13 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
         yield Block(texts=[f"gpureport explain {name} --detail full: {rest} and risks."])
         return
     yield from _section("Steps, the most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
-    for step in dict.fromkeys(each for kind in kinds for steps in KINDS[kind].steps.values() for each in steps):
-        yield from _section(STEPS[step].title, facts=_step_facts(STEPS[step]))
+    for key in dict.fromkeys(each for kind in kinds for steps in KINDS[kind].steps.values() for each in steps):
+        step = STEPS[key]
+        needs = display.join_words(list(step.needs))
+        facts = [("Do", step.do), ("When", "" if step.when.lower() == f"{needs}.".lower() else step.when)]
+        facts += [("Only if", needs), ("For", name_frameworks(step) if step.frameworks else ""), ("Risk", step.risk)]
+        facts += [("Check", "" if step.check == USUAL_CHECK else step.check), ("Source", step.source)]
+        yield from _section(step.title, facts=facts)
 
 
 def _describe_limit(limit: Threshold) -> str:
@@ -126,10 +133,7 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
     needed = {name for group in rule.requires for name in group}
     for group in rule.requires:
         yield "Required", " or ".join(f"{BY_NAME[name].recorded_by} ({name})" for name in group)
-    wanted: dict[str, list[str]] = {}
-    for name in rule.wants:
-        if name not in needed:
-            wanted.setdefault(BY_NAME[name].recorded_by, []).append(name)
+    wanted = group_holders((BY_NAME[name].recorded_by, name) for name in rule.wants if name not in needed)
     yield from (("Also uses", f"{field} ({', '.join(names)})") for field, names in wanted.items())
     yield "Required", rule.recording or ("" if rule.requires or rule.wants else "nothing but time stamps")
     if not rule.recording and all(is_recorded(BY_NAME[name]) for name in needed):
@@ -137,10 +141,8 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[list[str], tuple[str, ...]]]:
-    causes: dict[tuple[str, ...], list[str]] = {}
-    for cause, steps in KINDS[kind].steps.items():
-        causes.setdefault(steps[:most], []).append(cause or "other")
-    yield from ((causes, steps) for steps, causes in causes.items())
+    held = group_holders((steps[:most], cause or "other") for cause, steps in KINDS[kind].steps.items())
+    yield from ((causes, steps) for steps, causes in held.items())
 
 
 def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[str, str]]:
@@ -152,14 +154,6 @@ def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[t
             yield ", ".join(words), numbered or "nothing"
 
 
-def _step_facts(step: Step) -> Iterator[tuple[str, str]]:
-    needs = display.join_words(list(step.needs))
-    yield from (("Do", step.do), ("When", "" if step.when.lower() == f"{needs}.".lower() else step.when))
-    yield from (("Only if", needs), ("For", name_frameworks(step) if step.frameworks else ""))
-    yield from (("Risk", step.risk), ("Check", "" if step.check == USUAL_CHECK else step.check))
-    yield "Source", step.source
-
-
 def name_frameworks(step: Step) -> str:
     named = display.join_words([str(each) for each in step.frameworks if each is not None])
     if not named:
@@ -169,9 +163,8 @@ def name_frameworks(step: Step) -> str:
 
 def _find_class(name: str) -> str | None:
     """Return the class of GPU time of a name, its key or what reports call it; None for others."""
-    word = name.lower().replace(" ", "_").replace("-", "_")
-    titles = {key: terms.CLASSES[key].lower().replace(" ", "_").replace("-", "_") for key in GPU_TIME_CLASSES}
-    return next((key for key, title in titles.items() if word in {key, title}), None)
+    known = {key: {key, re.sub("[ -]", "_", terms.CLASSES[key].lower())} for key in GPU_TIME_CLASSES}
+    return next((key for key, names in known.items() if re.sub("[ -]", "_", name.lower()) in names), None)
 
 
 def _explain_class(name: str) -> list[Block]:

@@ -136,19 +136,6 @@ def test_a_power_cap_lies_below_what_the_gpu_draws_while_slowed() -> None:
     assert commands == ["nvidia-smi -i 0 -pl 200"]
 
 
-def test_samples_are_advised_three_things_at_most_and_promised_no_more_than_all() -> None:
-    for name in runs.FOLDERS:
-        page = runs.sample_page(name)
-        rows = {row["id"] for row in page["rows"]} | {""}
-        actions = page["actions"]
-        assert len(actions) <= 3, name
-        assert len({action["title"] for action in actions}) == len(actions), name
-        assert all(action["finding"] in rows for action in actions), name
-        assert all(action["gain"] and action["text"] and action["certainty"] for action in actions), name
-        shares = [float(share) for action in actions for share in re.findall(r"([\d.]+)%", action["gain"])]
-        assert sum(shares) <= 100, name
-
-
 def test_short_pauses_that_nothing_explains_are_tried_against() -> None:
     def trials(level: float, count: int = 600, **params: str) -> list[str]:
         made = testing.with_params(testing.recording(util=level + 2 * (np.arange(count) % 3 - 1)), **params)

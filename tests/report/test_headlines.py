@@ -40,20 +40,6 @@ def check_words(page: dict[str, Any]) -> None:
         assert not re.search(r"  |\b(gpu|cpu|host|mem|idle|clock)_[a-z_]+|[≥≤∈]|[<>]=", line), line
 
 
-def test_what_a_lead_says_was_lost_is_the_sum_of_the_classes() -> None:
-    wrong = {}
-    for name in runs.FOLDERS:
-        (bar, *_) = [bar for bar in runs.sample_page(name)["gpu_time"] if bar["whole"]]
-        ratio = {part["key"]: part["ratio"] for part in bar["parts"]}
-        kept = ("computing", "short_pauses", "no_samples")
-        lost = sum(value for key, value in ratio.items() if key not in kept)
-        lead = plain(" ".join(runs.sample_page(name)["verdict"]["details"]))
-        stated = re.search(r"([\d.]+)% of [\d.]+ GPU-\w+ was lost", lead)
-        if stated and abs(float(stated[1]) / 100 - lost) > 0.005:
-            wrong[name] = (lead, lost)
-    assert wrong == {}
-
-
 def without_gpu() -> Recording:
     made = run()
     return gpureport.Recording(run=replace(made.run, devices=()), series=made.series.slice(0, 0))

@@ -10,7 +10,7 @@ from gpureport.report.blocks.reference import list_reference
 from gpureport.report.model.blocks import Block, Form, Series
 from gpureport.report.model.findings import FindingCard, FindingRow
 from gpureport.report.model.head import Change
-from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
+from gpureport.report.model.pictures import SignalHistory, TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
@@ -59,7 +59,19 @@ def _pictures(report: Report) -> Iterator[Block]:
         yield _history(worst, Form.LONG if is_chain or not has_spans else Form.ALL)
         yield Block(texts=[worst.caption])
     if report.use:
-        yield _use(report.use, Form.FULL if is_chain or has_spans else Form.SCREEN | Form.FULL)
+        longest = max(report.use.seconds, 1e-3)
+        series = [
+            Series(
+                name=row.label,
+                ends="0 to 100%",
+                values=row.mean,
+                note=join(row.small, row.total, row.text),
+                share=len(row.mean) * row.bucket_seconds / longest,
+            )
+            for row in report.use.rows
+        ]
+        forms = Form.FULL if is_chain or has_spans else Form.SCREEN | Form.FULL
+        yield Block(forms=forms, part="uses", title="GPU use over time", series=series)
         yield Block(texts=[report.use.caption, report.use.rest])
     heading = "First → last" if any(tile.change for tile in report.tiles) else "Key figures"
     forms = Form.LONG if has_spans else Form.ALL
@@ -109,21 +121,6 @@ def _history(history: SignalHistory, forms: Form) -> Block:
     ]
     marks = [((start - history.start) / seconds, (end - history.start) / seconds) for start, end in history.spans]
     return Block(forms=forms, part="signals", title=history.title, series=series, marks=marks, marked=history.span_text)
-
-
-def _use(use: UseOverTime, forms: Form) -> Block:
-    longest = max(use.seconds, 1e-3)
-    series = [
-        Series(
-            name=row.label,
-            ends="0 to 100%",
-            values=row.mean,
-            note=join(row.small, row.total, row.text),
-            share=len(row.mean) * row.bucket_seconds / longest,
-        )
-        for row in use.rows
-    ]
-    return Block(forms=forms, part="uses", title="GPU use over time", series=series)
 
 
 def _rules(policy: Table) -> Iterator[Block]:

@@ -178,19 +178,13 @@ def _checklist(report: Report) -> Iterator[Block]:
 def _quality(report: Report) -> Iterator[Block]:
     runs, several = report.quality, report.several
     facts, table = split_facts([(run.label, run.facts) for run in runs])
-    yield Block(
-        forms=Form.EVERY_PAGE,
-        anchor="quality",
-        title="Data quality",
-        warnings=merge_texts([(run.label, run.notes) for run in runs]),
-        facts=facts,
-        table=table,
-    )
+    notes, forms = merge_texts([(run.label, run.notes) for run in runs]), Form.EVERY_PAGE
+    yield Block(forms=forms, anchor="quality", title="Data quality", warnings=notes, facts=facts, table=table)
     for run in runs:
         texts = [*(event.sentence for event in run.events), run.more_events]
         told = [Fact(name="", text=text) for text in texts if text]
-        title, label = "What the log says happened", run.label if several else ""
-        yield Block(forms=Form.EVERY_PAGE, title=title, label=label, level=3, facts=told)
+        label = run.label if several else ""
+        yield Block(forms=forms, title="What the log says happened", label=label, level=3, facts=told)
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:

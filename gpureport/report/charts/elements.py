@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gpureport.analysis.series.intervals import find_runs
 from gpureport.columns import FloatArray
 from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS, ClassFill
 from gpureport.report.model.pictures import ClassStretch, Tick
@@ -59,13 +60,11 @@ class HorizontalScale:
         return (value - self.start) / (self.end - self.start) if self.end > self.start else 0.0
 
     def position(self, value: float) -> str:
-        return self._format(self.share(value))
+        share = self.share(value)
+        return f"{shorten_number(share * 100)}%" if self.width is None else shorten_number(share * self.width)
 
     def length(self, value: float) -> str:
-        return self._format(self.share(self.start + value))
-
-    def _format(self, share: float) -> str:
-        return f"{shorten_number(share * 100)}%" if self.width is None else shorten_number(share * self.width)
+        return self.position(self.start + value)
 
     def holds_text(self, text: str, length: float, width: float | None = None) -> bool:
         """Return whether text fits into a length of values, on a page of a width where the figure has none."""
@@ -73,7 +72,6 @@ class HorizontalScale:
         return measure_text(text) + 6 <= points
 
     def place(self, value: float, drawn: str, attributes: str = "") -> str:
-        """Return elements drawn around 0 as they stand at a value."""
         if self.width is None:
             # the style sheet of a page may say how every svg is displayed, so attributes stand at a group
             return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
@@ -100,10 +98,6 @@ def paint(role: str, colour: str) -> str:
     `ink` follows the text around the figure.
     """
     return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
-
-
-def rect(x: float, y: float, width: float, height: float, look: str) -> str:
-    return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" {look}/>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
@@ -165,7 +159,6 @@ def draw_swatch(key: str, label: str, prefix: str) -> str:
 
 
 def find_round_step(length: float) -> float:
-    """Return a round step of which a length holds six at most."""
     power = 10.0 ** math.floor(math.log10(length / _MOST_TICKS))
     return next(size * power for size in (1, 2, 5, 10) if length / (size * power) <= _MOST_TICKS)
 
@@ -206,24 +199,20 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
 
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
-    shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
+    # the labels are a figure of their own
+    shown, room = [tick for tick in ticks if scale.start <= tick.at <= scale.end], scale.width or NARROW
     letters = sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR
-    narrow = shown if letters < (scale.width or NARROW) else shown[::2]
-    shown = narrow if scale.width else shown
-    texts = "".join(
-        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_choose_anchor(tick, scale)}"'
-        f"{'' if tick in narrow else WIDE_ONLY}>{escape(tick.text)}</text>"
-        for tick in shown
-    )
+    narrow = shown if letters < room else shown[::2]
+    shown, texts = narrow if scale.width else shown, ""
+    for tick in shown:
+        # below the middle of its tick, unless it would leave the figure
+        half, share = measure_text(tick.text) / 2 / room, scale.share(tick.at)
+        anchor = "start" if share < half else "end" if share > 1 - half else "middle"
+        look = f'x="{scale.position(tick.at)}" y="11" text-anchor="{anchor}"{"" if tick in narrow else WIDE_ONLY}'
+        texts += f"<text {look}>{escape(tick.text)}</text>"
     label = f"Axis: {', '.join(tick.text for tick in shown)}"
     body = f"<g {paint('fill', 'muted')}>{texts}</g>"
     return write_document([body], width=scale.width, height=_AXIS_HEIGHT, label=label)
-
-
-def _choose_anchor(tick: Tick, scale: HorizontalScale) -> str:
-    """Return where a label lies to its tick: below its middle unless it would leave the figure."""
-    half, share = measure_text(tick.text) / 2 / (scale.width or NARROW), scale.share(tick.at)
-    return "start" if share < half else "end" if share > 1 - half else "middle"
 
 
 def draw_plot(  # noqa: PLR0913 - what, where, how
@@ -277,8 +266,8 @@ def _write_area(heights: FloatArray, bucket: float, ground: float) -> str:
     x = np.rint(np.arange(len(heights) + 1) * bucket * 10)
     y = np.rint(np.nan_to_num(heights) * 10)
     parts = []
-    for first, stop in _find_known_runs(heights):
-        turns = [first, *(int(at) + first + 1 for at in np.flatnonzero(np.diff(y[first:stop]))), stop]
+    for first, stop in zip(*find_runs(~np.isnan(heights)), strict=True):
+        turns = [first, *(np.flatnonzero(np.diff(y[first:stop])) + first + 1), stop]
         levels = np.diff(y[turns[:-1]], prepend=0.0)
         parts.append(f"M{_n(x[first] / 10)} {_n(ground)}")
         for up, (start, end) in zip(levels, pairwise(turns), strict=True):
@@ -292,11 +281,5 @@ def _write_line(heights: FloatArray, bucket: float, ground: float) -> str:
     points = [f"{shorten_number((at + 0.5) * bucket)} {_n(ground - height)}" for at, height in enumerate(heights)]
     return "".join(
         f"M{'L'.join(points[first:stop])}{'h.01' if stop - first == 1 else ''}"
-        for first, stop in _find_known_runs(heights)
+        for first, stop in zip(*find_runs(~np.isnan(heights)), strict=True)
     )
-
-
-def _find_known_runs(values: FloatArray) -> list[tuple[int, int]]:
-    """Return first and past-the-end place of each stretch of values that are not NaN."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], ~np.isnan(values), [0]])))
-    return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]

@@ -8,15 +8,7 @@ from collections.abc import Iterator
 from html import escape
 
 from gpureport.report.charts import elements as svg
-from gpureport.report.model.pictures import (
-    SignalHistory,
-    SignalPanel,
-    SpentBar,
-    TimeSegment,
-    TimeSpent,
-    UseOverTime,
-    UseRow,
-)
+from gpureport.report.model.pictures import SignalHistory, SignalPanel, SpentBar, TimeSegment, TimeSpent, UseOverTime
 
 _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
@@ -28,30 +20,21 @@ _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
-    scale = svg.HorizontalScale(start=0.0, end=spent.end, width=width)
+    scale, bars = svg.HorizontalScale(start=0.0, end=spent.end, width=width), []
     height = _WHISKER + _CAP + 2 if any(bar.interval for bar in spent.bars) else _THICK
-    bars = (
-        svg.write_document(
-            [
-                svg.define_patterns([part.key for part in bar.segments], f"{prefix}{place}"),
-                svg.draw_grid(spent.ticks, scale, height),
-                *_draw_segments(bar, scale, f"{prefix}{place}"),
-                _draw_interval(bar, scale),
-            ],
-            width=width,
-            height=height,
-            label=_describe_bar(bar, spent.columns[0]),
-        )
-        for place, bar in enumerate(spent.bars)
-    )
+    for place, bar in enumerate(spent.bars):
+        own = f"{prefix}{place}"
+        body = [
+            svg.define_patterns([part.key for part in bar.segments], own),
+            svg.draw_grid(spent.ticks, scale, height),
+        ]
+        body += [*_draw_segments(bar, scale, own), _draw_interval(bar, scale) if bar.interval else ""]
+        total = f" {bar.total} {spent.columns[0]}".rstrip() if bar.total else ""
+        interval = f", 95% interval {bar.interval_text}" if bar.interval_text else ""
+        parts = ", ".join(f"{part.label} {part.text}" for part in bar.segments if part.text) or bar.note
+        label = f"{bar.label}:{total}{interval}{';' if total else ''} {parts}"
+        bars.append(svg.write_document(body, width=width, height=height, label=label))
     return (*bars, svg.draw_axis(spent.ticks, scale))
-
-
-def _describe_bar(bar: SpentBar, unit: str) -> str:
-    total = f" {bar.total} {unit}".rstrip() if bar.total else ""
-    interval = f", 95% interval {bar.interval_text}" if bar.interval_text else ""
-    parts = ", ".join(f"{part.label} {part.text}" for part in bar.segments if part.text) or bar.note
-    return f"{bar.label}:{total}{interval}{';' if total else ''} {parts}"
 
 
 def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> Iterator[str]:
@@ -67,68 +50,49 @@ def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> It
 
 def _write_texts(part: TimeSegment, start: float, scale: svg.HorizontalScale) -> Iterator[str]:
     """Yield the text of a segment, with its name if that fits; on a page also a short form."""
-    texts = (f"{part.label} {part.text}", part.text) if part.text else ()
+    texts, fill = (f"{part.label} {part.text}", part.text) if part.text else (), svg.find_fill(part.key)
     wide, narrow = (
         next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, svg.NARROW)
     )
-    same = scale.width is not None or wide == narrow
-    if wide:
-        yield _write_text(part, start, scale, wide, "" if same else svg.WIDE_ONLY)
-    if narrow and not same:
-        yield _write_text(part, start, scale, narrow, ' class="narrow-only" display="none"')
-
-
-def _write_text(part: TimeSegment, start: float, scale: svg.HorizontalScale, words: str, attributes: str) -> str:
-    fill = svg.find_fill(part.key)
-    half = svg.measure_text(words) / 2 + 2
-    ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'
-    look = f'y="{_THICK / 2 + svg.TEXT * 0.36:g}" text-anchor="middle" font-weight="600" fill="{fill.text}"'
-    written = f"{ground if fill.hatch else ''}<text {look}>{escape(words)}</text>"
-    return scale.place(start + part.value / 2, written, attributes)
+    shown = [(wide, svg.WIDE_ONLY), (narrow, ' class="narrow-only" display="none"')]
+    for words, attributes in [(wide, "")] if scale.width is not None or wide == narrow else shown:
+        half = svg.measure_text(words) / 2 + 2
+        ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'
+        look = f'y="{_THICK / 2 + svg.TEXT * 0.36:g}" text-anchor="middle" font-weight="600" fill="{fill.text}"'
+        written = f"{ground if fill.hatch else ''}<text {look}>{escape(words)}</text>"
+        yield scale.place(start + part.value / 2, written, attributes) if words else ""
 
 
 def _draw_interval(bar: SpentBar, scale: svg.HorizontalScale) -> str:
-    if bar.interval is None:
-        return ""
-    first, last = (scale.position(min(max(end, scale.start), scale.end)) for end in bar.interval)
+    ends = bar.interval or ()
+    first, last = (scale.position(min(max(end, scale.start), scale.end)) for end in ends)
+    caps = [scale.position(end) for end in ends if scale.start <= end <= scale.end]
     lines = [f'<line x1="{first}" x2="{last}" y1="{_WHISKER:g}" y2="{_WHISKER:g}"/>']
-    lines += [
-        f'<line x1="{(at := scale.position(end))}" x2="{at}" y1="{_WHISKER - _CAP:g}" y2="{_WHISKER + _CAP:g}"/>'
-        for end in bar.interval
-        if scale.start <= end <= scale.end
-    ]
+    lines += [f'<line x1="{at}" x2="{at}" y1="{_WHISKER - _CAP:g}" y2="{_WHISKER + _CAP:g}"/>' for at in caps]
     return f'<g {svg.paint("stroke", "ink")} stroke-width="1.4">{"".join(lines)}</g>'
 
 
 def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> tuple[str, ...]:
-    scale = svg.HorizontalScale(start=0.0, end=use.seconds, width=width)
-    rows = (_draw_use_row(row, use, scale, f"{prefix}{place}") for place, row in enumerate(use.rows))
-    return (*rows, svg.draw_axis(use.ticks, scale))
-
-
-def _draw_use_row(row: UseRow, use: UseOverTime, scale: svg.HorizontalScale, prefix: str) -> str:
-    length = len(row.mean) * row.bucket_seconds
-    span, stacked = max(scale.share(length), 1e-6), svg.stack_classes(row.band, row.band_seconds)
-    full = (
-        f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {svg.paint("stroke", "grid")} stroke-dasharray="2 3"/>'
-    )
-    return svg.write_document(
-        [
-            svg.draw_grid(use.ticks, scale, _BAND_TOP + _BAND),
-            full,
+    scale, height, rows = svg.HorizontalScale(start=0.0, end=use.seconds, width=width), _BAND_TOP + _BAND, []
+    for place, row in enumerate(use.rows):
+        length, own = len(row.mean) * row.bucket_seconds, f"{prefix}{place}"
+        span, stacked = max(scale.share(length), 1e-6), svg.stack_classes(row.band, row.band_seconds)
+        look = f'{svg.paint("stroke", "grid")} stroke-dasharray="2 3"'
+        body = [
+            svg.draw_grid(use.ticks, scale, height),
+            f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {look}/>',
             svg.draw_plot(row.mean, scale, 1, _CURVE - 1, svg.paint("fill", "busy"), span=span, filled=True),
-            svg.define_patterns(stacked, prefix),
-            *svg.draw_band(stacked, scale, prefix, _BAND_TOP, _BAND, span=span),
-        ],
-        width=scale.width,
-        height=_BAND_TOP + _BAND,
-        label=f"GPU utilisation over time, {row.label}: {row.text}; {row.total}",
-    )
+            svg.define_patterns(stacked, own),
+            *svg.draw_band(stacked, scale, own, _BAND_TOP, _BAND, span=span),
+        ]
+        label = f"GPU utilisation over time, {row.label}: {row.text}; {row.total}"
+        rows.append(svg.write_document(body, width=width, height=height, label=label))
+    return (*rows, svg.draw_axis(use.ticks, scale))
 
 
 def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tuple[str, ...]:
     scale = svg.HorizontalScale(start=history.start, end=history.end, width=width)
-    panels = (_draw_panel(history, panel, scale) for panel in history.panels)
+    panels = [_draw_panel(history, panel, scale) for panel in history.panels]
     return (*panels, svg.draw_axis(history.ticks, scale))
 
 
@@ -146,7 +110,12 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
     labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", "muted", size=_SMALL)) for end, y in ends]
     labels.append(limit_name)
     if panel is history.panels[0] and len(shaded) == 1:
-        labels.append(_label_span(history.span_text, scale, shaded[0]))
+        (start, end), words = shaded[0], history.span_text
+        fits = scale.width is not None or scale.holds_text(words, end - start, svg.NARROW)
+        # never on the upper end of the axis
+        written = svg.text(_AFTER_END if scale.share(start) < _AT_START else 6.0, 11, words, "alert", bold=True)
+        if scale.holds_text(words, end - start):
+            labels.append(scale.place(start, written, "" if fits else svg.WIDE_ONLY))
     # the lower end lies on the curve, on a ground of its own
     ground = f'{svg.paint("stroke", "paper")} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return svg.write_document(
@@ -189,13 +158,3 @@ def _draw_limit(
     x, where, anchor = (-4.0, scale.end, "end") if is_right else (_AFTER_END, scale.start, "")
     name = scale.place(where, svg.text(x, y - 4, panel.limit_text, colour, anchor=anchor))
     return f'<line x1="0" x2="{scale.position(scale.end)}" y1="{y:g}" y2="{y:g}" {look}/>', name
-
-
-def _label_span(words: str, scale: svg.HorizontalScale, span: tuple[float, float]) -> str:
-    start, length = span[0], span[1] - span[0]
-    if not scale.holds_text(words, length):
-        return ""
-    fits = scale.width is not None or scale.holds_text(words, length, svg.NARROW)
-    # never on the upper end of the axis
-    x = _AFTER_END if scale.share(start) < _AT_START else 6.0
-    return scale.place(start, svg.text(x, 11, words, "alert", bold=True), "" if fits else svg.WIDE_ONLY)

@@ -13,6 +13,7 @@ from gpureport.report.model.blocks import IntervalChart, IntervalRow
 from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip, TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
+from gpureport.report.wording.words import group_holders
 
 WIDTH = 900.0
 _STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))  # height of a strip for at most so many GPUs
@@ -47,7 +48,9 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     body.append(svg.text(inner / 2, bottom + 29, words, "muted", size=_SMALL, anchor="middle"))
     for place, (label, strip) in enumerate(zip(labels, run.strips, strict=True)):
         y, size = place * row, _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
-        marks = _group_marks(strip, shared)
+        marks = group_holders(
+            (mark.card, mark) for mark in sorted(strip.marks, key=lambda mark: (shared[mark.card], int(mark.card[1:])))
+        )
         named = " ".join(list(marks)[:_NAMED]) + (" …" if len(marks) > _NAMED else "")
         body.append(svg.text(-5, y + row / 2 + size * 0.36, label, size=size, anchor="end"))
         body.append(svg.text(inner + 7, y + row / 2 + 3, named, "muted", size=min(size, _SMALL) - 1) if named else "")
@@ -59,13 +62,6 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     words += f"; events of the log: {said}" if said else ""
     moved = f'<g transform="translate({svg.shorten_number(left)} {top:g})">{"".join(body)}</g>'
     return svg.write_document([moved], width=width, height=top + bottom + 36, label=words)
-
-
-def _group_marks(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[FindingMark]]:
-    by_card: dict[str, list[FindingMark]] = {}
-    for mark in sorted(strip.marks, key=lambda mark: (shared[mark.card], int(mark.card[1:]))):
-        by_card.setdefault(mark.card, []).append(mark)
-    return by_card
 
 
 def _draw_strip(
@@ -152,7 +148,7 @@ def _draw_row(
     (low, scale), middle, known = axis, top + _MEAN, row.interval is not None
     yield svg.text(_SIDE, top + 13, display.shorten_middle(row.label, 28), size=12)
     yield svg.text(width - _SIDE, top + 13, row.text, "muted", anchor="end")
-    yield svg.rect(_SIDE, middle - 0.5, width - 2 * _SIDE, 1, svg.paint("fill", "track"))
+    yield _draw_box(_SIDE, middle - 0.5, width - 2 * _SIDE, 1, "track")
     last: dict[float, float] = {}
     for run in sorted(row.runs, key=lambda each: each.value) if len(row.runs) > 1 or chart.form == "bars" else ():
         x = _SIDE + (run.value - low) * scale
@@ -160,12 +156,13 @@ def _draw_row(
         level = free[0] if free else min(last, key=last.__getitem__)
         last[level] = x
         y = top + _RUNS + level
-        yield _draw_dot(x, y, _RUN_RADIUS, known=known) if run.counted else _draw_cross(x, y)
+        cross = f'<path d="M{x - _RUN_RADIUS:.1f} {y - _RUN_RADIUS:.1f}l5.6 5.6m0-5.6l-5.6 5.6" stroke-width="1.4" '
+        yield _draw_dot(x, y, _RUN_RADIUS, known=known) if run.counted else f"{cross}{svg.paint('stroke', 'muted')}/>"
     if row.value is None:
         return
     at = _SIDE + (row.value - low) * scale
     if chart.form == "bars":
-        yield svg.rect(_SIDE, middle - 7, at - _SIDE, 14, svg.paint("fill", "bar"))
+        yield _draw_box(_SIDE, middle - 7, at - _SIDE, 14, "bar")
     if row.interval:
         ends, look = (
             [_SIDE + (end - low) * scale for end in row.interval],
@@ -184,9 +181,8 @@ def _draw_dot(x: float, y: float, radius: float, *, known: bool) -> str:
     return f'<circle cx="{svg.shorten_number(x, 1)}" cy="{svg.shorten_number(y, 1)}" r="{radius}" {look}/>'
 
 
-def _draw_cross(x: float, y: float) -> str:
-    corner = f"{svg.shorten_number(x - _RUN_RADIUS, 1)} {svg.shorten_number(y - _RUN_RADIUS, 1)}"
-    return f'<path d="M{corner}l5.6 5.6m0-5.6l-5.6 5.6" {svg.paint("stroke", "muted")} stroke-width="1.4"/>'
+def _draw_box(x: float, y: float, width: float, height: float, colour: str) -> str:
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:.1f}" height="{height:g}" {svg.paint("fill", colour)}/>'
 
 
 # --- all of a report
@@ -215,7 +211,6 @@ def draw_report(
 
 
 def draw_spent(spent: TimeSpent | None, width: float | None = None) -> dict[str, Any]:
-    """Return the bars of GPU time with their axis, and a swatch for each class of their legend."""
     swatches = (
         svg.draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(spent.legend if spent else ())
     )

@@ -165,7 +165,6 @@ def _compile(folder: Path, name: str, date: int) -> bytes:
 
 
 def _write_figure(folder: Path, name: str, svg: str, fonts: Collection[Path]) -> dict[str, Any] | None:
-    """Write a figure into a file of its own; return the file, its size in points, and what it shows in words."""
     if not svg:
         return None
     root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
@@ -207,7 +206,6 @@ def find_shipped_fonts() -> tuple[Path, ...]:
 
 
 def replace_missing_characters(text: str, fonts: Iterable[Path]) -> str:
-    """Return text in which a sign stands for each character that no font holds."""
     missing = _find_missing(text, fonts)
     return text.translate(dict.fromkeys(missing, _REPLACEMENT)) if missing else text
 

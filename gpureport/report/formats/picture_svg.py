@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import zip_longest
 
-from gpureport.report.charts.elements import draw_swatch, rect, text, write_document
+from gpureport.report.charts.elements import draw_swatch, text, write_document
 from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT
 from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
 from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_timeline
@@ -17,8 +18,8 @@ from gpureport.report.wording.display import join
 _MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
-Part = tuple[str, list[str], list[tuple[str, str]]]
-"""A heading, lines below it, and its figures, each below some words."""
+Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
+"""A heading, lines below it, and its figures, the first ones below some words."""
 
 
 def render(report: Report) -> str:
@@ -27,19 +28,19 @@ def render(report: Report) -> str:
     The colours are those of a light page: a slide that a picture is pasted into has no style sheet.
     """
     top, body = 0.0, []
-    for heading, lines, figures in _list_parts(report):
+    for heading, lines, names, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))
         body += [text(_MARGIN, top + 33 + _LINE * at, words, "muted", size=_SMALL) for at, words in enumerate(lines)]
         top += 30 + _LINE * len(lines)
-        for words, figure in figures:
-            body.append(text(_MARGIN, top + 12, words, size=10.5) if words else "")
+        for words, figure in zip_longest(names, figures, fillvalue=""):
+            body.append(text(_MARGIN, top + 12, display.shorten(words, _LINE_LETTERS), size=10.5) if words else "")
             top += 17 if words else 0
             body.append(figure.replace("<svg", f'<svg x="{_MARGIN:g}" y="{top:g}"', 1))
             top += float(figure.partition(' height="')[2].partition('"')[0]) + 4
         top += _MARGIN
     size = f'width="{WIDTH:g}" height="{top:g}"'
     words = f"<title>{escape(report.title)}</title>"
-    ground = rect(0, 0, WIDTH, top, f'fill="{LIGHT_TEXT}"')
+    ground = f'<rect {size} fill="{LIGHT_TEXT}"/>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {top:g}" {size} '
         f'font-family="DejaVu Sans, sans-serif">{words}{ground}{"".join(body)}</svg>\n'
@@ -53,30 +54,24 @@ def _list_parts(report: Report) -> Iterator[Part]:
             join(bar.label, bar.total, _say(bar.change), bar.note, bar.beside, _say(bar.beside_change), by=_DOT)
             for bar in spent.bars
         ]
-        figures = [("", _draw_legend(spent)), *_name(draw_spent_bars(spent, "spent", _ROOM), names)]
-        yield display.shorten(report.verdict.sentence, _HEADLINE), [spent.caption], figures
+        figures = (_draw_legend(spent), *draw_spent_bars(spent, "spent", _ROOM))
+        yield display.shorten(report.verdict.sentence, _HEADLINE), [spent.caption], ["", *names], figures
     if use:
         names = [join(row.label, row.small, row.total, row.text, by=_DOT) for row in use.rows]
-        yield "GPU use over time", [use.caption], _name(draw_use_rows(use, "use", _ROOM), names)
+        yield "GPU use over time", [use.caption], names, draw_use_rows(use, "use", _ROOM)
     if worst:
         names = [join(panel.label, panel.note, by=": ") for panel in worst.panels]
-        caption = textwrap.wrap(worst.caption, _LINE_LETTERS)
-        yield worst.title, caption, _name(draw_signal_panels(worst, _ROOM), names)
+        yield worst.title, textwrap.wrap(worst.caption, _LINE_LETTERS), names, draw_signal_panels(worst, _ROOM)
     for chart in compared.charts if compared else ():
         lines = textwrap.wrap(compared.legend, _LINE_LETTERS) if compared and chart is compared.charts[-1] else []
-        yield chart.title, lines, [("", draw_interval_chart(chart, _ROOM))]
+        yield chart.title, lines, [], [draw_interval_chart(chart, _ROOM)]
     for at, run in enumerate(report.timeline):
         name = display.shorten(run.label, _NAME)
         if run.strips:
             heading = f"{name}: mean GPU utilisation over time, height 0 to 100%, hatched not recorded"
-            yield heading, _list_marks(report, at, run), [("", draw_timeline(run, f"run{at}", _ROOM))]
+            yield heading, _list_marks(report, at, run), [], [draw_timeline(run, f"run{at}", _ROOM)]
         else:
-            yield f"{name}: {display.lower_first(run.absent)}", [], []
-
-
-def _name(figures: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return figures with the words above each; the last one is the axis."""
-    return list(zip([*(display.shorten(name, _LINE_LETTERS) for name in names), ""], figures, strict=True))
+            yield f"{name}: {display.lower_first(run.absent)}", [], [], []
 
 
 def _draw_legend(spent: TimeSpent) -> str:

@@ -36,13 +36,10 @@ def clean(text: str) -> str:
     # printable text has none of the characters left out below, which take long to look at one by one
     if spaced.isprintable():
         return spaced
-    kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE and not _no_character(char))
-    return "".join(kept).strip()
-
-
-def _no_character(char: str) -> bool:
-    """Return True for a code point that never is a character, and that XML cannot hold."""
-    return ord(char) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(char) <= 0xFDEF  # noqa: PLR2004 - as Unicode lays it down
+    kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE)
+    # code points that are never characters, as Unicode lays it down: XML cannot hold them
+    known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004 - as said
+    return "".join(char for char in known if not "\ufdd0" <= char <= "\ufdef").strip()
 
 
 def plain(text: str) -> str:
@@ -53,10 +50,6 @@ def plain(text: str) -> str:
 def clean_sentence(text: str) -> str:
     """Return a sentence from elsewhere, cleaned, with its numbers kept beside their units."""
     return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))
-
-
-def end_sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def headline(text: str) -> tuple[str, str]:
@@ -83,7 +76,6 @@ def terminal_width(text: str) -> int:
 
 
 def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
-    """Return text with spaces to a number of columns, behind it or (`right`) before it."""
     spaces = " " * (width - terminal_width(text))
     return f"{spaces}{text}" if right else f"{text}{spaces}"
 

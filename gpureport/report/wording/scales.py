@@ -31,11 +31,8 @@ class Scale:
 
     def format_signed(self, value: float, *, bare: bool = False) -> str:
         name, size = self.unit(value)
-        return _join(self._sign(value / size), "" if bare else name)
-
-    def _sign(self, number: float) -> str:
-        text = self.text(abs(number))
-        return number_format.add_sign(f"-{text}" if number < 0 else text)
+        text = self.text(abs(value / size))
+        return _join(number_format.add_sign(f"-{text}" if value < 0 else text), "" if bare else name)
 
     def format_change(self, difference: float, values: Iterable[float]) -> str:
         """Return a difference with its sign and at most as many decimals as the values in the same unit."""
@@ -45,10 +42,8 @@ class Scale:
         if decimals is None or self.decimals(number) <= decimals:
             return self.format_signed(difference)
         rounded = round(number, decimals)
-        return _join(
-            number_format.add_sign(f"{rounded:,.{decimals}f}") if rounded else f"within ±{10**-decimals:.{decimals}f}",
-            name,
-        )
+        text = number_format.add_sign(f"{rounded:,.{decimals}f}")
+        return _join(text if rounded else f"within ±{10**-decimals:.{decimals}f}", name)
 
 
 def split_common_unit(texts: Sequence[str]) -> tuple[list[str], str]:
@@ -105,14 +100,8 @@ def choose_work_scale(values: Iterable[float | None], unit: str | None, least: f
     """
     known = [abs(value) for value in values if value]
     low, high = min(known, default=1.0), max(known, default=1.0)
-    factor, batch = next(
-        (
-            each
-            for each in _BATCHES
-            if low * each[0] >= (least if each == _BATCHES[0] else 1) and high * each[0] < _MOST
-        ),
-        _BATCHES[0],
-    )
+    fitting = [each for each in _BATCHES if low * each[0] >= (least if each == _BATCHES[0] else 1)]
+    factor, batch = next((each for each in fitting if high * each[0] < _MOST), _BATCHES[0])
     noun = name_work(unit)
     return WorkScale(factor, f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
 

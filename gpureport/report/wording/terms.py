@@ -65,7 +65,6 @@ def humanize(text: str) -> str:
 
 
 def _title_of_word(word: str) -> str:
-    """Return a column or a kind within a sentence by its name, any other word as it is."""
     if word in KINDS:
         return lower_first(KINDS[word])
     return column_title(word) if word in BY_NAME else word

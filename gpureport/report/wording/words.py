@@ -10,6 +10,7 @@ from gpureport.report.wording import display
 
 _GROUPS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 WORDS: dict[str, str] = {f"{group}.{key}": text for group, said in _GROUPS.items() for key, text in said.items()}
+_MOST_WORDS = 16
 _NAME = re.compile(r"{(\w+)(?::([^{}]*))?}")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
@@ -37,6 +38,11 @@ def say(key: str, /, **fields: object) -> str:
 def name_some(names: list[str], most: int, rest: str = "more") -> str:
     more = len(names) - most
     return display.join_words([*names[:most], f"{more} {rest}"] if more > 1 else names)
+
+
+def choose_headline(candidates: Sequence[str]) -> str:
+    """Return the first of several headlines, the fullest first, of at most 16 words; a number and its unit are two."""
+    return next((text for text in candidates if len(text.split()) <= _MOST_WORDS), candidates[-1])
 
 
 Key = TypeVar("Key", bound=Hashable)

@@ -131,7 +131,6 @@ def _rows(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Iterator[s
 
 
 def _say(text: str, longest: int = _LONGEST_TEXT) -> str:
-    """Return a sentence, escaped and not too long; code stays code."""
     return text if text.startswith("`") else escape(display.shorten(text, longest))
 
 

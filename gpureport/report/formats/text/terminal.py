@@ -169,7 +169,6 @@ def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
 
 
 def _shorten_change(change: Change | None) -> tuple[str, str, str]:
-    """Return a change, its verdict without what stands in brackets, and the style of both."""
     if change is None:
         return "", "", ""
     verdict = change.verdict.partition(" (")[0]
@@ -347,7 +346,8 @@ def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
         shown = [0, *places[: max(int(np.sum(taken <= room)), 1)]]
         for lines, style in ((heads, "soft"), (rows, "")):
             picked = ([line[place] for place in shown] for line in lines)
-            kept = (line for line in picked if any(line[1:] if lines is rows else line))
+            # small print of names stands below the first figures alone
+            kept = (line for line in picked if any(line[1:] if lines is rows and 1 not in shown else line))
             sizes, ends = [widths[place] for place in shown], [rights[place] for place in shown]
             yield from (Line(_set_columns(line, sizes, ends), style) for line in kept)
         places = places[len(shown) - 1 :] if most is None else []

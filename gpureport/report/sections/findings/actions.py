@@ -19,7 +19,7 @@ from gpureport.report.model.findings import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import words
+from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
 from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
 from gpureport.report.wording import display, terms
@@ -63,8 +63,11 @@ def build_actions(
     """
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
-    parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
-    alone = [(row, words.leave_out_occupied_gpus(part)) for row, part in parts if None in part.roots]
+    alone = []
+    for row, each in zip(rows, gather(runs), strict=True):
+        parts = [part for part in each.parts if part.run.step == step]
+        if None in {part.root for part in parts}:
+            alone.append((row, words.leave_out_occupied_gpus(Found(parts, several=each.several))))
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]
@@ -149,7 +152,6 @@ def _overlap(one: Finding, other: Finding) -> bool:
 
 
 def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[Action]:
-    """Yield to try more loader workers, or to profile, against pauses that nothing explains."""
     analyses = [run.analysis for run in runs]
     pauses = gpu_time.short_pauses_ratio(analyses)
     is_explained = any(each.key[0] == "workers_headroom" or _name_class(each) in _EXPLAINED for each in every)

@@ -103,7 +103,6 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
 
 
 def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
-    """Return each run and device, or in how many of several runs where they are too many to name."""
     named = [": ".join(filter(None, place)) for place in places if any(place)]
     count, more = len({label for label, _ in places}), len(named) - _FEW
     if len(runs) > 1 and count > _FEW:

@@ -13,8 +13,17 @@ from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
 from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
-from gpureport.report.sections.findings.found import Found, Key, gather, rank
-from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
+from gpureport.report.sections.findings.found import (
+    LOST,
+    Found,
+    Key,
+    advise,
+    find_words,
+    gather,
+    rank,
+    tell,
+    tell_finding,
+)
 from gpureport.report.sections.pictures.signal_history import build_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range

@@ -1,16 +1,24 @@
-"""Findings told as one: those of one kind and cause in one run with one root, and all of a kind and cause."""
+"""Findings told as one, those of a kind and cause in one run or in all; and what `kinds.toml` says of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from math import fsum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from gpureport.analysis.account.gpu_time import OUTSIDE
+from gpureport.analysis.job.jobs import PROCESS_MEMORY
+from gpureport.analysis.kinds import ACTIONS, FIGURES, KINDS
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
 from gpureport.comparison.gains import MOST_UNSEEN_RATIO
 from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.recording_advice import RECORD
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.head.loss_sentence import describe_computing, measure_computing_ratio_mid_job
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
@@ -19,6 +27,20 @@ _OTHERS = "GPUs"  # where runs name other ones
 _NOTABLE = 0.1
 """Share of the run from which a fact that calls for no action is the headline of a run without problems."""
 _NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
+LOST = "{lost} lost, {lost_share} of {run}"
+UNKNOWN_GAIN = "Gain not known"
+_WORKERS = "loader_workers"
+_LITTLE, _MOST = 0.5, 0.8
+"""Share of the time below which a whole run computes little, and of a run below which the length of a part is told."""
+_LEAST_FALL = 0.005
+_NAME = re.compile(r"{([^{}:]+)(?::([^{}]*))?}")
+_CHOICE, _FORM = re.compile(r"\[([^\[\]]*)\]"), re.compile(r"<([^<>]*)>")
+_CONVERT: Mapping[str, Callable[[float], float]] = {
+    "": float,
+    "complement": lambda x: 1 - x,
+    "per minute": lambda x: 60 * x,
+    "in minutes": lambda x: 60 * round(x / 60) or x,
+}
 
 
 class Part(NamedTuple):
@@ -58,7 +80,6 @@ class Found:
 
     @cached_property
     def groups(self) -> tuple["Found", ...]:
-        """Its findings apart by run and root."""
         held = group_holders(((part.position, part.root), part) for part in self.parts)
         return tuple(Found(parts, several=self.several) for parts in held.values()) if len(held) > 1 else (self,)
 
@@ -78,8 +99,13 @@ class Found:
     @cached_property
     def shares(self) -> list[float]:
         """Share of the GPU time of each run that was lost, of what was observed where that is less than half."""
-        held = {place: _measure_held(self.runs[place]) for place in self.lost_by_run}
-        return [lost / held[place] for place, lost in self.lost_by_run.items() if held[place]]
+        shares = []
+        for place, lost in self.lost_by_run.items():
+            analysis = self.runs[place].analysis
+            unseen = gpu_time.unobserved_ratio([analysis])
+            held = analysis.job_gpu_seconds * (1 - unseen if unseen > MOST_UNSEEN_RATIO else 1)
+            shares += [lost / held] if held else []
+        return shares
 
     @property
     def share(self) -> float:
@@ -114,10 +140,6 @@ class Found:
         names = {self.runs[place].devices([each for each in devices if each]) for place, devices in held.items()}
         return names.pop() if len(names) == 1 else _OTHERS
 
-    def restrict_to(self, step: str) -> "Found | None":
-        parts = [part for part in self.parts if part.run.step == step]
-        return Found(parts, several=self.several) if parts else None
-
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
         """Yield measured values, of each finding the first whose statistic is so called, else begins so.
 
@@ -135,11 +157,6 @@ class Found:
 def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
     held = group_holders((position, amount) for position, amount in amounts if amount is not None)
     return {position: fsum(each) for position, each in held.items()}
-
-
-def _measure_held(run: ReportRun) -> float:
-    unseen = gpu_time.unobserved_ratio([run.analysis])
-    return run.analysis.job_gpu_seconds * (1 - unseen if unseen > MOST_UNSEEN_RATIO else 1)
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
@@ -162,13 +179,231 @@ def find_worst(runs: Sequence[ReportRun]) -> Found | None:
 
     What follows from another finding is never the worst. A fact counts where it takes a tenth of its run.
     """
-    every = [group for found in gather(runs) for group in found.groups if None in group.roots]
-    return min(filter(_calls_for_attention, every), key=rank, default=None)
+    every = []
+    for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
+        whole = group.run.seconds
+        share = group.share if group.shares else group.seconds / whole if whole else 0.0
+        is_noted = group.finding.kind in _NOTED and whole > 0 and share >= _NOTABLE
+        every += [group] if is_noted or group.severity is not Severity.INFO else []
+    return min(every, key=rank, default=None)
 
 
-def _calls_for_attention(found: Found) -> bool:
-    if found.severity is not Severity.INFO:
-        return True
-    whole = found.run.seconds
-    share = found.share if found.shares else found.seconds / whole if whole else 0.0
-    return found.finding.kind in _NOTED and whole > 0 and share >= _NOTABLE
+# --- words
+
+
+def find_words(found: Found, name: str, default: Any = "") -> Any:
+    kind = KINDS.get(found.finding.kind)
+    return _choose_case(kind.report.get(name, default), found.finding.cause) if kind else default
+
+
+def _choose_case(said: Any, case: str | None) -> Any:
+    return said.get(case or "", said.get("", "")) if isinstance(said, dict) else said
+
+
+def tell_finding(found: Found, *, now: bool = False) -> str:
+    return display.raise_first(tell(found, find_words(found, "tells"), now=now))
+
+
+def tell_headline(found: Found) -> str:
+    """Return the headline on findings; without words of its own the first sentence of the worst, or its title."""
+    said = display.clean_sentence(found.finding.summary).partition(". ")[0].rstrip(".")
+    where = f", {found.run.devices(found.devices)}" if found.devices else ""
+    return tell_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."
+
+
+def tell(found: Found, template: str, *, now: bool = False, **places: str) -> str:
+    """Return a template with its figures and those of the caller; empty where one is not known."""
+
+    def fill(name: str, noun: str) -> str:
+        if noun not in {"", "?"}:
+            count = round(fsum(_list_values(found, name)[0]))
+            return display.plural(count, noun) if count else ""
+        return places.get(name) or _describe(found, name, now=now)
+
+    def is_known(text: str) -> bool:
+        return all(fill(*name) for name in _NAME.findall(text))
+
+    def choose_form(form: re.Match[str]) -> str:
+        forms = form[1].split("/")
+        chosen = forms[:2] if now else forms[2:] or forms
+        return chosen[found.is_plural and len(chosen) > 1]
+
+    text = _FORM.sub(choose_form, template)
+    while _CHOICE.search(text):
+        text = _CHOICE.sub(lambda choice: next(filter(is_known, choice[1].split("|")), ""), text)
+    return (
+        _NAME.sub(lambda name: "" if name[2] == "?" else fill(name[1], name[2] or ""), text) if is_known(text) else ""
+    )
+
+
+def _list_values(found: Found, name: str) -> tuple[list[float], str]:
+    metric, _, said = FIGURES.get(name, name).partition(", ")
+    statistics, _, convert = said.partition(" | ")
+    entries = list(found.list_evidence(metric, *statistics.split(" / ")))
+    values = [_CONVERT[convert](entry.observed) for entry in entries]
+    return values, entries[0].unit.removesuffix("/s" if convert == "per minute" else "") if entries else ""
+
+
+def _describe(found: Found, name: str, *, now: bool) -> str:
+    if name in _WORKED_OUT:
+        return _WORKED_OUT[name](found)
+    if name in {"why", "busy"}:
+        return tell(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
+    values, unit = _list_values(found, name)
+    if name == "length" and (not values or (now and not _count_jobs(found))):
+        values, unit = [found.seconds], "s"
+    if not values or (name == "fall" and min(values) < _LEAST_FALL):
+        return ""
+    return format_range(values, display.rough_duration if now and unit == "s" else partial(display.quantity, unit=unit))
+
+
+def _describe_gaps(found: Found) -> str:
+    # each GPU's part of its own time, as its bar shows it
+    shares = [
+        fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
+        / gpu_time.measure_own_seconds(time)
+        for time in found.run.analysis.gpu_time
+        if time.device in found.worst.devices and time.job_seconds
+    ]
+    return format_range(shares, display.percent) if shares and all(shares) else ""
+
+
+def _describe_whole_loss(found: Found) -> str:
+    """Return for how long GPUs were lost that never answered; empty where they did."""
+    run, spans = found.run.run, [each.intervals for each in found.worst.findings]
+    # the rows of GPUs lie apart a little
+    first, last = run.started + 5e5 * (run.interval or 0), run.ended
+    never = all(each and each[0].start <= first and each[-1].end >= last for each in spans)
+    return display.rough_duration(found.seconds) if never and len(found.spans) == 1 else ""
+
+
+def _describe_computing(found: Found) -> str:
+    analyses = [found.run.analysis]
+    is_little = len(found.runs) == 1 and found.has_one_gpu and measure_computing_ratio_mid_job(analyses) < _LITTLE
+    return describe_computing(analyses, mid_job=True) if is_little else ""
+
+
+def _name_stopped(found: Found) -> str:
+    gaps = [each for each in found.run.analysis.findings if each.kind == "idle_gap"]
+    caused = [device for each in gaps if each.root in found.worst.fingerprints for device in each.devices]
+    devices = found.worst.devices if found.finding.kind == "idle_gap" else caused
+    return found.run.devices(devices) if devices else ""
+
+
+def _count_jobs(found: Found) -> str:
+    # a finding without devices is of all GPUs of a job
+    held = Counter(device for each in found.worst.findings for device in each.devices or ("",))
+    jobs = max(held.values(), default=1)
+    return str(jobs) if jobs > 1 else ""
+
+
+def leave_out_occupied_gpus(found: Found) -> Found:
+    """Return findings without those of unused GPUs that another process holds, unless all are."""
+    free = [part for part in found.parts if not _measure_occupied(part.finding)]
+    return Found(free, several=found.several) if free else found
+
+
+def _measure_occupied(finding: Finding) -> float:
+    """Return the memory that another process holds on an unused GPU; 0 where none is known to."""
+    said = finding.evidence if finding.kind == "unused_gpu" else ()
+    used = (each.observed for each in said if (each.metric, each.statistic) == ("gpu_memory_used_bytes", "max"))
+    return next((one for one in used if one >= PROCESS_MEMORY.value), 0.0)
+
+
+def _name_workers(found: Found) -> str:
+    steps = [step for each in (found.finding, *found.findings) for step in each.steps if step.name == _WORKERS]
+    return next((step.suggestion for step in steps if step.suggestion), "Add one at a time." if steps else "")
+
+
+def _number_gpus(found: Found) -> str:
+    indices = {gpu.id: gpu.index for run in found.runs.values() for gpu in run.run.gpus}
+    return ",".join(str(indices[each]) for each in found.devices if indices.get(each) is not None) or "0"
+
+
+_WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
+    "run": lambda found: "a run" if found.several else gpu_time.name_whole(found.runs.values()),
+    "gpus": lambda found: found.gpus,
+    "some_gpu": lambda found: found.gpus if found.devices else "a GPU",
+    "memory": lambda found: "GPU memory" if found.has_one_gpu else f"the memory of {found.gpus}",
+    "stopped": _name_stopped,
+    "lost": lambda found: (
+        (
+            format_range(found.lost_by_run.values(), display.duration)
+            if found.has_one_gpu
+            else format_gpu_time_range(found.lost_by_run.values())
+        )
+        if found.lost
+        else ""
+    ),
+    "lost_share": lambda found: format_range(found.shares, display.percent) if found.share else "",
+    "gap_share": _describe_gaps,
+    "gaps": lambda found: (
+        display.plural(len(found.intervals), "gap") + (f" on {found.gpus}" if found.is_plural else "")
+    ),
+    "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
+    "before_end": lambda found: (
+        display.rough_duration((found.run.run.ended - int(found.spans[0, 0])) / 1e6)
+        if len(found.spans) and found.spans[-1, 1] >= found.run.run.ended  # GPUs that did not come back
+        else ""
+    ),
+    "never": _describe_whole_loss,
+    "silence": lambda found: display.rough_duration(found.seconds) if found.intervals else "",
+    "computing": _describe_computing,
+    "part": lambda found: display.rough_duration(found.seconds) if found.seconds < _MOST * found.run.seconds else "",
+    "ruled_out": lambda found: (
+        "ruled out"
+        if all(any(found.list_evidence(name, "")) for name in ("cpu_iowait_ratio", "cpu_busiest_core_ratio"))
+        and found.finding.confidence is not Confidence.LOW
+        else ""
+    ),
+    "best": lambda found: next(
+        (display.shorten_middle(display.clean(each.metric), 28) for each in found.list_evidence("*", "best.")),
+        "the training metric",
+    ),
+    "missing_share": lambda found: display.percent(found.seconds / found.run.seconds) if len(found.runs) == 1 else "",
+    "error": lambda found: next(
+        (display.clean(e.text.strip("[]")) for e in found.run.run.quality.log_events if e.device in found.devices), ""
+    ),
+    "goes_on": lambda found: next((each.metric for each in found.list_evidence("*", "goes on for.")), "the host log"),
+    "jobs": _count_jobs,
+    "held": lambda found: (
+        format_range(held, display.memory) if all(held := [_measure_occupied(each) for each in found.findings]) else ""
+    ),
+    "workers": _name_workers,
+    "index": _number_gpus,
+    "record": lambda _: RECORD,
+}
+"""Figures that stand in no evidence."""
+
+
+class Advice(NamedTuple):
+    """What to do: title, how to go about it, what it brings where that is not the time lost, and a command to copy."""
+
+    title: str
+    how: str
+    gain: str = ""
+    command: str = ""
+
+
+def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequence[str]:
+    said = KINDS[kind].report.get("do", ()) if kind in KINDS else ()
+    words: Sequence[str] = _choose_case(said, cause or ("workers" if _WORKERS in steps[:1] else None))
+    return ACTIONS[words[1:]] if isinstance(words, str) else words
+
+
+def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
+    """Return what to do about findings, beside others of other kinds; None where they ask for nothing."""
+    found = leave_out_occupied_gpus(found)
+    said = find_advice(*found.key, [step.name for each in found.findings for step in each.steps])
+    return fill_advice(ACTIONS["room"] if has_alternative(found, others) else said, found) if said else None
+
+
+def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
+    title, *others = [tell(found, text, now=False, **places) for text in said]
+    return Advice(title, *(UNKNOWN_GAIN if text == "?" else text for text in others))
+
+
+def has_alternative(found: Found, others: Iterable[Found]) -> bool:
+    """Return whether free memory and a GPU larger than needed, either of which this is, were found in one run."""
+    other = {"mem_headroom": "oversized_gpu", "oversized_gpu": "mem_headroom"}.get(found.finding.kind)
+    return any(each.finding.kind == other and each.runs.keys() & found.runs for each in others)

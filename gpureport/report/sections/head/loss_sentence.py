@@ -50,7 +50,6 @@ class Findings(NamedTuple):
 
     @property
     def too_short(self) -> bool:
-        """Whether the last step is too short for a share of it to mean anything."""
         return not self.is_mean and gains.is_too_short(self.seconds, self.samples)
 
 
@@ -215,7 +214,6 @@ def describe_saving(comparison: Comparison) -> str:
 
 
 def explain_missing_cost(comparison: Comparison) -> str:
-    """Return why a price that was stated gives no cost per unit of work; empty where it does, and without a price."""
     priced = [run.gpu_hour_price is not None for step in comparison.steps for run in step.runs]
     costs = {end.value(COST_PER_WORK) for end in (comparison.steps[0], comparison.steps[-1])}
     if len(comparison.steps) == 1 or not any(priced) or None not in costs:

@@ -3,19 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from gpureport.analysis import phrases
-from gpureport.analysis.job.events import DATA, MUCH, WAITING
 from gpureport.analysis.results import Analysis, Job
-from gpureport.comparison import gains
-from gpureport.comparison.chain import (
-    Comparison,
-    find_drift,
-    find_other_use,
-    find_steps_not_in_turn,
-    find_work_contradiction,
-)
+from gpureport.comparison import chain, gains
+from gpureport.comparison.chain import Comparison
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
@@ -26,7 +17,7 @@ from gpureport.report.runs.report_run import format_time
 from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_state
 from gpureport.report.wording.scales import name_work
-from gpureport.report.wording.words import clean_name, group_holders, list_labels
+from gpureport.report.wording.words import clean_name, list_labels
 
 _LARGE_STEP = 60.0
 """Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
@@ -63,11 +54,10 @@ def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
 
 
 def _describe_drift(comparison: Comparison) -> str:
-    """Return how the machine drifted by as much as the judged change; empty if it did not."""
     steps = comparison.steps
     for base, step in [(steps[0], steps[-1]), *pairwise(steps)]:
         delta = comparison.judged(base.label, step.label)
-        if delta is not None and (drift := find_drift(base, step, delta)):
+        if delta is not None and (drift := chain.find_drift(base, step, delta)):
             celsius, megahertz = drift.celsius, [f"{hertz / 1e6:,.0f}" for hertz in drift.hertz]
             return (
                 f"Not recorded in turn: {display.clean(step.label)} {describe_state(drift.reason)} "
@@ -79,7 +69,7 @@ def _describe_drift(comparison: Comparison) -> str:
 
 def _describe_other_use(comparison: Comparison) -> str:
     """Return which GPUs something else used beside a job of one step and not of all; empty where there are none."""
-    found = find_other_use(comparison.steps)
+    found = chain.find_other_use(comparison.steps)
     if found is None or len(comparison.steps) == 1:
         return ""
     info = found.run.analysis.run
@@ -91,7 +81,7 @@ def _describe_other_use(comparison: Comparison) -> str:
 
 
 def describe_recording_order(steps: Sequence[Step]) -> str:
-    found = find_steps_not_in_turn(steps)
+    found = chain.find_steps_not_in_turn(steps)
     named = [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found]
     if not named:
         return ""
@@ -110,22 +100,20 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
     named = list_labels([clean_name(run.name) for run in cut])
     if len(named) > _MOST_NAMES:
         named = f"{clean_name(cut[0].name)} and {display.plural(len(cut) - 1, 'more run')}"
-    state = "is unfinished: it is still recording, or its recorder was killed"
-    if len(cut) > 1:
-        state = "are unfinished: they are still recording, or their recorders were killed"
+    state = "are unfinished: still recording, or their recorders were killed"
+    if len(cut) == 1:
+        state = "is unfinished: it is still recording, or its recorder was killed"
     lacking = [display.clean(run.name) for run in cut if run.work is None] if len(runs) > 1 else []
     todo = "is not known: give one --work for each source, or leave it out" if lacking else ""
     return f"{named} {state}{f'; the work of {list_labels(lacking)} {todo}' if lacking else ''}."
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield that stated work and the training log contradict each other, that clocks were repaired, and waits."""
-
     def name_run(name: str, others: int, more: str) -> str:
         more = f" {more} {display.plural(others, 'more run')}" if others else ""
         return f" in {clean_name(name)}{more}" if len(runs) > 1 else ""
 
-    found = [each for run in runs if (each := find_work_contradiction(run)) is not None]
+    found = [each for run in runs if (each := chain.find_work_contradiction(run)) is not None]
     if found:
         worst = max(found, key=lambda each: each.ratio)
         stated, logged = (display.quantity(amount, "") for amount in (worst.stated, float(f"{worst.logged:.3g}")))
@@ -141,12 +129,6 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
         said = f"The clock went back by {display.duration(seconds)}{whose}"
         yield f"{said}: times after that are repaired, and may be off."
-    # a finding tells of waits for data
-    waiting = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
-    curves = [curve.known for run in waiting for curve in run.training if curve.name == WAITING and len(curve.known)]
-    share = max((float(np.median(known)) for known in curves), default=0.0)
-    if share >= MUCH:
-        yield f"The training log says that {display.percent(share)} of each iteration was waiting for data."
 
 
 def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
@@ -158,13 +140,6 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
             whose = display.raise_first(phrases.gpu_names(others, known))
             yield f"{whose} held no memory: not of this run, and not counted. Name its GPUs with --gpus."
             return
-
-
-def describe_drivers(analysis: Analysis) -> str:
-    drivers = group_holders((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
-    named = next((sorted(set(each)) for each in drivers.values() if len(set(each)) > 1), [])
-    said = f"The GPUs have different drivers ({display.join_words(named)}), so the log is of several machines"
-    return f"{said}: read one log per machine." if named else ""
 
 
 def list_rejections(runs: Sequence[Run]) -> Iterator[str]:

@@ -10,8 +10,7 @@ from gpureport.comparison.steps import Step
 from gpureport.report.model.head import Change, Tile
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings.found import Found
-from gpureport.report.sections.findings.words import find_words, tell
+from gpureport.report.sections.findings.found import Found, find_words, tell
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.sections.pictures.signal_history import CLOCK, format_value
 from gpureport.report.wording import display, terms

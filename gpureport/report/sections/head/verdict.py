@@ -15,18 +15,10 @@ from gpureport.findings import Check, CheckOutcome, Confidence
 from gpureport.report.model.head import Action, Verdict, VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.found import Found, find_worst
-from gpureport.report.sections.findings.words import tell_headline
-from gpureport.report.sections.head import loss_sentence, recording_doubts
-from gpureport.report.sections.head.loss_sentence import (
-    Findings,
-    describe_computing,
-    describe_loss,
-    explain_unknown_loss,
-    is_low_mid_job,
-    is_partly_unseen,
-    name_loss,
-)
+from gpureport.report.sections.findings.found import Found, find_worst, tell_headline
+from gpureport.report.sections.head import loss_sentence as losses
+from gpureport.report.sections.head import recording_doubts as doubted
+from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.steps import headline, tables
 from gpureport.report.sections.steps.figures import warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
@@ -59,7 +51,7 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
     last, several, kind = comparison.steps[-1], len(comparison.steps) > 1, ""
     sentence, code, details = _describe_comparison(comparison, study, repetitions) if several else ("", None, ())
     if not sentence or code is None:
-        of_last, reason = inputs[len(inputs) - len(last.runs) :], explain_unknown_loss(last, findings)
+        of_last, reason = inputs[len(inputs) - len(last.runs) :], losses.explain_unknown_loss(last, findings)
         told = find_worst(of_last) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
         if told is not None:
             sentence, code, kind = tell_headline(told), VerdictCode.FINDING, told.finding.kind
@@ -67,7 +59,7 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
             sentence, code = reason or _describe_without_finding(last.analyses, findings)
         details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
-    doubts = recording_doubts.describe_doubts(comparison)
+    doubts = doubted.describe_doubts(comparison)
     details = (*doubts[:_DOUBTS], *details)
     further = filter(None, _write_notes(comparison, findings, (*details, *doubts), repetitions))
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
@@ -109,15 +101,16 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
 def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) -> tuple[str, VerdictCode]:
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
-    computing, share = describe_computing(analyses), sum(lost.values()) / held if held else 0.0
+    computing, share = losses.describe_computing(analyses), sum(lost.values()) / held if held else 0.0
     if not held or (not findings.judged and findings.missing):
         mean = f"{computing} in the mean; no check is made of a mean." if findings.is_mean and held else ""
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
-    if is_low_mid_job(analyses):
-        return f"{describe_computing(analyses, mid_job=True)}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
+    if losses.is_low_mid_job(analyses):
+        computing = losses.describe_computing(analyses, mid_job=True)
+        return f"{computing}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
     if share >= _LOST:
         name, seconds = next(iter(lost.items()))
-        loss = name_loss(name, analyses)
+        loss = losses.name_loss(name, analyses)
         part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     said, code = "", VerdictCode.HEALTHY
@@ -139,13 +132,11 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
 def _write_run_lead(
     code: VerdictCode, told: Found | None, runs: Sequence[ReportRun], findings: Findings
 ) -> Iterator[str]:
-    """Yield what a step by itself lost, or what was checked where nothing was found; empty texts among it."""
     analyses = [run.analysis for run in runs]
-    yield from list(recording_doubts.list_rejections([analysis.run for analysis in analyses]))[:1]
-    yield from map(recording_doubts.describe_drivers, analyses)
+    yield from list(doubted.list_rejections([analysis.run for analysis in analyses]))[:1]
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
-    lost = describe_loss(analyses)
+    lost = losses.describe_loss(analyses)
     if told is not None and told.finding.kind in _SLOWED and told.lost and told.share >= gains.NOTABLE_RATIO:
         whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else display.duration(told.lost)
         whole = whole and f"{whole} of computing on {told.gpus}, "
@@ -154,7 +145,7 @@ def _write_run_lead(
     if told is not None and len(runs) > 1 and lost:
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
-    elif code is not VerdictCode.LOST_TIME or not is_one_class or is_partly_unseen(analyses):
+    elif code is not VerdictCode.LOST_TIME or not is_one_class or losses.is_partly_unseen(analyses):
         # otherwise the headline says all of it
         yield lost
     if told is not None and told.finding.confidence is Confidence.LOW:
@@ -195,7 +186,7 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     yield warn_of_falls(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
-    money = loss_sentence.describe_saving(comparison) or loss_sentence.explain_missing_cost(comparison)
+    money = losses.describe_saving(comparison) or losses.explain_missing_cost(comparison)
     if all(len(step.runs) == 1 for step in comparison.steps) or (
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
@@ -222,7 +213,7 @@ def _describe_largest_loss(step: Step) -> str:
     name, seconds = next(iter(lost.items()))
     if seconds / held < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
         return ""
-    return f"Largest loss now: {name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
+    return f"Largest loss now: {losses.name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
 
 
 def _describe_training(comparison: Comparison) -> str:
@@ -248,12 +239,12 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
     yield tables.describe_left_out_runs(comparison)
     yield tables.describe_allowance(comparison)
     if len(comparison.steps) > 1:
-        yield recording_doubts.describe_recording_order(comparison.steps)
-    yield from recording_doubts.list_jobs(final)
+        yield doubted.describe_recording_order(comparison.steps)
+    yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
     # a loss within all the time says it already
-    is_said = describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
+    is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
-    yield from (line for line in recording_doubts.list_rejections(runs) if line not in lead)
+    yield from (line for line in doubted.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""

@@ -20,9 +20,8 @@ from gpureport.report.sections.head.run_tiles import build_memory_tile
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, describe_fall, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import build_change, build_plain_change
-from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.terms import name_figure, name_one
-from gpureport.report.wording.words import say
+from gpureport.report.wording.words import choose_headline, say
 
 _MOST = 0.5  # share of the change
 _TENFOLD = 10.0  # from here on as times

@@ -25,8 +25,7 @@ from gpureport.report.sections.steps.tables import name_value
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.display import drop_equal_ends
-from gpureport.report.wording.headlines import choose_headline
-from gpureport.report.wording.words import WORDS, name_some, say
+from gpureport.report.wording.words import WORDS, choose_headline, name_some, say
 
 _METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}  # otherwise speed
 _KINDS = {
