@@ -28,7 +28,6 @@ def _stored(column: _Column) -> npt.NDArray[Any]:
 
 
 def valid(column: _Column) -> BoolArray:
-    """Return where a column is not null."""
     if column.null_count in {0, len(column)}:
         return np.full(len(column), column.null_count == 0)
     return _stored(column.is_valid())
@@ -52,7 +51,6 @@ def integers(column: _Column, null: int = 0) -> IntArray:
 
 
 def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
-    """Return the indices of a dictionary array without nulls, as they are stored."""
     return _stored(indices).astype(np.int32, copy=False)
 
 
@@ -67,7 +65,6 @@ def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:
 
 
 def is_constant(values: npt.NDArray[Any]) -> bool:
-    """Return whether an array is one value, as `repeat_value` makes it."""
     return values.strides == (0,)
 
 
@@ -83,23 +80,19 @@ def to_arrow(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | N
 
 
 def nan_to_null(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
-    """Return an Arrow array of type `kind` from float64 values, NaN as null."""
     where = ~np.isnan(values)
     return to_arrow(np.where(where, values, 0), kind, where)
 
 
 def categories(codes: npt.NDArray[Any], texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
-    """Return an Arrow dictionary array: `texts[code]` per code, null where `where` is false."""
     return pa.DictionaryArray.from_arrays(to_arrow(codes, pa.int32(), where), strings_to_arrow(texts))
 
 
 def strings_to_arrow(texts: list[str]) -> "pa.Array[Any]":
-    """Return an Arrow array of strings."""
     encoded = [text.encode() for text in texts]
     ends = pa.py_buffer(np.cumsum([0, *map(len, encoded)], dtype=np.int32).data)
     return pa.Array.from_buffers(pa.string(), len(texts), [None, ends, pa.py_buffer(b"".join(encoded))])
 
 
 def category(text: str, length: int) -> "pa.Array[Any]":
-    """Return an Arrow dictionary array of one text for each of so many rows."""
     return categories(np.zeros(length, np.int32), [text])

@@ -30,7 +30,6 @@ class Rejected:
 
     @property
     def at(self) -> str:
-        """The line of the first of them, in brackets; empty when it is not known."""
         return "" if self.first_line is None else f" (first at line {self.first_line})"
 
 
@@ -52,8 +51,7 @@ class LogGap:
     end: int
 
 
-CLOCK_SET_BACK = "clock set back"
-"""Cause of a step of one log that goes on, whose later stamps are moved."""
+CLOCK_SET_BACK = "clock set back"  # cause of a step of one log that goes on, whose later stamps are moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +112,6 @@ class Quality:
     unfinished: bool = False
 
     def redacted(self) -> "Quality":
-        """Return the same without secrets in its texts."""
         return replace(
             self,
             notes=tuple(map(redact_text, self.notes)),
@@ -123,14 +120,11 @@ class Quality:
 
     @property
     def accounted(self) -> bool:
-        """Whether every line read is accounted for."""
         rejected = sum(entry.rows for entry in self.rejected)
         return self.lines == self.rows_kept + rejected + self.headers + self.noise + self.events + self.continued
 
 
-GAP_INTERVALS = 3.5
-_GAP_FLOOR_SECONDS = 5.0
-_FINE_SECONDS = 2.0
+GAP_INTERVALS, _GAP_FLOOR_SECONDS, _FINE_SECONDS = 3.5, 5.0, 2.0
 
 
 def gap_seconds(interval: float) -> float:

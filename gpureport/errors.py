@@ -5,17 +5,16 @@ import errno
 import re
 from pathlib import Path
 
-from gpureport.fetched_copies import name_by_url
 from gpureport.redaction import redact_start, redact_text
+from gpureport.regular_files import name_by_url
 
 _LONGEST = 300  # characters of an exception's own text that are shown
-_MOST = 4000
-"""Characters of each part of an error, which repeats what a person gave, however long."""
+_MOST = 4000  # characters of each part of an error, which repeats what a person gave, however long
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
-"""What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
-CodedProblem = tuple[str, str, str]  # the same, and its code
+CodedProblem = tuple[str, str, str]
+"""What is wrong, and what to do about it, and its code: an error is made of them where the caller knows the place."""
 _NO_THREAD = "can't start new thread"
 """What Python says where the system refuses one, for lack of memory or by a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
@@ -24,7 +23,6 @@ _BUG = "this is a bug in gpureport: please report it with the traceback that --d
 
 
 def describe_shortage(error: Exception) -> Problem | None:
-    """Return what is missing, and what to do, if an exception means too little memory."""
     if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _NO_SPACE.search(str(error))):
         return "there is not enough memory for it", "give less at a time, such as --from and --to, or more memory"
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
@@ -67,7 +65,6 @@ class SourceError(GpureportError):
         self.aside = aside
 
     def at(self, where: str) -> "SourceError":
-        """Return the same of a file under the name a person gave it."""
         return SourceError(where, self.what, self.hint, self.aside, code=self.code)
 
 
@@ -99,15 +96,15 @@ class InternalError(GpureportError):
     """A fault of gpureport itself: the log, the run or the command it failed on, and what nobody expected."""
 
     def __init__(self, where: str, error: Exception) -> None:
-        super().__init__(where, _in_one_line(error), _BUG, code="internal_error")
-        self._error = error
-
-    @property
-    def trace(self) -> str:
-        """The traceback of the exception."""
         import traceback
 
-        return redact_text("".join(traceback.format_exception(self._error)))
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [each for each in frames if Path(each.filename).is_relative_to(_PACKAGE)][-1:]
+        line = "".join(f" in {Path(each.filename).relative_to(_PACKAGE).as_posix()}:{each.lineno}" for each in own)
+        text = redact_start(" ".join(str(error).split()), _LONGEST)
+        what = f"internal error ({type(error).__name__}{line}{text and f': {text}'})"
+        super().__init__(where, what, _BUG, code="internal_error")
+        self.trace = redact_text("".join(traceback.format_exception(error)))
 
 
 def find_refusal(error: BaseException) -> OSError | None:
@@ -116,15 +113,3 @@ def find_refusal(error: BaseException) -> OSError | None:
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__
     return cause
-
-
-def _in_one_line(error: Exception) -> str:
-    import traceback
-
-    frames = [
-        each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(_PACKAGE)
-    ]
-    line = f" in {Path(frames[-1].filename).relative_to(_PACKAGE).as_posix()}:{frames[-1].lineno}" if frames else ""
-    text = " ".join(str(error).split())
-    detail = f": {redact_start(text, _LONGEST)}" if text else ""
-    return f"internal error ({type(error).__name__}{line}{detail})"

@@ -30,8 +30,6 @@ class Confidence(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Where a threshold comes from."""
-
     VENDOR = "vendor"
     LITERATURE = "literature"
     PRAGMATIC = "pragmatic"
@@ -57,7 +55,6 @@ class Interval:
 
     @property
     def seconds(self) -> float:
-        """Its length in seconds."""
         return (self.end - self.start) / 1e6
 
 
@@ -83,11 +80,9 @@ class Evidence:
         """Whether the value meets the limit by its relation; True without a limit."""
         if self.threshold is None:
             return True
-        compare = _RELATIONS.get(self.relation)
-        return compare is not None and compare(self.observed, self.threshold.value)
+        return self.relation in _RELATIONS and _RELATIONS[self.relation](self.observed, self.threshold.value)
 
     def as_context(self) -> "Evidence":
-        """Return the value alone, without a limit."""
         return replace(self, threshold=None, relation="")
 
 
@@ -185,12 +180,10 @@ class Answer:
 
     @property
     def reason_code(self) -> str:
-        """The codes of why, each once."""
         return "; ".join(dict.fromkeys(entry.code for entry in self.missing))
 
     @property
     def recording(self) -> str:
-        """What to record so that it can be judged."""
         return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
 
     def reason_with(self, name: Callable[[str], str]) -> str:
@@ -198,17 +191,12 @@ class Answer:
         holders: dict[str, list[str | None]] = {}
         for entry in self.missing:
             holders.setdefault(entry.reason, []).append(entry.device)
-        said = []
-        for reason, devices in holders.items():
-            named = [device for device in devices if device]
-            is_some = len(devices) == len(named) < len(self.devices)
-            said.append(f"{', '.join(map(name, named))}: {reason}" if is_some else reason)
-        return "; ".join(said)
+        some = {reason: named for reason, named in holders.items() if all(named) and len(named) < len(self.devices)}
+        of = {reason: ", ".join(name(each) for each in named if each) for reason, named in some.items()}
+        return "; ".join(f"{of[reason]}: {reason}" if reason in of else reason for reason in holders)
 
 
 class Practice(StrEnum):
-    """Whether a recommended practice is followed."""
-
     DONE = "done"
     WORTH_TRYING = "worth trying"
     CANNOT_JUDGE = "cannot be judged"
@@ -258,6 +246,5 @@ class Check:
     reason_code: str = ""
 
     def __post_init__(self) -> None:
-        """Replace secrets in its texts, which settings and options may hold."""
         for name in ("limit", "run", "observed", "reason", "origin", "metric"):
             object.__setattr__(self, name, redact_text(getattr(self, name)))

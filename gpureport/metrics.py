@@ -1,26 +1,28 @@
-"""The one table of metrics: every column a recording can hold, with its unit and meaning.
+"""The tables of metrics, every column a recording can hold, and of GPUs: what a model is known to be.
 
 A new metric is one line in METRICS: name, unit, dtype, what records it, and its meaning. Names carry their base unit
 as a suffix, as Prometheus names OpenTelemetry metrics. Ratios run from 0 to 1, sizes are bytes, clocks hertz. `covers`
 says which stretch of time one value describes, which the analyses rely on.
+
+The table of GPUs says what a log does not say itself: values in a log always win. A model that is not in it is no
+error: `find_gpu` returns None and the analyses say less.
 """
 
+import re
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 
 class MetricKind(StrEnum):
-    """How a metric behaves in time, in OpenTelemetry's words."""
-
     GAUGE = "gauge"
     COUNTER = "counter"
     STATE = "state"
 
 
 class Scope(StrEnum):
-    """What a metric describes."""
-
     GPU = "gpu"
     HOST = "host"
 
@@ -50,14 +52,7 @@ class Metric:
 
 
 gauge, host = Metric, partial(Metric, scope=Scope.HOST)
-counter = partial(Metric, kind=MetricKind.COUNTER)
-
-
-def state(name: str, recorded_by: str, brief: str, *, dtype: str = "bool", covers: str = MOMENT) -> Metric:
-    """Return a state of a GPU."""
-    return Metric(name, "", dtype, recorded_by, brief, covers=covers, kind=MetricKind.STATE)
-
-
+counter, state = partial(Metric, kind=MetricKind.COUNTER), partial(Metric, kind=MetricKind.STATE)
 _WINDOW = "the last 1/6 to 1 s before the reading, by GPU model (NVML)"
 _SINCE = "the time since the previous reading"
 _LOADED = "since the driver was loaded"
@@ -65,6 +60,7 @@ _SHORT = "the last 20 ms before the reading (NVML)"
 _PROFILED = "the time since DCGM's previous reading, over which its counters average"
 _COUNTED = "since counting began, which nvidia-smi does not say"
 _LIFE = "the life of the GPU"
+_ENGINES = {"encoder": "video encoder", "decoder": "video decoder", "jpeg": "JPEG engine", "ofa": "optical-flow engine"}
 
 CLOCK_EVENT_BITS: dict[str, int] = {
     "gpu_idle": 0x1,
@@ -94,10 +90,7 @@ COUNTED_CLOCK_EVENTS = (
 METRICS: tuple[Metric, ...] = (
     gauge("gpu_utilization_ratio", "1", "float32", "utilization.gpu", "Share of the window in which at least one kernel ran; not how much of the GPU it used.", covers=_WINDOW, otel="hw.gpu.utilization"),
     gauge("gpu_memory_controller_ratio", "1", "float32", "utilization.memory", "Share of the window in which memory was read or written; not how full it is.", covers=_WINDOW),
-    gauge("gpu_encoder_ratio", "1", "float32", "utilization.encoder", "Share of time the video encoder worked."),
-    gauge("gpu_decoder_ratio", "1", "float32", "utilization.decoder", "Share of time the video decoder worked."),
-    gauge("gpu_jpeg_ratio", "1", "float32", "utilization.jpeg", "Share of time the JPEG engine worked."),
-    gauge("gpu_ofa_ratio", "1", "float32", "utilization.ofa", "Share of time the optical-flow engine worked."),
+    *(gauge(f"gpu_{name}_ratio", "1", "float32", f"utilization.{name}", f"Share of time the {what} worked.") for name, what in _ENGINES.items()),
     gauge("gpu_memory_used_bytes", "By", "int64", "memory.used", "Memory held by contexts and allocators; a high-water mark with caching allocators.", otel="hw.gpu.memory.usage"),
     gauge("gpu_memory_used_ratio", "1", "float32", "memory.used,memory.total", "Share of the memory installed that is held, where a recorder gives no more than that.", otel="hw.gpu.memory.utilization"),
     gauge("gpu_memory_free_bytes", "By", "int64", "memory.free", "Memory that can still be allocated."),
@@ -130,7 +123,7 @@ METRICS: tuple[Metric, ...] = (
     gauge("pcie_receive_bytes_per_second", "By/s", "float32", "dmon rxpci", "Data the GPU received over PCIe; dmon counts whole MB a second, taken as 1,000,000 bytes.", covers=_SHORT),
     gauge("pcie_transmit_bytes_per_second", "By/s", "float32", "dmon txpci", "Data the GPU sent over PCIe; dmon counts whole MB a second, taken as 1,000,000 bytes.", covers=_SHORT),
     gauge("gpu_power_violation_ratio", "1", "float32", "dmon pviol", "Share of time in which the power limit held the clock down.", covers=_SINCE),
-    state("gpu_thermal_violation", "dmon tviol", "Whether the temperature held the clock down.", covers=_SINCE),
+    state("gpu_thermal_violation", "", "bool", "dmon tviol", "Whether the temperature held the clock down.", covers=_SINCE),
     gauge("gpu_bar1_used_bytes", "By", "int64", "dmon bar1", "Memory mapped for direct access over PCIe (BAR1)."),
     gauge("gpu_protected_memory_used_bytes", "By", "int64", "protected_memory.used", "Memory in use under confidential compute."),
     gauge("gpu_processes", "", "int32", "pmon pid", "Processes that a list of processes names on the GPU."),
@@ -147,9 +140,9 @@ METRICS: tuple[Metric, ...] = (
     counter("gpu_remapped_rows_uncorrectable_total", "", "int64", "remapped_rows.uncorrectable", "Rows of memory remapped because of errors that could not be corrected.", covers=_LIFE),
     counter("gpu_retired_pages_single_bit_total", "", "int64", "retired_pages.single_bit_ecc.count", "Pages of memory retired because of several single-bit errors.", covers=_LIFE),
     counter("gpu_retired_pages_double_bit_total", "", "int64", "retired_pages.double_bit.count", "Pages of memory retired because of a double-bit error.", covers=_LIFE),
-    state("gpu_remapped_rows_pending", "remapped_rows.pending", "Whether a row is remapped at the next reset.", covers=_LIFE),
-    state("gpu_remapped_rows_failure", "remapped_rows.failure", "Whether remapping a row ever failed.", covers=_LIFE),
-    state("gpu_retired_pages_pending", "retired_pages.pending", "Whether a page is retired at the next reboot.", covers=_LIFE),
+    state("gpu_remapped_rows_pending", "", "bool", "remapped_rows.pending", "Whether a row is remapped at the next reset.", covers=_LIFE),
+    state("gpu_remapped_rows_failure", "", "bool", "remapped_rows.failure", "Whether remapping a row ever failed.", covers=_LIFE),
+    state("gpu_retired_pages_pending", "", "bool", "retired_pages.pending", "Whether a page is retired at the next reboot.", covers=_LIFE),
     gauge("gpu_graphics_engine_active_ratio", "1", "float32", "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "Share of time any part of the GPU computed or drew.", covers=_PROFILED),
     gauge("gpu_sm_active_ratio", "1", "float32", "DCGM_FI_PROF_SM_ACTIVE", "Share of time a multiprocessor had work, over all multiprocessors.", covers=_PROFILED),
     gauge("gpu_sm_occupancy_ratio", "1", "float32", "DCGM_FI_PROF_SM_OCCUPANCY", "Warps resident on the multiprocessors, of those there is room for.", covers=_PROFILED),
@@ -158,10 +151,10 @@ METRICS: tuple[Metric, ...] = (
     gauge("nvlink_receive_bytes_per_second", "By/s", "float64", "DCGM_FI_PROF_NVLINK_RX_BYTES", "Bytes a second the GPU received over NVLink, headers of the protocol not included.", covers=_PROFILED),
     gauge("nvlink_transmit_bytes_per_second", "By/s", "float64", "DCGM_FI_PROF_NVLINK_TX_BYTES", "Bytes a second the GPU sent over NVLink, headers of the protocol not included.", covers=_PROFILED),
     counter("gpu_energy_joules_total", "J", "float64", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "Energy the GPU took since the driver was loaded, counted by the driver.", covers=_LOADED, otel="hw.energy"),
-    state("gpu_xid_code", "DCGM_FI_DEV_XID_ERRORS", "Number of the last Xid error the driver reported; 0 before the first.", dtype="int32", covers=_LOADED),
-    *(state(f"clock_event_{name}", "clocks_event_reasons.active", f"Whether the clock is held by {name.replace('_', ' ')} (bit {bit:#x}).") for name, bit in CLOCK_EVENT_BITS.items()),
+    state("gpu_xid_code", "", "int32", "DCGM_FI_DEV_XID_ERRORS", "Number of the last Xid error the driver reported; 0 before the first.", covers=_LOADED),
+    *(state(f"clock_event_{name}", "", "bool", "clocks_event_reasons.active", f"Whether the clock is held by {name.replace('_', ' ')} (bit {bit:#x}).") for name, bit in CLOCK_EVENT_BITS.items()),
     *(counter(f"clock_event_{name}_seconds_total", "s", "float64", f"clocks_event_reasons_counters.{name}", f"Time the clock was held by {name.replace('_', ' ')}, counted by the driver.", covers=_LOADED) for name in COUNTED_CLOCK_EVENTS),
-    state("clock_event_unknown_bits", "clocks_event_reasons.active", "Bits of the clock event mask that have no name yet, kept as they were.", dtype="uint64"),
+    state("clock_event_unknown_bits", "", "uint64", "clocks_event_reasons.active", "Bits of the clock event mask that have no name yet, kept as they were."),
     host("cpu_utilization_ratio", "1", "float32", "psutil.cpu_percent()", "Share of all logical cores that was busy.", covers=_SINCE, otel="system.cpu.utilization"),
     host("cpu_busiest_core_ratio", "1", "float32", "max(psutil.cpu_percent(percpu=True))", "Busy share of the busiest logical core.", covers=_SINCE),
     host("cpu_logical_cores", "", "int32", "psutil.cpu_count()", "Logical cores of the machine as its recorder lists them; a container may be allowed fewer.", covers=MOMENT, otel="system.cpu.logical.count"),
@@ -185,3 +178,72 @@ METRICS: tuple[Metric, ...] = (
 # fmt: on
 
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
+_TABLE = Path(__file__).with_name("gpus.toml")
+_GA100 = (8, 0)
+"""The one Ampere chip whose readings do not average; those older than it do not either."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One value of the table, in base units, with where it comes from in words."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """What is known about one model, in base units; None where nobody has a source.
+
+    All words of one set of `names` occur in a matching name, and none of `excluded`. `clock_events_masked` is 1 where
+    NVIDIA's diagnostics leave the clock events of the model aside.
+    """
+
+    model: str
+    names: tuple[frozenset[str], ...]
+    excluded: frozenset[str] = frozenset()
+    compute_capability: tuple[int, int]
+    power_limit_default_watts: Cell | None = None
+    memory_total_bytes: Cell | None = None
+    memory_reserved_bytes: Cell | None = None
+    sm_clock_max_hertz: Cell | None = None
+    temperature_max_operating_celsius: Cell | None = None
+    pcie_generation: Cell | None = None
+    utilisation_window_seconds: Cell | None = None
+    power_idle_watts: Cell | None = None
+    memory_bandwidth_bytes_per_second: Cell | None = None
+    tensor_operations_per_second: Cell | None = None
+    clock_events_masked: Cell | None = None
+
+    @property
+    def power_window(self) -> str:
+        """What a power reading averages over: `1 s` on Ampere and newer except GA100, else `instant` (NVML)."""
+        return "1 s" if self.compute_capability > _GA100 else "instant"
+
+
+def _row(entry: dict[str, Any], sources: dict[str, str]) -> Gpu:
+    names, excluded = entry.pop("names"), entry.pop("not", ())
+    major, minor = entry.pop("compute_capability")[0].split(".")
+    return Gpu(
+        model=entry.pop("model"),
+        names=tuple(map(frozenset, names)),
+        excluded=frozenset(excluded),
+        compute_capability=(int(major), int(minor)),
+        **{key: Cell(value=float(value), source=sources[source]) for key, (value, source) in entry.items()},
+    )
+
+
+@cache
+def load_gpus() -> tuple[Gpu, ...]:
+    import tomllib
+
+    content = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    return tuple(_row(entry, content["sources"]) for entry in content["gpu"])
+
+
+@cache
+def find_gpu(name: str | None) -> Gpu | None:
+    """Return the first model that a name from a log fits, in any spelling, None when there is none."""
+    words = frozenset(re.findall(r"[a-z0-9]+", (name or "").lower()))
+    fits = (gpu for gpu in load_gpus() if not words & gpu.excluded and any(each <= words for each in gpu.names))
+    return next(fits, None) if words else None

@@ -6,7 +6,9 @@ and 9,999. Units follow a plain space; `report.wording.display` makes it a no-br
 """
 
 import math
+import re
 from collections.abc import Sequence
+from functools import partial
 
 MINUS = "\N{MINUS SIGN}"
 NOT_RECORDED = "not recorded"
@@ -29,15 +31,14 @@ _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
 """Seconds below which a length has a decimal, and between which it is in ms."""
 _SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # per cent below which a share has a decimal, and would round to 0.0%
 _MANY = 10_000
+_DIGIT = re.compile("[1-9]")
 
 
 def format_integer(value: float) -> str:
-    """Return a whole number with commas between thousands: `1,372`."""
     return _with_sign(f"{value:,.0f}")
 
 
 def count_decimals(value: float, figures: int = _FIGURES) -> int:
-    """Return how many decimals show the significant figures of a value."""
     size = abs(value)
     if size < _FINEST or not math.isfinite(size):
         return 0
@@ -56,43 +57,29 @@ def format_number(value: float) -> str:
 
 
 def format_signed(value: float) -> str:
-    """Return a number with its sign; zero has none."""
     return add_sign(format_number(value))
 
 
 def add_sign(text: str) -> str:
     """Return a formatted number with a plus unless it is negative or rounds to zero."""
     signed = _with_sign(text.replace(MINUS, "-"))
-    return signed if signed.startswith(MINUS) or not _has_value(signed) else f"+{signed}"
+    return signed if signed.startswith(MINUS) or not _DIGIT.search(signed) else f"+{signed}"
 
 
 def _with_sign(text: str) -> str:
-    return text.replace("-", MINUS if _has_value(text) else "", 1)
-
-
-def _has_value(text: str) -> bool:
-    return any(digit in "123456789" for digit in text)
+    return text.replace("-", MINUS if _DIGIT.search(text) else "", 1)
 
 
 def choose_unit(value: float, units: Units) -> tuple[str, float]:
-    """Return the largest unit that a value holds one of, or the smallest."""
     return next((unit for unit in units if abs(value) >= unit[1]), units[-1])
 
 
 def format_scaled(value: float, units: Units) -> str:
-    """Return a value in its most readable unit: `49.9 GPU-min`."""
     name, size = choose_unit(value, units) if value else units[min(2, len(units) - 1)]
     return f"{format_number(value / size)} {name}"
 
 
-def format_gpu_time(seconds: float) -> str:
-    """Return GPU-seconds in GPU-s, GPU-min or GPU-h."""
-    return format_scaled(seconds, GPU_TIME)
-
-
-def format_energy(joules: float) -> str:
-    """Return an energy in mWh, Wh, kWh or MWh."""
-    return format_scaled(joules, ENERGY)
+format_gpu_time, format_energy = partial(format_scaled, units=GPU_TIME), partial(format_scaled, units=ENERGY)
 
 
 def format_percent(ratio: float) -> str:
@@ -127,7 +114,6 @@ def format_memory(size: float) -> str:
 
 
 def format_clock(hertz: float) -> str:
-    """Return a clock in MHz."""
     return f"{format_integer(hertz / 1e6)} MHz"
 
 

@@ -45,7 +45,6 @@ def name_log(path: Path) -> str:
 
 
 def format_run_file(run: RecordedRun) -> str:
-    """Return a run as the text of its `run.json`."""
     content = {"schema": SCHEMA} | asdict(run) | {"params": dict(run.params), "tags": dict(run.tags)}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 

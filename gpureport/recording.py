@@ -4,23 +4,25 @@ Times are integer microseconds since 1970-01-01. With `Run.timezone` set they ar
 local time of the recording machine stored as if it were UTC, and are printed without an offset.
 """
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from gpureport import label_tags
+import numpy as np
+import pyarrow as pa
+
+from gpureport import columns, names
 from gpureport.data_quality import Quality
-from gpureport.metrics import Scope
-from gpureport.redaction import redact_column, redact_pairs, redact_text
-from gpureport.series_table import SeriesRows, arrange_series, empty_training, hold_rows, local_times
+from gpureport.metrics import METRICS, Scope
+from gpureport.redaction import redact_column, redact_extra_columns, redact_pairs, redact_text
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 HOST = "host"  # device id of the machine the GPUs sit in
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}
-"""Kinds of sources that are runs of a tracker."""
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs of a tracker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,30 +50,16 @@ class Device:
     mixed: bool = False
 
     def __post_init__(self) -> None:
-        """Replace secrets in what a log says of it."""
         _set(self, model=self.model and redact_text(self.model), driver=self.driver and redact_text(self.driver))
 
     @property
     def scope(self) -> Scope:
-        """Whether this is a GPU or a host."""
         return Scope.HOST if self.index is None else Scope.GPU
 
 
 def _set(instance: "Device | Run | Recording", **values: object) -> None:
     for name, value in values.items():
         object.__setattr__(instance, name, value)
-
-
-Card = tuple[str, str]
-"""What tells a GPU from others over runs: `UUID` and its uuid, else its node and its id there."""
-UUID = "uuid"
-
-
-def identify_card(uuid: str | None, node: str | None, device: str) -> Card | None:
-    """Return what tells a GPU from others over runs; None without a uuid and a node, for jobs call theirs alike."""
-    if uuid:
-        return UUID, uuid
-    return (node, device.rpartition("/")[2]) if node else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,23 +141,135 @@ class Run:
 
     @property
     def params_and_tags(self) -> tuple[tuple[str, str], ...]:
-        """What the run was configured with, as params or as tags."""
         return (*self.params, *self.tags)
 
     @property
     def states_setup(self) -> bool:
         """Whether anything says how it was configured; whose it is and where it ran do not."""
-        return any(name not in label_tags.BY_NAME for name, _ in self.params_and_tags)
+        return any(name not in names.BY_NAME for name, _ in self.params_and_tags)
 
     @property
     def gpus(self) -> tuple[Device, ...]:
-        """Its GPUs."""
         return tuple(device for device in self.devices if device.scope is Scope.GPU)
 
     @property
     def hosts(self) -> tuple[Device, ...]:
-        """Its hosts."""
         return tuple(device for device in self.devices if device.scope is Scope.HOST)
+
+
+_TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
+_find_type: Any = pa.type_for_alias
+METRIC_TYPES: dict[str, pa.DataType] = {metric.name: _find_type(metric.dtype) for metric in METRICS}
+KEY_FIELDS: tuple["pa.Field[Any]", ...] = (
+    pa.field("device", _TEXT, nullable=False),
+    pa.field("timestamp", _TIME, nullable=False),
+    pa.field("stage", _TEXT),
+    pa.field("imputed", pa.bool_(), nullable=False),
+)
+"""Columns every series table begins with."""
+SCHEMA = pa.schema([*KEY_FIELDS, *(pa.field(name, kind) for name, kind in METRIC_TYPES.items())])
+"""All columns a series table can hold, unknown `extra_` columns aside."""
+_POINT = {"timestamp": _TIME, "step": pa.int64(), "name": _TEXT, "value": pa.float64()}
+TRAINING_SCHEMA = pa.schema([pa.field(name, kind) for name, kind in _POINT.items()])
+
+
+class DeviceRows:
+    def __init__(self, schema: pa.Schema, length: int, column: "Callable[[str], pa.ChunkedArray[Any]]") -> None:
+        self.schema, self.column_names, self.column, self._length = schema, schema.names, column, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def filter(self, selected: columns.BoolArray) -> "DeviceRows":
+        mask = columns.to_arrow(selected, pa.bool_())
+        return DeviceRows(self.schema, int(np.count_nonzero(selected)), lambda name: self.column(name).filter(mask))
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class SeriesRows:
+    """The rows of all devices of a run, wherever they are: how many each has, in order, and what reads columns."""
+
+    schema: pa.Schema
+    counts: Mapping[str, int]
+    read: "Callable[[Sequence[str], Sequence[str]], pa.Table]"
+    in_memory: bool = False
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def table(self) -> pa.Table:
+        """Return all rows, in the order that `Recording.series` has."""
+        return self.read([*self.counts], self.schema.names)
+
+    def rows_of(self, device: str) -> DeviceRows:
+        rows = self.counts.get(device, 0)
+        return DeviceRows(self.schema, rows, lambda name: self.read([device], [name]).column(name))
+
+
+def hold_rows(table: pa.Table) -> SeriesRows:
+    """Return the rows of a table, sorted by device, then by time."""
+    tables: dict[str, pa.Table] = {}
+    if len(table):
+        chunks: list[Any] = table.column("device").unify_dictionaries().chunks
+        names = chunks[0].dictionary.to_pylist()
+        codes = np.concatenate([columns.read_codes(chunk.indices) for chunk in chunks])
+        starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
+        tables = {names[codes[start]]: table.slice(start, stop - start) for start, stop in pairwise(starts)}
+
+    def read(devices: Sequence[str], wanted: Sequence[str]) -> pa.Table:
+        # of one device, or of all
+        rows = table if [*devices] == [*tables] else tables.get(devices[0], table.slice(0, 0))
+        return rows.select([*wanted])
+
+    return SeriesRows(table.schema, {name: len(rows) for name, rows in tables.items()}, read, in_memory=True)
+
+
+def arrange_series(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return tables one below the other in the form `Recording.series` has.
+
+    Key columns first, then the metrics that any table holds in the order of METRICS, then extra columns by name;
+    one chunk a column. Without tables, the key columns without rows.
+    """
+    if not tables:
+        return pa.Table.from_batches([], schema=pa.schema(KEY_FIELDS))
+    joined = pa.concat_tables(tables, promote_options="default").unify_dictionaries().combine_chunks()
+    extras = sorted(set(joined.column_names) - set(SCHEMA.names))
+    fields = [field for field in SCHEMA if field.name in joined.column_names]
+    fields += [joined.schema.field(name).with_nullable(nullable=True) for name in extras]
+    arrays = [joined.column(field.name) for field in fields]
+    return redact_extra_columns(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
+
+
+def sort_by_time(table: pa.Table, device: str | None = None) -> pa.Table:
+    """Return the rows of one device in order of time, under another id if given; itself if ordered."""
+    times = columns.integers(table.column("timestamp"))
+    if (times[1:] < times[:-1]).any():
+        table = table.take(columns.to_arrow(np.argsort(times, kind="stable"), pa.int64()))
+    if device is not None:
+        place = table.schema.get_field_index("device")
+        table = table.set_column(place, table.schema.field(place), columns.category(device, len(table)))
+    return table
+
+
+def collect_series(batches: Iterable[pa.Table], devices: Iterable[str]) -> pa.Table:
+    kept: dict[str, list[pa.Table]] = {}
+    for batch in batches:
+        kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
+    return arrange_series(
+        [sort_by_time(pa.concat_tables(kept[each], promote_options="default")) for each in devices if each in kept]
+    )
+
+
+def empty_training() -> pa.Table:
+    return pa.Table.from_batches([], schema=TRAINING_SCHEMA)
+
+
+def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
+    """Return times of a recording, as stamps or microseconds, in its zone; without one where none is known."""
+    import pandas as pd
+
+    stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
+    return stamps if zone is None else stamps.dt.tz_localize("UTC").dt.tz_convert(zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, init=False)
@@ -185,7 +285,7 @@ class Recording:
 
     run: Run
     rows: SeriesRows
-    training: "pa.Table"
+    training: pa.Table
 
     def __init__(
         self,
@@ -202,21 +302,19 @@ class Recording:
         _set(self, run=run, rows=rows, training=training)
 
     @property
-    def series(self) -> "pa.Table":
+    def series(self) -> pa.Table:
         """All rows in one table; those of a long stored run are read each time."""
         return self.rows.table()
 
-    def with_series(self, series: "pa.Table") -> "Recording":
-        """Return the run with other series."""
+    def with_series(self, series: pa.Table) -> "Recording":
         return Recording(run=self.run, series=series, training=self.training)
 
-    def rows_of(self, device: str) -> "pa.Table":
-        """Return the rows of one device, in time order."""
-        return self.rows.table_of(device)
+    def rows_of(self, device: str) -> pa.Table:
+        return self.rows.read([device], self.rows.schema.names)
 
     def by_device(self) -> "dict[str, pa.Table]":
         """Return the rows of each device that has any, in time order, keyed by device id; not to be written to."""
-        return {device: self.rows_of(device) for device in self.rows.list_devices()}
+        return {device: self.rows_of(device) for device, count in self.rows.counts.items() if count}
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the series as a pandas frame, one row a sample and device.

@@ -32,21 +32,17 @@ COUNTER_FIELDS = (
 """Time the driver counted a clock held down; R580 and newer have them."""
 
 RECORD = "gpureport record -- COMMAND"  # what records a job, its GPUs and its machine
-RECORDS_ONE = f"{RECORD} records one"
-"""The same for a person who gave something that is no log."""
+RECORDS_ONE = f"{RECORD} records one"  # for a person who gave something that is no log
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
-"""The same at the end of a list of what was not recorded."""
 
 GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 """What logs GPUs where gpureport cannot be installed."""
-DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"
-"""What logs copies over PCIe, for which --query-gpu has no field."""
+DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # what logs copies over PCIe: --query-gpu has no field for it
 GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
 """What logs how much of a GPU works, on Hopper and newer; `explanation.toml` names it."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
 """What logs the same on older GPUs, with utilisation, power, temperatures and memory."""
-HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"
-"""What logs the machine, in local time, as nvidia-smi does."""
+HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # what logs the machine, in local time, as nvidia-smi does
 PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # what logs one process
 
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}
@@ -65,7 +61,6 @@ def find_raw_command(metric: Metric) -> str:
 
 
 def is_recorded(metric: Metric) -> bool:
-    """Return whether `gpureport record` logs a metric, whatever the GPU is."""
     return find_raw_command(metric) in {GPU_COMMAND, DMON_COMMAND, HOST_COMMAND, PROCESS_COMMAND}
 
 

@@ -1,28 +1,32 @@
-"""Files in a folder of someone else: only regular files are opened, none outside the folder, none beyond a size.
+"""Files of someone else: only regular files are opened, none outside a folder, none beyond a size.
 
-A link may lead anywhere, a named pipe blocks whoever opens it, a device never ends.
+A link may lead anywhere, a named pipe blocks whoever opens it, a device never ends. What lies in a bucket is read from
+a copy in a temporary folder, which is removed when the process ends; every text names it by its URL. The copy of
+`s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so that a path becomes a URL by its beginning alone.
 """
 
+import atexit
 import errno
 import io
 import os
 import select
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-from gpureport.limits import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
+from gpureport.parsing import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 
-_CODES = {
-    errno.ENOENT: "no_such_file",
-    errno.EACCES: "no_permission",
-    errno.EPERM: "no_permission",
-    errno.EROFS: "no_permission",
-    errno.ENOSPC: "disk_full",
-    errno.EDQUOT: "disk_full",
-    errno.EFBIG: "disk_full",
-}
+SCHEMES = ("s3", "gs", "az")
+"""Schemes of buckets: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage."""
+_VARIABLE = "GPUREPORT_COPIES"
+"""Environment variable with the folder: processes that read logs for this one name them alike."""
+_CODES = {errno.ENOENT: "no_such_file"}
+_CODES |= dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "no_permission")
+_CODES |= dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "disk_full")
 
 
 class UnsafeFileError(OSError):
@@ -34,29 +38,17 @@ class UnsafeFileError(OSError):
 
 
 class TooLargeFileError(UnsafeFileError):
-    """A file is not read because of its size."""
-
     def __init__(self, path: Path, most: int) -> None:
         what = f"too large: at most {most:,} bytes are read"
         super().__init__(path, what, "shorten it, or remove it", "file_too_large")
 
 
 def code_system_error(error: OSError, otherwise: str) -> str:
-    """Return the code of what the system says of a file, or `otherwise`."""
     return error.code if isinstance(error, UnsafeFileError) else _CODES.get(error.errno or 0, otherwise)
 
 
-def path_exists(path: str | Path) -> bool:
-    """Return whether this file or folder exists; a name too long for a file does not."""
-    try:
-        return Path(path).exists()
-    except OSError:
-        return False
-
-
-def is_folder(path: str | Path) -> bool:
-    """Return whether this folder exists, as `path_exists` does."""
-    return path_exists(path) and Path(path).is_dir()
+# unlike the methods of a `Path` false for a name that is too long for a file
+path_exists, is_folder = os.path.exists, os.path.isdir
 
 
 def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
@@ -77,8 +69,7 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
 
 def lies_within(path: Path, root: Path) -> bool:
     """Return whether a file or folder lies in a folder, links followed."""
-    real, top = os.path.realpath(path), os.path.realpath(root)
-    return real == top or real.startswith(top.rstrip(os.sep) + os.sep)
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_SETTINGS_BYTES) -> bytes:
@@ -136,3 +127,29 @@ def read_small_text(path: Path) -> str:
     if len(content) > MOST_SETTINGS_BYTES:
         raise TooLargeFileError(path, MOST_SETTINGS_BYTES)
     return content.decode("utf-8")
+
+
+def copy_path(scheme: str, path: str) -> Path:
+    return _make_folder() / scheme / path
+
+
+def name_by_url(text: str) -> str:
+    folder = os.environ.get(_VARIABLE)
+    for scheme in SCHEMES if folder else ():
+        text = text.replace(f"{folder}/{scheme}/", f"{scheme}://")
+    return text
+
+
+@cache
+def _make_folder() -> Path:
+    folder = make_temporary_folder()
+    os.environ[_VARIABLE] = str(folder)
+    return folder
+
+
+def make_temporary_folder() -> Path:
+    """Return a new folder that goes when the process ends."""
+    # resolved, since readers resolve paths before they name them
+    folder = Path(tempfile.mkdtemp(prefix="gpureport-")).resolve()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

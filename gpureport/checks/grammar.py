@@ -27,7 +27,7 @@ from gpureport.checks.quantities import (
 from gpureport.comparison.figures import BY_METRIC, SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.findings import Severity
 from gpureport.metrics import BY_NAME, METRICS, MetricKind
-from gpureport.training_names import QUALITY_ROLES, recognise_metric
+from gpureport.names import QUALITY_ROLES, recognise_metric
 
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.errors import GpureportError, InternalError, SourceError, describe_shortage
-from gpureport.fetched_copies import name_by_url
 from gpureport.redaction import redact_text
+from gpureport.regular_files import name_by_url
 
 if TYPE_CHECKING:
     from gpureport.importers.time_window import RunReading

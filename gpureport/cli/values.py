@@ -172,7 +172,7 @@ def gpu_model(text: str) -> str:
     """Look a GPU model up; a name that was mistyped would say nothing in silence."""
     from difflib import get_close_matches
 
-    from gpureport.gpus import find_gpu, load_gpus
+    from gpureport.metrics import find_gpu, load_gpus
 
     name = text.strip()
     if find_gpu(name) is None:

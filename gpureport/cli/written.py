@@ -8,10 +8,10 @@ import click
 
 from gpureport.cli.options import FIELDS
 from gpureport.errors import SettingsError
-from gpureport.fetched_copies import name_by_url
 from gpureport.importers import TRACKERS
 from gpureport.places import Place, parse_place
 from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, refuse_taken_paths
+from gpureport.regular_files import name_by_url
 
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
 """Endings of what no log has, and is written beside logs again and again."""

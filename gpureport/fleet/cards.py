@@ -16,18 +16,17 @@ PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # that are listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
 """Runs from which a symptom is no accident, and share of those that could show it from which it stays (pragmatic)."""
-_COLUMNS = {
-    "gpu_lost": "gpu_lost",
-    "ecc_uncorrected": "ecc_uncorrected",
-    "remapped_rows": "remapped_rows",
-    "hardware_slowed": "hardware_slowed_seconds",
-    "heat_slowed": "heat_slowed_seconds",
-    "slow_gpu": "slow_gpu",
-    "slow_link": "slow_link",
-    "ecc_corrected": "ecc_corrected",
+SYMPTOMS = {
+    "gpu_lost": "stopped responding",
+    "ecc_uncorrected": "uncorrectable memory errors",
+    "remapped_rows": "memory rows remapped",
+    "hardware_slowed": "slowed by hardware",
+    "heat_slowed": "slowed by heat",
+    "slow_gpu": "slower than equal GPUs",
+    "slow_link": "slow PCIe link",
+    "ecc_corrected": "corrected memory errors",
 }
-"""The column of each symptom, the gravest first; an amount above 0 shows it, None does not assess it."""
-_SYMPTOMS = list(_COLUMNS)
+"""Each symptom in words, the gravest first; an amount above 0 in its column shows it, None does not assess it."""
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
 """Causes of a slow GPU that are no fault of it: boards differ by some per cent, and a person set the others."""
@@ -36,12 +35,10 @@ _LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
 
 
 def name_run(row: Row) -> Facts:
-    """Return the run of a row."""
     return {"id": row["run_id"], "name": row["run_name"], "source": row["source"]}
 
 
 def assess_health(rows: Sequence[Row]) -> Facts:
-    """Return which GPUs are sick."""
     cards: defaultdict[object, list[Row]] = defaultdict(list)
     gpus = Counter(row["run_id"] for row in rows)
     for row in sorted(rows, key=lambda row: (row["started"] or 0, row["run_id"])):
@@ -69,11 +66,11 @@ def _find_slowness(row: Row) -> float | None:
 def _rank_card(card: Facts) -> tuple[bool, int, int, str, str, str]:
     worst = card["symptoms"][0]
     place = (card["uuid"] or "", card["node"] or "", card["device"])
-    return card["verdict"] == WATCH, _SYMPTOMS.index(worst["symptom"]), -len(worst["runs"]), *place
+    return card["verdict"] == WATCH, [*SYMPTOMS].index(worst["symptom"]), -len(worst["runs"]), *place
 
 
 def _assess_card(rows: Sequence[Row]) -> Facts:
-    last, found = rows[-1], [_count_symptom(rows, symptom) for symptom in _SYMPTOMS]
+    last, found = rows[-1], [_count_symptom(rows, symptom) for symptom in SYMPTOMS]
     shown = [each for each in found if each["runs"]]
     temperatures = [row["max_temperature_celsius"] for row in rows]
     # a GPU as quick as others may still be sick
@@ -93,7 +90,8 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
     """Return in which runs a symptom shows; of remapped rows only those from run to run, not from before the first."""
-    amounts = [(row, row[_COLUMNS[symptom]]) for row in rows]
+    column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
+    amounts = [(row, row[column]) for row in rows]
     known = [(row, _CHECKS.get(amount, amount)) for row, amount in amounts]
     known = [(row, amount) for row, amount in known if amount is not None]
     assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}
@@ -111,18 +109,10 @@ def _judge_symptoms(shown: Iterable[Facts]) -> str:
     """Return whether to take a card out: for a grave error, a second loss, or a lasting symptom."""
     for each in shown:
         count, symptom = len(each["runs"]), each["symptom"]
-        is_frequent = count >= _SEVERAL
-        is_lasting = is_frequent and count >= _MOST_OF_THEM * each["assessed"]
-        if (
-            symptom == "ecc_uncorrected"
-            or (symptom == "gpu_lost" and is_frequent)
-            or (symptom in _LASTING and is_lasting)
-        ):
+        stays = symptom == "gpu_lost" or (symptom in _LASTING and count >= _MOST_OF_THEM * each["assessed"])
+        if symptom == "ecc_uncorrected" or (count >= _SEVERAL and stays):
             return PULL
     return WATCH
-
-
-# --- overlaps
 
 
 def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
@@ -135,13 +125,10 @@ def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
         if row["card"]:
             cards[row["card"], row["timezone"] is None].append(row)
     pairs = (pair for own in cards.values() for pair in _list_overlaps(own))
-    longest = nsmallest(_MOST_OVERLAPS, pairs, key=_rank_overlap)
+    longest = nsmallest(
+        _MOST_OVERLAPS, pairs, key=lambda pair: (-pair["seconds"], pair["card"], *(run["id"] for run in pair["runs"]))
+    )
     return longest, fsum(_measure_excess(own) for own in cards.values())
-
-
-def _rank_overlap(pair: Facts) -> tuple[float, str, str, str]:
-    one, other = pair["runs"]
-    return -pair["seconds"], pair["card"], one["id"], other["id"]
 
 
 def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:

@@ -1,20 +1,23 @@
-"""The page on many runs as HTML, PDF, Markdown and text, and the files it is written to."""
+"""The report on many runs, with or without names, as JSON, HTML, PDF, Markdown and text, in the files it goes to."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from gpureport.errors import RenderError
 from gpureport.fleet import page_parts
 from gpureport.fleet.cards import Facts
-from gpureport.fleet.fleet_json import write_json
 from gpureport.fleet.page import HEADING, FleetPage, build_page
 from gpureport.places import Place
-from gpureport.report.charts.elements import HorizontalScale, define_patterns, draw_swatch, paint_shape, write_document
-from gpureport.report.charts.rows import draw_spent_bars
+from gpureport.report.charts.elements import HorizontalScale, define_patterns, paint_shape, write_document
+from gpureport.report.charts.strips import draw_spent
 from gpureport.report.formats import output
+from gpureport.report.formats.analysis_json import iso_time
 from gpureport.report.formats.branding import PLAIN, Brand
+from gpureport.report.formats.report_json import dump
 from gpureport.report.formats.text import markdown
 from gpureport.report.formats.text.terminal import write_blocks
 from gpureport.report.model.blocks import Block, Form
@@ -30,10 +33,16 @@ _ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0  # points on paper; the
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
 """Bars of a screen, and its tables beside the worst runs."""
+SCHEMA = "gpureport.fleet/1"
+_DIGITS = 6
+_KEPT = frozenset(("model", "partition", "job_state"))
+"""Labels whose values name nobody."""
+_FILE = re.compile(r"[^\s:;,'\"()]*(?:[\\/@]|\.(?=[A-Za-z]))[^\s:;,'\"()]*")
+"""A path, an address, or the name of a file."""
+_SHOWN = 8
 
 
 def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
-    """Refuse files of unknown kinds, and options that no file needs, before any work is done."""
     for path in paths:
         output.check_path(path, FORMATS)
     kinds = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
@@ -42,17 +51,11 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
         raise RenderError("--detail full", "no file to be written has a longer form", hint, code="nothing_to_show")
 
 
-def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
-    report: Facts,
-    targets: Sequence[Place],
-    *,
-    command: str,
-    version: str,
-    brand: Brand = PLAIN,
-    full: bool = False,
+def write_fleet_report(
+    report: Facts, targets: Sequence[Place], *, command: str, brand: Brand = PLAIN, full: bool = False
 ) -> FleetPage:
     """Write the report to every target by its extension, and return its page; `-` is text on standard output."""
-    page = build_page(report, command=command, version=version)
+    page = build_page(report, command)
     for target in targets:
         if str(target) == "-":
             sys.stdout.write(render_text(page, full=full))
@@ -72,9 +75,6 @@ def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
                 content = render_text(page, full=full)
         output.write_whole(target, content if isinstance(content, bytes) else content.encode())
     return page
-
-
-# --- page and paper
 
 
 def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float | None = None) -> list[str]:
@@ -103,11 +103,11 @@ def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float 
 def _render_html(page: FleetPage, brand: Brand) -> str:
     from markupsafe import Markup
 
-    from gpureport.report.formats import html, page_pictures, term_tooltips
+    from gpureport.report.formats import html
 
     pages = html.template_environment(brand)
     # a heading says what it means to whoever rests the pointer on it
-    pages.filters["term"] = term_tooltips.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
+    pages.filters["term"] = html.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
     style = pages.get_template(html.STYLE).render()
     return pages.get_template("fleet.html").render(
         report=page,
@@ -115,43 +115,25 @@ def _render_html(page: FleetPage, brand: Brand) -> str:
         samples=None,
         style=Markup(style),  # noqa: S704 - our file
         policy=html.content_security_policy(style),
-        pictures={
-            "legend": page_pictures.draw_legend(page.spent),
-            "spent": page_pictures.draw_spent(page.spent),
-            "bars": {part.id: page_pictures.mark_safe(_draw_bars(part.bars, part.id)) for part in page.parts},
-        },
+        pictures=html.mark_safe(
+            draw_spent(page.spent) | {"bars": {part.id: _draw_bars(part.bars, part.id) for part in page.parts}}
+        ),
     )
 
 
 def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
     """Return the page set by typst: two pages for a meeting, and an appendix, in `full` with every row."""
-    from gpureport.report.formats import pdf_figures, typesetting
+    from gpureport.report.formats import pdf
 
-    row, bar = _ROW_WIDTH / pdf_figures.SCALE, _BAR_WIDTH / pdf_figures.SCALE
-
-    def describe(files: pdf_figures.FigureWriter) -> dict[str, Any]:
-        legend = page.spent.legend if page.spent else ()
-        swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
-        bars: dict[str, list[dict[str, Any] | None]] = {}
-        for at, part in enumerate(page.parts):
-            drawn = enumerate(_draw_bars(part.bars, f"bars{at}-", bar))
-            bars[part.id] = [files.write(f"bars{at}-{place}", svg) if svg else None for place, svg in drawn]
-        return {
-            "full": full,
-            "heading": HEADING,
-            "headline": list(display.headline(page.verdict.sentence)),
-            "quiet_line": page.quiet_line,
-            "figures": {
-                "legend": files.write_all("legend", swatches),
-                "spent": files.write_all("spent", draw_spent_bars(page.spent, "spent", row) if page.spent else ()),
-                "bars": bars,
-            },
-        }
-
-    return typesetting.set_document("fleet.typ", page, describe, brand=brand, ended=page.ended)
-
-
-# --- Markdown and text
+    bars = {part.id: _draw_bars(part.bars, f"bars{at}-", _BAR_WIDTH / pdf.SCALE) for at, part in enumerate(page.parts)}
+    rest = {
+        "full": full,
+        "heading": HEADING,
+        "headline": list(display.headline(page.verdict.sentence)),
+        "quiet_line": page.quiet_line,
+    }
+    figures = draw_spent(page.spent, _ROW_WIDTH / pdf.SCALE) | {"bars": bars}
+    return pdf.set_document("fleet.typ", page, rest, figures, brand=brand, ended=page.ended)
 
 
 def _list_blocks(page: FleetPage) -> Iterator[Block]:
@@ -177,3 +159,63 @@ def _list_blocks(page: FleetPage) -> Iterator[Block]:
 def render_text(page: FleetPage, place: Page = PIPE, *, full: bool = False) -> str:
     """Return the page as text for a place: everything, or (not `full`) one screen of it."""
     return write_blocks(_list_blocks(page), place, full=full)
+
+
+def write_json(report: Facts) -> str:
+    """Return the report as JSON: null for what is not known; times as ISO 8601."""
+    zone = "UTC" if report["is_zoned"] else None
+    times = {name: report[name] and iso_time(report[name], zone) for name in ("started", "ended")}
+    return dump(_round({"schema": SCHEMA, **report, **times}))
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _round(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_round(entry) for entry in value]
+    return round(value, _DIGITS) if isinstance(value, float) else value
+
+
+def anonymise_fleet_report(report: Facts) -> Facts:
+    """Return the report with numbers or short hashes for names; times, amounts and models stay.
+
+    Names cannot be looked for in a text, so what may hold one is replaced as a whole.
+    """
+    numbers: dict[tuple[str, str], str] = {}
+
+    def number(label: str, name: str | None) -> str | None:
+        if name is None or label in _KEPT:
+            return name
+        count = sum(known == label for known, _ in numbers)
+        return numbers.setdefault((label, name), f"{label}_{count + 1}")
+
+    def hide(value: Any) -> Any:
+        if isinstance(value, list):
+            return [hide(entry) for entry in value]
+        if not isinstance(value, dict):
+            return value
+        match value:
+            case {"id": str(identity)}:
+                return {"id": _hash(identity), "name": f"run-{_hash(identity)}", "source": None}
+            case {"label": label, "groups": groups}:
+                value = value | {"groups": [each | {"name": number(label, each["name"])} for each in groups]}
+            case {"user": user}:
+                value = value | {"user": number("user", user)}
+            case {"uuid": uuid, "node": node, "device": _}:
+                value = value | {"uuid": uuid and f"GPU-{_hash(uuid)}", "node": number("node", node)}
+            case {"error": error}:
+                value = value | {"error": _FILE.sub("<file>", error)}
+            case {"card": card}:
+                value = value | {"card": f"GPU-{_hash(card)}"}
+            case _:
+                value = value | ({"selection": "a selection of runs"} if value.get("selection") else {})
+        return {key: hide(entry) for key, entry in value.items()}
+
+    # groupings first, so that numbers follow the order of losses
+    hide(report["groupings"])
+    hidden: Facts = hide(report)
+    return hidden
+
+
+def _hash(identity: str) -> str:
+    return sha256(identity.encode()).hexdigest()[:_SHOWN]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
 
+from gpureport import __version__
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.kinds import GROUPS
 from gpureport.analysis.results import NOTABLE, measure_pauses_ratio
@@ -39,7 +40,7 @@ class FleetPage:
     """The page; `ended` is the last sample in seconds since 1970, the date of the file."""
 
     title: str
-    quiet_line: str
+    subtitle: str
     version: str
     command: str
     ended: int
@@ -50,19 +51,17 @@ class FleetPage:
     parts: tuple[PagePart, ...]
 
     @property
-    def subtitle(self) -> str:
-        """The quiet line, by the name that the templates of a report use."""
-        return self.quiet_line
+    def quiet_line(self) -> str:
+        return self.subtitle
 
 
-def build_page(report: Facts, *, command: str, version: str) -> FleetPage:
-    """Return the page of a report by the command and the version of gpureport that made it."""
+def build_page(report: Facts, command: str) -> FleetPage:
     amounts, (length, period) = words.choose_amounts(report), words.describe_period(report)
-    parts = [*list_parts(report, amounts, command, version, _OPEN)]
+    parts = [*list_parts(report, amounts, command, _OPEN)]
     return FleetPage(
         title=", ".join(filter(None, ("GPU fleet", period))),
-        quiet_line=" \N{MIDDLE DOT} ".join(filter(None, _list_read(report, period))),
-        version=display.clean(version),
+        subtitle=" \N{MIDDLE DOT} ".join(filter(None, _list_read(report, period))),
+        version=__version__,
         command=display.clean(command),
         ended=(report["ended"] or 0) // 1_000_000,
         verdict=Verdict(sentence=_write_headline(report, amounts, length), details=tuple(_write_lead(report, amounts))),
@@ -83,9 +82,6 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     # whole and rounded down: never 100% over time lost
     yield f"{floor(100 * computing / known)}% computing" if known > 0 else ""
     yield period
-
-
-# --- headline and lead
 
 
 def _sort_losses(report: Facts) -> list[Facts]:
@@ -131,7 +127,6 @@ def _list_culprits(report: Facts) -> Iterator[str]:
 
 
 def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
-    """Yield what a month loses, what is in no figure or in doubt, in one sentence, and what to do first."""
     if month := report["month"]:
         hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
         time, cost = f"{lost}{display.GAP}GPU-h", month["lost_cost"]
@@ -151,7 +146,6 @@ def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
 
 
 def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
-    """Yield how many runs are in no figure, and how much of the time has no data, names nobody or counts twice."""
     parts = [(report["failed"], "that failed"), (report["without_gpu"], "without a GPU")]
     if named := [f"{display.plural(len(runs), 'run')} {why}" for runs, why in parts if runs]:
         yield f"left out: {display.join_words(named)}"
@@ -174,11 +168,7 @@ def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
         yield f"{amounts.format_both(report['overlapping_gpu_seconds'])} may be counted twice"
 
 
-# --- key figures, bars, advice
-
-
 def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
-    """Yield the key figures, the one to quote first: loss, size, best saving, GPUs to take out."""
     use, health, gpus = report["use"], report["health"], report["gpus"]
     share = words.format_lost_share(use)
     lost = "" if share == display.NOT_RECORDED else amounts.format_both(use["lost_gpu_seconds"], use["lost_cost"])
@@ -256,7 +246,6 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
 
 
 def _build_action(saving: Facts, amounts: words.Amounts) -> Action:
-    """Return a step of advice: what it could save, how, and the finding that asks for it and where it was worst."""
     step = STEPS.get(saving["step"])
     amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
     gain = f"Cause of {amount} not known" if saving["step"] in GROUPS["probe"] else f"Up to {amount}"

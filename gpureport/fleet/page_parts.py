@@ -5,33 +5,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from gpureport import __version__
 from gpureport.fleet import page_words as words
-from gpureport.fleet.cards import PULL, WATCH, Facts
+from gpureport.fleet.cards import PULL, SYMPTOMS, WATCH, Facts
 from gpureport.report.model.pictures import TimeSegment
-from gpureport.report.model.shapes import Cell, Fact, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display, terms
 
-RUNS = "worst-runs"
-"""Id of the part on the worst runs."""
-WEEKS = "weeks"
+RUNS, WEEKS = "worst-runs", "weeks"
 _MOST_ROWS, _MOST_STEPS, _MOST_WEEKS = 20, 30, 26
 """Rows of a table at most, of steps of advice, of weeks: half a year."""
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 """A label that may be part of an address as it is."""
 _ERROR, _UUID = 240, 12
 """Most characters of an error, and letters of a uuid that tell GPUs apart: `GPU-5e0f1106`."""
-_SHORTEST_SECONDS = 0.5
-_NEARLY_ALL = 0.995
-_SYMPTOMS = {
-    "gpu_lost": "stopped responding",
-    "ecc_uncorrected": "uncorrectable memory errors",
-    "remapped_rows": "memory rows remapped",
-    "hardware_slowed": "slowed by hardware",
-    "heat_slowed": "slowed by heat",
-    "slow_gpu": "slower than equal GPUs",
-    "slow_link": "slow PCIe link",
-    "ecc_corrected": "corrected memory errors",
-}
+_SHORTEST_SECONDS, _NEARLY_ALL = 0.5, 0.995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +36,7 @@ class PagePart:
     notes: tuple[str, ...] = ()
 
 
-def list_parts(
-    report: Facts, amounts: words.Amounts, command: str, version: str, shown_steps: int
-) -> Iterator[PagePart]:
+def list_parts(report: Facts, amounts: words.Amounts, command: str, shown_steps: int) -> Iterator[PagePart]:
     """Yield every part that has something to say, without the steps of advice that are shown above."""
     yield from _list_groupings(report["groupings"], amounts)
     yield _build_health(report["health"], amounts)
@@ -61,7 +47,7 @@ def list_parts(
     if report["savings"][shown_steps:]:
         yield _build_savings(report["savings"][shown_steps:], amounts)
     yield from _list_left_out(report, amounts)
-    facts = tuple(_list_method(report, command, version))
+    facts = tuple(_list_method(report, command))
     yield PagePart(id="method", title="Method", line="how the figures were counted", facts=facts)
 
 
@@ -69,32 +55,21 @@ def _hidden(hidden: int, what: str, where: str = "the JSON names all") -> tuple[
     return (f"{display.plural(hidden, f'more {what}')}: {where}.",) if hidden > 0 else ()
 
 
-# --- who lost GPU time, and when
-
-
 def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amounts: words.Amounts) -> Table:
-    """Return a table of what some runs did with their GPUs; of groups with the number of runs."""
     has_runs, priced = "is_lower_bound" not in entries[0], amounts.is_priced
-    loss = "Largest loss"
     columns = [title, *["Cost lost"] * priced, f"Lost, {amounts.unit}", "Share lost", f"In all, {amounts.unit}"]
-    columns += [*["Runs"] * has_runs, loss]
-    rows = []
+    columns += [*["Runs"] * has_runs, "Largest loss"]
+    rows: list[list[Cell | str]] = []
     for head, each in zip(heads, entries, strict=True):
         use, largest = each["use"], each["largest_loss"]
         share = words.format_lost_share(use, is_lower_bound=each.get("is_lower_bound", False))
         is_known = share != display.NOT_RECORDED
-        rows.append(
-            (
-                head,
-                amounts.format_lost_cost(use),
-                amounts.format_time(use["lost_gpu_seconds"]) if is_known else share,
-                share,
-                amounts.format_time(use["gpu_seconds"]),
-                display.integer(use["runs"]) if has_runs else None,
-                (terms.class_title(largest["name"]) if largest else "nothing lost") if is_known else share,
-            )
-        )
-    return words.make_table(columns, rows, loss)
+        cost = amounts.format_money(use["lost_cost"] if use["lost_gpu_seconds"] else 0.0)
+        lost = amounts.format_time(use["lost_gpu_seconds"]) if is_known else share
+        most = (terms.class_title(largest["name"]) if largest else "nothing lost") if is_known else share
+        whole, runs = amounts.format_time(use["gpu_seconds"]), display.integer(use["runs"])
+        rows.append([head, *[cost] * priced, lost, share, whole, *[runs] * has_runs, most])
+    return build_table(columns, rows, in_words=["Largest loss"])
 
 
 def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tuple[TimeSegment, ...], ...]:
@@ -174,7 +149,6 @@ def _build_runs(runs: Sequence[Facts], amounts: words.Amounts) -> PagePart:
 
 
 def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
-    """Return the trend: the share lost in the first and in the last whole week, and each week that has runs."""
     used = [week for week in report["weeks"] if week["use"]["runs"]]
     weeks = used[-_MOST_WEEKS:]
     days = [words.format_day(date.fromisoformat(week["monday"])) for week in weeks]
@@ -200,9 +174,6 @@ def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
     )
 
 
-# --- sick GPUs
-
-
 def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
     shown = health["cards"][:_MOST_ROWS]
     doing = [(word, words.count_cards(health, word)) for word in (PULL, WATCH)]
@@ -213,7 +184,7 @@ def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
     ]
     rows = (
         (
-            Cell(text=_name_card(card), small=_describe_card(card)),
+            _name_card(card),
             Cell(text=card["verdict"].capitalize(), flagged=card["verdict"] == PULL),
             display.raise_first("; ".join(map(_describe_symptom, card["symptoms"]))),
             display.or_not_recorded(card["max_temperature_celsius"], display.temperature),
@@ -230,25 +201,22 @@ def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
         title="GPUs to pull or watch",
         line="; ".join(filter(None, said)) or "no GPU could be followed",
         is_open=bool(shown),
-        table=words.make_table(("GPU", "Do", "Seen", "Hottest", "Runs", amounts.unit), rows, "Do", "Seen")
+        table=build_table(("GPU", "Do", "Seen", "Hottest", "Runs", amounts.unit), rows, in_words=["Do", "Seen"])
         if shown
         else None,
         notes=(*more, *((f"{amounts.format_both(unknown)} {lost}",) if unknown else ())),
     )
 
 
-def _name_card(card: Facts) -> str:
+def _name_card(card: Facts) -> Cell:
     place = card["node"] or (card["uuid"] or "")[:_UUID]
-    return ", ".join(words.shorten_name(part) for part in (place, card["device"].replace("gpu:", "GPU ")) if part)
-
-
-def _describe_card(card: Facts) -> str:
-    return " · ".join(display.clean(part) for part in (card["uuid"] or "no uuid recorded", card["model"] or "") if part)
+    name = (words.shorten_name(part) for part in (place, card["device"].replace("gpu:", "GPU ")) if part)
+    beside = (display.clean(part) for part in (card["uuid"] or "no uuid recorded", card["model"]) if part)
+    return Cell(text=", ".join(name), small=" · ".join(beside))
 
 
 def _describe_symptom(count: Facts) -> str:
-    """Return a symptom with its amount and its runs: `slowed by heat for 3 h in 5 of 14 runs`."""
-    said, amount, runs = _SYMPTOMS[count["symptom"]], count["amount"] or 0.0, len(count["runs"])
+    said, amount, runs = SYMPTOMS[count["symptom"]], count["amount"] or 0.0, len(count["runs"])
     if amount >= _SHORTEST_SECONDS and count["symptom"].endswith("_slowed"):
         said = f"{said} for {display.duration(amount)}"
     elif amount >= _SHORTEST_SECONDS:
@@ -257,15 +225,12 @@ def _describe_symptom(count: Facts) -> str:
     return f"{said} in {display.integer(runs)} of {display.plural(max(count['assessed'], runs), 'run')}"
 
 
-# --- what else would save, what is left out, how it was counted
-
-
 def _build_savings(savings: Sequence[Facts], amounts: words.Amounts) -> PagePart:
     shown, priced = savings[:_MOST_STEPS], amounts.is_priced
     rows = (
         (
             words.shorten_name(each["title"]),
-            amounts.format_money(each["cost"]) if priced else None,
+            *[amounts.format_money(each["cost"])] * priced,
             amounts.format_time(each["gpu_seconds"]),
             display.integer(each["runs"]),
             ", ".join(dict.fromkeys(terms.kind_title(kind) for kind in each["kinds"][:2])),
@@ -273,20 +238,18 @@ def _build_savings(savings: Sequence[Facts], amounts: words.Amounts) -> PagePart
         )
         for each in shown
     )
-    found = ("Found", "Worst runs")
-    columns = ("What to do", "Cost" if priced else None, f"Up to {amounts.unit}", "Runs", *found)
+    columns = ("What to do", *["Cost"] * priced, f"Up to {amounts.unit}", "Runs", "Found", "Worst runs")
     once = "Each lost hour counts with one step only, the most promising one, so the rows can be added up."
     return PagePart(
         id="savings",
         title="What else would save",
         line=display.plural(len(savings), "more step"),
-        table=words.make_table(columns, rows, *found),
+        table=build_table(columns, rows, in_words=columns[-2:]),
         notes=(once, *_hidden(len(savings) - len(shown), "step", "the JSON has all")),
     )
 
 
 def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
-    """Yield what no figure counts, or one twice: failed runs, those without a GPU, overlaps, checks."""
     failed, without, overlaps = (report[name] for name in ("failed", "without_gpu", "overlaps"))
     if failed:
         errors = (display.shorten(display.clean_sentence(each["error"]), _ERROR) for each in failed[:_MOST_ROWS])
@@ -295,7 +258,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             id="failed",
             title="Failed runs",
             line=f"{display.plural(len(failed), 'run')} could not be read or analysed",
-            table=words.make_table(("Run", "Why"), rows, "Why"),
+            table=build_table(("Run", "Why"), rows, in_words=["Why"]),
             notes=_hidden(len(failed) - _MOST_ROWS, "run"),
         )
     if without:
@@ -321,7 +284,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             id="overlaps",
             title="Counted twice",
             line=f"{twice} in which two runs used the same GPU",
-            table=words.make_table(("GPU", "Runs", "For"), cells, "Runs"),
+            table=build_table(("GPU", "Runs", "For"), cells, in_words=["Runs"]),
             notes=(
                 "One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",
                 "A GPU without a uuid is known by its node and its number there.",
@@ -342,7 +305,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             id="not-assessed",
             title="Not assessed",
             line=f"{display.plural(len(checks), 'check')} not assessed in some runs",
-            table=words.make_table(("Check", "Of the time", amounts.unit, "Runs"), figures),
+            table=build_table(("Check", "Of the time", amounts.unit, "Runs"), figures),
             notes=("The report of a run says what to record for each check.",),
         )
 
@@ -352,7 +315,7 @@ def _name_run(run: Facts) -> Cell:
     return Cell(text=name or id_, small=id_ if name != id_ else "")
 
 
-def _list_method(report: Facts, command: str, version: str) -> Iterator[Fact]:
+def _list_method(report: Facts, command: str) -> Iterator[Fact]:
     meanings, prices, joules = dict(terms.DEFINITIONS), report["prices"], report["energy_joules"]
     energy = ""
     if joules is not None:
@@ -362,7 +325,7 @@ def _list_method(report: Facts, command: str, version: str) -> Iterator[Fact]:
         energy = f"{display.energy(joules)}, of GPUs alone{part}"
     facts = {
         "Command": display.clean(command),
-        "Version": f"gpureport {version}",
+        "Version": f"gpureport {__version__}",
         "Runs": display.clean(report["selection"]),
         "Prices": prices["date"] and f"of {display.clean(prices['date'])}",
         "Energy": energy,

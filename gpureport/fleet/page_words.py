@@ -2,7 +2,7 @@
 
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -10,8 +10,7 @@ from gpureport.comparison.gains import NOTABLE_RATIO
 from gpureport.fleet.cards import Facts
 from gpureport.importers import LOCATORS
 from gpureport.importers.runs import longer_names
-from gpureport.label_tags import BY_NAME
-from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.names import BY_NAME
 from gpureport.report.wording import display
 
 PRICE_OPTION = "--gpu-hour-price '2.49 EUR'"
@@ -41,7 +40,6 @@ class Amounts:
     is_priced: bool
 
     def format_time(self, gpu_seconds: float) -> str:
-        """Return GPU time without its unit, for columns."""
         return display.number(gpu_seconds / self.size)
 
     def format_money(self, cost: float | None) -> str:
@@ -52,10 +50,6 @@ class Amounts:
             return display.money(cost, self.currency)
         return display.money(round(cost), self.currency).replace(".00", "")
 
-    def format_lost_cost(self, use: Facts) -> str | None:
-        """Return what lost time cost, nothing where none was lost, whatever the price; None where no cost is shown."""
-        return self.format_money(use["lost_cost"] if use["lost_gpu_seconds"] else 0.0) if self.is_priced else None
-
     def format_both(self, gpu_seconds: float, cost: float | None = None) -> str:
         """Return GPU time with its unit, after its cost where that is known: `$5,775 (2,310 GPU-h)`."""
         time = f"{self.format_time(gpu_seconds)}{display.GAP}{self.unit}"
@@ -63,7 +57,6 @@ class Amounts:
 
 
 def choose_amounts(report: Facts) -> Amounts:
-    """Return the unit in which the GPU time of all runs reads well, and the currency."""
     unit, long_unit, size, _ = next(each for each in _UNITS if report["use"]["gpu_seconds"] >= each[-1])
     uses = (report["use"], *(group["use"] for by in report["groupings"] for group in by["groups"]))
     is_priced = any(use["cost"] is not None for use in uses)
@@ -72,7 +65,6 @@ def choose_amounts(report: Facts) -> Amounts:
 
 
 def explain_prices(report: Facts, amounts: Amounts) -> str:
-    """Return what a reader must know of money, in one sentence; empty where it is all there."""
     if unpriced := report["prices"]["unpriced_models"]:
         models = display.join_words([display.clean(model) for model in unpriced[:_MODELS]])
         more = len(unpriced) - _MODELS
@@ -95,31 +87,14 @@ def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
 
 
 def count_cards(health: Facts, verdict: str) -> int:
-    """Return how many GPUs are to be pulled, or watched."""
     return sum(card["verdict"] == verdict for card in health["cards"])
 
 
-def make_table(columns: Sequence[str | None], rows: Iterable[Sequence[str | Cell | None]], *words: str) -> Table:
-    """Return a table; columns without a title are left out, and those named last hold words."""
-    titles = tuple(title for title in columns if title is not None)
-    cells = ([Cell(text=each) if isinstance(each, str) else each for each in row if each is not None] for row in rows)
-    return Table(
-        columns=titles,
-        numeric=tuple(title not in words for title in titles[1:]),
-        rows=tuple(Row(head=head, cells=tuple(rest)) for head, *rest in cells),
-    )
-
-
-# --- names
-
-
 def shorten_name(name: str) -> str:
-    """Return a name of a run, person or machine: cleaned, and cut in its middle if long."""
     return display.shorten_middle(display.clean(name), _NAME)
 
 
 def name_label(label: str) -> str:
-    """Return what a label is called: `User`."""
     return BY_NAME[label].title if label in BY_NAME else shorten_name(label)
 
 
@@ -133,9 +108,6 @@ def name_runs(runs: Sequence[Facts]) -> list[str]:
     shown = {run["id"]: path for run, path in zip(logs, paths, strict=True) if paths.count(path) == 1}
     beside = {key: f" ({shorten_name(shown.get(key, key[:_ID]))})" for key in known}
     return [f"{shorten_name(run['name'])}{beside[run['id']] if names[run['name']] > 1 else ''}" for run in runs]
-
-
-# --- days
 
 
 def describe_period(report: Facts) -> tuple[str, str]:
@@ -157,5 +129,4 @@ def describe_period(report: Facts) -> tuple[str, str]:
 
 
 def format_day(day: date) -> str:
-    """Return a day: `31 October 2026`."""
     return f"{day.day} {day:%B} {day.year}"

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import gpureport
-from gpureport import columns, label_tags
+from gpureport import columns, names
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import apply_settings, list_settings
 from gpureport.analysis.job.events import is_training_name
@@ -62,12 +62,10 @@ class SummarySettings:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules with their thresholds."""
         return apply_settings(RULES, self.settings)
 
 
 def read_summary_settings(settings: Settings) -> SummarySettings:
-    """Return what of the settings decides about rows."""
     apply_settings(RULES, settings)
     rules = {name: values for name, values in settings.content.items() if name == "rules"}
     return SummarySettings(settings=Settings(file=settings.file, content=rules), version=hash_rules())
@@ -75,7 +73,6 @@ def read_summary_settings(settings: Settings) -> SummarySettings:
 
 @cache
 def hash_rules() -> str:
-    """Return a hash of the code that decides about the content of a row."""
     digest = sha256(gpureport.__version__.encode())
     for path in sorted(path for part in _PARTS for path in _PACKAGE.glob(part)):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
@@ -114,7 +111,6 @@ def describe_run(run: Run, key: str) -> Row:
 
 
 def read_labels(run: Run) -> Row:
-    """Return the columns that a person may change after a run was summarised."""
     return {
         "run_name": run.name,
         "step": run.step,
@@ -126,14 +122,12 @@ def read_labels(run: Run) -> Row:
 
 
 def apply_labels(row: Row, run: Run) -> Row:
-    """Return a row under the labels that its run has now."""
     node, slash, _ = (row["device"] or "").rpartition("/")
-    named = (row["node"] or node) if slash else label_tags.find_label(run.params_and_tags, "node")
+    named = (row["node"] or node) if slash else names.find_label(run.params_and_tags, "node")
     return {**row, **read_labels(run), "node": named if row["device"] else None}
 
 
 def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[Row]:
-    """Return a row for each GPU of a run, in its order; a single one without a GPU."""
     whole = describe_run(recording.run, key)
     times = {time.device: dict(time.seconds) for time in analysis.gpu_time}
     rows = [{**whole, **_summarise_gpu(recording, analysis, gpu, times)} for gpu in recording.run.gpus]
@@ -151,7 +145,7 @@ def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times:
     # of a GPU without samples, or whose rows may be those of another, nothing is known
     seconds = times.get(gpu.id, {"no_samples": (run.ended - run.started) / 1e6})
     return {
-        "node": gpu.node or label_tags.find_label(run.params_and_tags, "node"),
+        "node": gpu.node or names.find_label(run.params_and_tags, "node"),
         "device": gpu.id,
         "uuid": gpu.uuid,
         "model": gpu.model,

@@ -84,7 +84,6 @@ class SummaryFile:
     """The summaries of a store; `path` is the table, `damaged` are files that `load` could not read."""
 
     def __init__(self, store: Place) -> None:
-        """Take the folder of a store; nothing is written yet."""
         self._folder = store / "fleet"
         self._parts = self._folder / "parts"
         self.path = self._folder / "summaries.parquet"
@@ -104,7 +103,6 @@ class SummaryFile:
         return self._loaded
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep the summaries of one run; errors as for `replace`."""
         with atomic_writes.raise_store_errors(self._folder.parent):
             self._parts.mkdir(parents=True, exist_ok=True)
             path = self._parts / f"{rows[0]['run_id']}.parquet"

@@ -8,14 +8,14 @@ from itertools import accumulate
 from math import fsum, inf
 from typing import Any, TypeAlias, TypeVar
 
-from gpureport import label_tags
+from gpureport import names
 from gpureport.analysis.account.cost import Prices
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import LOST_CLASSES
 from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
 from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
-from gpureport.recording import Device, identify_card
+from gpureport.recording import Device
 from gpureport.report.sections.findings.words import find_advice
 
 LABELS = ("user", "project", "job", "node")
@@ -23,7 +23,6 @@ LABELS = ("user", "project", "job", "node")
 _OWN_LABELS = ("node", "model", "step")
 """Labels that are facts of a GPU or its run."""
 _PRICED_BY = ("provider", "instance", "spot")
-"""Labels that prices depend on."""
 _MOST, _MOST_EXAMPLES = 20, 3
 """Groups and runs that are listed: what a person can talk to; runs and steps that advice names."""
 _MOST_WEEKS = 520
@@ -62,7 +61,8 @@ def build_fleet_report(
     enough = fsum(lost.values()) / 2
     half = next((count for count, sum_ in enumerate(accumulate(lost[run] for run in ranked), 1) if sum_ >= enough), 0)
     largest = _find_largest_loss(_sum([row for run in ranked[:half] for row in members[run]]))
-    pauses = {run: sums["short_pauses"] for run, sums in runs.items() if _has_long_pauses(sums)}
+    excessive = (run for run, sums in runs.items() if measure_excessive_short_pauses({k: sums[k] for k in _CLASSES}))
+    pauses = {run: runs[run]["short_pauses"] for run in excessive}
     dated = [row for row in rows if row["started"] is not None]
     powered = [row for row in rows if row["energy_joules"] is not None]
     cards = {row["card"] for row in rows}
@@ -106,8 +106,6 @@ def build_fleet_report(
 
 
 def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
-    """Return the rows with a GPU, with its time in jobs, what was lost of it, its price and what it is known by."""
-
     @cache
     def find_price(model: str | None, labels: tuple[tuple[str, str], ...]) -> float | None:
         return prices.price_gpu(Device(id="", index=0, model=model), dict(labels)).amount
@@ -127,11 +125,17 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
             "job": times["job"],
             "lost": times["lost"],
             "price": find_price(row["model"], tuple(pair for pair in _pairs(row) if pair[0] in _PRICED_BY)),
-            "card": identify_card(row["uuid"], row["node"], row["device"]),
+            "card": _identify_card(row),
         }
         for row in summaries
         if row["device"] is not None and not row["error"]
     ]
+
+
+def _identify_card(row: Row) -> tuple[str, str] | None:
+    """Return what distinguishes a GPU from others over runs; without a uuid and a node, jobs call theirs alike."""
+    node = row["node"] and (row["node"], row["device"].rpartition("/")[2])
+    return ("uuid", row["uuid"]) if row["uuid"] else node or None
 
 
 def _pairs(row: Row) -> list[tuple[str, str]]:
@@ -142,10 +146,7 @@ def _read_label(row: Row, label: str) -> str | None:
     if label in _OWN_LABELS:
         own: str | None = row[label]
         return own
-    return label_tags.find_label(_pairs(row), label)
-
-
-# --- sums
+    return names.find_label(_pairs(row), label)
 
 
 def _sum(rows: Collection[Row]) -> Sums:
@@ -202,12 +203,7 @@ def _describe_sums(sums: Sums) -> Facts:
     return {"use": _read_use(sums), "largest_loss": _find_largest_loss(sums)}
 
 
-def _has_long_pauses(sums: Sums) -> bool:
-    return measure_excessive_short_pauses({name: sums[name] for name in _CLASSES}) is not None
-
-
 def _by_amount(amounts: Mapping[str, float]) -> list[str]:
-    """Return names by their amount, the largest first; of equal ones the first in the alphabet."""
     return sorted(amounts, key=lambda name: (-amounts[name], name))
 
 
@@ -269,7 +265,6 @@ def _start_week(week: int) -> int:
 
 
 def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
-    """Return the kinds that could not be judged, that on most GPU time first."""
     pairs = [(row, kind) for row in rows for kind in row["not_judged"]]
     members = _group((row for row, _ in pairs), (kind for _, kind in pairs))
     found = [
@@ -277,9 +272,6 @@ def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
         for kind, own in members.items()
     ]
     return sorted(found, key=lambda each: (-each["gpu_seconds"], each["kind"]))
-
-
-# --- what would save most
 
 
 def _merge_advice(rows: Sequence[Row]) -> list[Facts]:

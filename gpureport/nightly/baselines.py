@@ -72,7 +72,6 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
 
 
 def list_baselines(store: Store) -> tuple[Baseline, ...]:
-    """Return the baselines of a store by name."""
     folders = sorted(path.parent for path in (store.folder / BASELINES).glob(f"[!.]*/{_MARKER}"))
     return tuple(
         Baseline(name=folder.name, runs=tuple(stored.run for stored in Store(folder).index().runs))
@@ -81,7 +80,6 @@ def list_baselines(store: Store) -> tuple[Baseline, ...]:
 
 
 def remove_baseline(store: Store, name: str) -> None:
-    """Remove a baseline: first from the list, then its files."""
     folder = open_baseline(store, name).folder
     with atomic_writes.raise_store_errors(store.folder):
         atomic_writes.remove_folder(folder, _MARKER)

@@ -1,21 +1,16 @@
-"""The figures of a night: what each is called, which way is better, and how large a change matters."""
+"""The figures of a night: what each is called, which way is better, how large a change matters; and as OpenMetrics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
-from gpureport.comparison.figures import (
-    COST_PER_WORK,
-    ENERGY_PER_WORK,
-    PER_WORK,
-    WORK_RATE,
-    find_sampling_step,
-    read_run,
-)
+from gpureport.comparison import figures
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.gains import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
-from gpureport.findings import Severity
+from gpureport.findings import Check, CheckOutcome, Severity
 from gpureport.report.runs import gpu_time
+from gpureport.report.wording import display
 from gpureport.report.wording.terms import name_figure
 
 if TYPE_CHECKING:
@@ -25,8 +20,7 @@ if TYPE_CHECKING:
 WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
 """What a job gets for its GPU time: figures that need its work."""
 
-COUNT = "count"
-"""Unit of figures that count."""
+COUNT = "count"  # unit of figures that count
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,6 @@ class FigureKind:
 
     @property
     def is_of_work(self) -> bool:
-        """Whether it needs the work of a run."""
         return self.name in WORK_FIGURES
 
 
@@ -82,13 +75,10 @@ FIGURES = (
     _kind("findings_warning", COUNT, "lower", "Warnings found"),
     _kind("findings_info", COUNT, "lower", "Facts found"),
 )
-"""Every figure, in the order shown."""
 
 SAMPLING = "sampling_interval_ratio"
 """Name of what is recorded beside the figures: the sampling interval as a share of the recording."""
-
 BY_NAME = {kind.name: kind for kind in FIGURES}
-"""Every figure by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +90,11 @@ class Figure:
 
 
 def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
-    """Return every figure of a run, in the order shown."""
-    known = read_run(run) | dict(_measure_times(run.analysis)) | {SAMPLING: find_sampling_step([run]) or None}
+    known = (
+        figures.read_run(run)
+        | dict(_measure_times(run.analysis))
+        | {SAMPLING: figures.find_sampling_step([run]) or None}
+    )
     hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
     known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
     for severity in Severity:
@@ -127,3 +120,47 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
     yield "coverage_ratio", analysis.coverage_ratio
+
+
+_SHORTEST_STEADY_SECONDS = 60.0
+"""Steady time, in seconds, from which the mean of a run is that of what had settled."""
+
+
+def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) -> str:
+    names = [display.clean(run.analysis.run.name) for run in runs]
+    measured = [_measure_run(run) for run in runs]
+    lines = []
+    for figure in figures.FIGURES:
+        held = [
+            (f"{name} ({run.analysis.run.id})" if names.count(name) > 1 else name, values[figure])
+            for name, run, values in zip(names, runs, measured, strict=True)
+            if figure in values
+        ]
+        if held:
+            family = f"gpureport_check_{figure.metric}"
+            lines += [f"# TYPE {family} gauge"]
+            # cleaned names hold no line breaks
+            safe = [(name.replace("\\", "\\\\").replace('"', '\\"'), value) for name, value in held]
+            lines += [f'{family}{{run="{name}"}} {value!r}' for name, value in safe]
+    family = "gpureport_check_limits"
+    lines += [f"# TYPE {family} gauge", f"# HELP {family} Limits by how they ended."]
+    for outcome in CheckOutcome:
+        ended = sum(check.outcome is outcome for check in checks)
+        lines.append(f'{family}{{outcome="{outcome.value}"}} {ended}')
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _measure_run(run: "SampledRun") -> dict[figures.Figure, float]:
+    """Return the figures of a run: means of the steady time if long enough, else of the whole run."""
+    plain = figures.read_run(run)
+    interval = run.series.interval if run.series else 0.0
+    values = {}
+    for figure in figures.FIGURES:
+        if (
+            figure.role is figures.FigureRole.MEAN
+            and run.steady_seconds(figure.metric, interval) >= _SHORTEST_STEADY_SECONDS
+        ):
+            values[figure] = run.estimate(figure.metric, interval, figure.finest).mean
+        elif (value := plain.get(figure.metric)) is not None:
+            values[figure] = value
+    return values

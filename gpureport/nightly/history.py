@@ -69,8 +69,12 @@ SCHEMA = pa.schema(
 """Columns of the file; null is not recorded."""
 
 
+_TEXTS = {"source": "source", "run_id": "run_id", "run_name": "name", "step": "step"}
+_TEXTS |= {"gpu_model": "model", "driver": "driver", "reason": "reason"}
+"""Columns of texts, and the fields of a run that they hold."""
+
+
 def dump_record(night: NightlyRecord) -> bytes:
-    """Return a record as the bytes of a Parquet file."""
     table = pa.Table.from_pylist(list(_list_rows(night)), schema=SCHEMA)
     if night.checks:
         checks = json.dumps([asdict(check) for check in night.checks], ensure_ascii=False, allow_nan=False)
@@ -91,15 +95,9 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
             "command": night.command,
             "part": place,
             "status": "measured" if is_measured else "no data",
-            "reason": run.reason or None,
-            "source": run.source,
-            "run_id": run.run_id,
-            "run_name": run.name or None,
-            "step": run.step or None,
-            "gpu_model": run.model or None,
-            "gpus": run.gpus if is_measured else None,
-            "driver": run.driver or None,
             "started": run.started,
+            **{column: getattr(run, name) or None for column, name in _TEXTS.items()},
+            "gpus": run.gpus if is_measured else None,
             "params": json.dumps(dict(run.params), sort_keys=True, ensure_ascii=False) if is_measured else None,
         }
         for figure in run.figures:
@@ -139,18 +137,13 @@ def _load_check(fields: dict[str, Any]) -> Check:
 
 def _load_run(rows: list[dict[str, Any]]) -> NightlyRun:
     row = rows[0]
+    texts = {name: row[column] or "" for column, name in _TEXTS.items()} | {"run_id": row["run_id"]}
     return NightlyRun(
-        source=row["source"],
-        run_id=row["run_id"],
-        name=row["run_name"] or "",
-        step=row["step"] or "",
-        model=row["gpu_model"] or "",
         gpus=row["gpus"] or 0,
         started=row["started"],
         params=tuple(sorted(dict(json.loads(row["params"] or "{}")).items())),
-        driver=row["driver"] or "",
         figures=tuple(Figure(name=each["metric"], value=each["value"]) for each in rows if each["metric"]),
-        reason=row["reason"] or "",
+        **texts,
     )
 
 
@@ -158,7 +151,6 @@ class History:
     """The nights of a store."""
 
     def __init__(self, store: Place) -> None:
-        """Take the folder of a store; its history is made with the first night."""
         self.folder = store / FOLDER
 
     def append(self, night: NightlyRecord) -> Place:
@@ -251,5 +243,4 @@ def _keep_runs(night: NightlyRecord, runs: Sequence[NightlyRun]) -> NightlyRecor
 
 
 def first_night_of_run(nights: Iterable[NightlyRecord], run_id: str) -> str | None:
-    """Return the night in which a run was first recorded; None if it was not."""
     return min((night.date for night in nights for run in night.measured_runs if run.run_id == run_id), default=None)

@@ -1,32 +1,42 @@
-"""The latest night: what changed, what is missing and what cannot be compared yet, in its headline and in a rule."""
+"""The latest night: what changed, what is missing and what cannot be compared yet, in words and in a rule."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
+from hashlib import sha256
 
 from gpureport.checks.limit import NO_REASON, Why
 from gpureport.checks.verdict import name_failure, select_checks
+from gpureport.comparison.figures import PER_WORK
 from gpureport.findings import Check, CheckOutcome
+from gpureport.nightly.figures import COUNT, FigureKind
 from gpureport.nightly.records import NightlyRecord, NightlyRun, name_models
-from gpureport.nightly.shifts import FEWEST
-from gpureport.nightly.trends import ChangeEvent, Trend, build_trends, find_own_trend, group_changes
-from gpureport.nightly.wording import (
-    describe_event,
-    describe_standing_event,
-    format_change_interval,
-    format_day,
-    format_group,
-    format_label,
-    format_param_changes,
-    format_value,
-    name_night,
+from gpureport.nightly.shifts import FEWEST, LevelShift
+from gpureport.nightly.trends import (
+    ChangeEvent,
+    ParamChange,
+    Point,
+    Trend,
+    build_trends,
+    find_own_trend,
+    group_changes,
 )
 from gpureport.recording import Run
 from gpureport.report.wording import display
+from gpureport.report.wording.differences import format_percent_change, format_percent_range
+from gpureport.report.wording.terms import name_for_one
 
 ORIGIN = "--fail-on-change"
 _RULE, _STANDING_RULE = "no change for the worse", "no standing change for the worse"
 _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
+_LABEL = 60
+_GONE = 0.005
+"""Share of GPU time that prints as less than one per cent."""
+
+_CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
+"""Figures that say what lies behind a change of the job's own figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +60,6 @@ class LatestNight:
 
     @property
     def missing_runs(self) -> tuple[NightlyRun, ...]:
-        """Its sources without data."""
         return tuple(run for night in self.records for run in night.missing_runs)
 
     def name(self, group: tuple[str, str], text: str = "{}") -> str:
@@ -116,7 +125,6 @@ def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -
 
 
 def describe_headline(night: LatestNight) -> str:
-    """Return the headline of the latest night: what is missing, failed or changed."""
     if not night.date:
         return "No night is recorded yet."
     return f"{format_day(night.date)}: {_describe_most_important(night)}"
@@ -151,7 +159,6 @@ def _describe_most_important(night: LatestNight) -> str:
 
 
 def describe_latest_night(night: LatestNight) -> list[str]:
-    """Return what to know of the latest night beside its headline, the most important first."""
     lines = []
     for group in night.groups:
         # figures that are known no longer
@@ -161,7 +168,8 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     for event in night.new_events:
         lines += _describe_new_event(night, event)
     for event in night.standing_events:
-        good, bad = name_night(event.last_night_before), name_night(event)
+        trend, change = event.changes[0]
+        good, bad = name_night(trend.recorded_points[change.shift.place - 1]), name_night(event)
         accept = "To accept it: gpureport baseline set NAME on newer nights."
         lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad one: {bad}. {accept}"]
     if len(night.groups) > 1:
@@ -173,7 +181,6 @@ def describe_latest_night(night: LatestNight) -> list[str]:
 
 
 def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]:
-    """Yield what an event changed from which level, with its interval, and the changed params."""
     trend, change = event.changes[0]
     before, after = (format_value(trend.kind, level) for level in (change.shift.before, change.shift.after))
     verdict = f", {event.verdict}" if event.verdict != "changed" else ""
@@ -208,7 +215,6 @@ def check_for_worse_change(
 def _judge_group(
     night: LatestNight, date: str, group: tuple[str, str], *, standing: bool
 ) -> tuple[CheckOutcome, str, Why]:
-    """Return the outcome for one group, what was observed, and why it could not be assessed."""
     unknown = CheckOutcome.CANNOT_JUDGE
     if night.date != date:
         return unknown, "", Why("later_night", f"the history holds a later night, {night.date}")
@@ -226,3 +232,100 @@ def _judge_group(
         known = f"recorded before, but not in this night: {'; '.join(gone)}"
         return unknown, "", Why("not_recorded", known)
     return CheckOutcome.PASSED, "no change for the worse", NO_REASON
+
+
+# --- words
+
+
+def format_value(kind: FigureKind, amount: float | None) -> str:
+    if amount is None:
+        return display.NOT_RECORDED
+    if kind.unit == COUNT:
+        return display.integer(amount) if amount == round(amount) else display.number(amount)
+    if kind.unit == "currency":
+        return display.money(amount)
+    if kind.unit == "1/s":
+        return f"{display.number(amount)}{display.GAP}/s"
+    return display.gpu_time(amount) if kind.name.startswith("gpu_seconds") else display.quantity(amount, kind.unit)
+
+
+def describe_absence(kind: FigureKind, point: Point) -> str:
+    if not point.runs:
+        return "no data"
+    # without a stated unit it is the work that is missing, not a price
+    is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)
+    return "no work stated" if is_unstated else display.NOT_RECORDED
+
+
+def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
+    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent.
+
+    It is empty where both ends read alike.
+    """
+    if kind.unit not in (COUNT, "1") and step.before > 0:
+        return display.drop_equal_ends(format_percent_range((1 + step.low / step.before, 1 + step.high / step.before)))
+    scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")
+    return display.format_interval((step.low, step.high), lambda end: display.signed(scale * end), unit)
+
+
+def format_change(kind: FigureKind, step: LevelShift) -> str:
+    """Return how a figure changed, behind its name: `−50%`, `20% → 9%`, `gone`."""
+    if kind.unit == "1" and step.after < _GONE <= step.before:
+        return "gone"
+    if kind.unit in ("1", COUNT) or step.before <= 0:
+        return f"{format_value(kind, step.before)} → {format_value(kind, step.after)}"
+    return format_percent_change(step.after / step.before)
+
+
+def format_param_changes(entries: Sequence[ParamChange]) -> str:
+    """Return which params changed, as `batch_size 32 → 64`."""
+    told = [
+        [display.NOT_RECORDED if value is None else format_label(value) for value in (each.before, each.after)]
+        for each in entries
+    ]
+    return "; ".join(f"{display.clean(each.key)} {' → '.join(pair)}" for each, pair in zip(entries, told, strict=True))
+
+
+def format_label(text: str) -> str:
+    return display.shorten_middle(display.clean(text), _LABEL)
+
+
+def format_group(step: str, model: str) -> str:
+    gpus = format_label(model) or "GPUs whose model was not recorded"
+    return f"{format_label(step)} · {gpus}" if step else gpus
+
+
+def name_figure_page(trend: Trend) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", " ".join(trend.group).lower()).strip("-")[:40]
+    digest = sha256("\n".join(trend.group).encode()).hexdigest()[:6]
+    return f"{plain or 'gpus'}-{digest}-{trend.kind.name}"
+
+
+def describe_event(event: ChangeEvent) -> str:
+    """Return an event as a sentence: the job's own figure, then its largest part of GPU time."""
+    (trend, change), *others = event.changes
+    # a change in per cent is the same for one unit of work as for a thousand
+    title = name_for_one(trend.kind.title)
+    words = f"{title} {'drifts ' if change.shift.gradual else ''}{format_change(trend.kind, change.shift)}"
+    behind = [(other.kind, found.shift) for other, found in others if other.kind.name in _CAUSES]
+    if not behind:
+        return f"{words}."
+    kind, shift = max(behind, key=lambda entry: abs(entry[1].difference))
+    return f"{words}, {display.lower_first(kind.title)} {format_change(kind, shift)}."
+
+
+def describe_standing_event(event: ChangeEvent) -> str:
+    trend, change = event.changes[0]
+    # today's level, which later changes may have moved
+    size = format_change(trend.kind, replace(change.shift, after=trend.changes[-1].shift.after))
+    return f"{name_for_one(trend.kind.title)} still {size} since {format_day(event.date)}."
+
+
+def format_day(night: str) -> str:
+    """Return a night as people write it, without the year: `7 Oct`."""
+    day = date.fromisoformat(night)
+    return f"{day.day} {day:%b}"
+
+
+def name_night(night: ChangeEvent | Point) -> str:
+    return f"{format_day(night.date)}{f' ({format_label(night.label)})' if night.label else ''}"

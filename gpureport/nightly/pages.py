@@ -2,18 +2,26 @@
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from gpureport.checks.verdict import FAILED, NOT_ASSESSED, PASSED, Verdict, build_missing_check, sort_by_gravity
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.figures import BY_NAME, FigureKind
 from gpureport.nightly.latest import (
+    describe_absence,
+    describe_event,
     describe_headline,
     describe_latest_night,
+    format_change,
+    format_change_interval,
+    format_group,
+    format_label,
+    format_param_changes,
+    format_value,
     list_followed_groups,
+    name_figure_page,
     summarize_latest_night,
 )
 from gpureport.nightly.records import NightlyRecord, NightlyRun
@@ -27,26 +35,12 @@ from gpureport.nightly.trends import (
     group_changes,
     map_verdicts,
 )
-from gpureport.nightly.wording import (
-    describe_absence,
-    describe_event,
-    format_change,
-    format_change_interval,
-    format_group,
-    format_label,
-    format_param_changes,
-    format_value,
-    name_figure_page,
-)
 from gpureport.recording import Run
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
 KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
-"""Figures shown of every night."""
-
-LATEST = 60
-"""Nights on the index."""
+LATEST = 60  # nights on the index
 
 _STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
 """How a verdict looks, by its exit code: red is 1 and nothing else."""
@@ -77,6 +71,8 @@ def build_index(
     """Return the first page, of all nights, the oldest first, with links to the reports there are."""
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
+    groups = list_followed_groups(nights, tonight)[:_MAIN]
+    own = [find_own_trend([trend for trend in trends if trend.group == group]) for group in groups]
     events = group_changes(trends)
     verdicts = map_verdicts(events)
     runs = [(night, run) for night in reversed(nights) for run in night.runs]
@@ -86,7 +82,7 @@ def build_index(
         "newest": tonight.date,
         "headline": describe_headline(tonight),
         "state": describe_latest_night(tonight),
-        "main": list(_draw_main_curves(trends, list_followed_groups(nights, tonight), verdicts)),
+        "main": [_draw(trend, verdicts) for trend in own if trend is not None],
         "verdict": _mark(checks),
         "limits": list(_list_limit_rows(tonight.records, reports)),
         "events": [_build_event_row(event, is_named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])],
@@ -143,7 +139,6 @@ def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
 
 
 def _mark(checks: Sequence[Check]) -> Content:
-    """Return how a gate ended: the word, the line behind it, the counts, and how it looks; empty without a rule."""
     if not checks:
         return dict.fromkeys(("word", "line", "counts", "style"), "")
     verdict = Verdict(checks=tuple(checks))
@@ -157,7 +152,6 @@ def _mark(checks: Sequence[Check]) -> Content:
 
 
 def _format_findings(run: NightlyRun) -> str:
-    """Return how many findings of each severity call for action; empty if not known."""
     known = {severity: run.value(f"findings_{severity}") for severity in ("problem", "warning")}
     counts = {severity: round(count) for severity, count in known.items() if count is not None}
     found = ", ".join(display.plural(count, severity) for severity, count in counts.items() if count)
@@ -165,7 +159,6 @@ def _format_findings(run: NightlyRun) -> str:
 
 
 def _list_limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> Iterator[Content]:
-    """Yield every limit of some nights, the gravest first."""
     checks = {night.page: _list_checks(night) for night in nights}
     pages = {id(check): page for page, held in checks.items() for check in held}
     for check in sort_by_gravity([check for held in checks.values() for check in held]):
@@ -181,20 +174,11 @@ def _list_limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) 
         }
 
 
-def _draw_main_curves(
-    trends: Sequence[Trend], groups: Sequence[tuple[str, str]], verdicts: Verdicts
-) -> Iterator[Content]:
-    """Yield the course of the own figure of the first groups of the latest night."""
-    for group in groups[:_MAIN]:
-        trend = find_own_trend([trend for trend in trends if trend.group == group])
-        if trend is not None:
-            yield _draw(trend, verdicts) | {"page": name_figure_page(trend)}
-
-
 def _draw(trend: Trend, verdicts: Verdicts) -> Content:
     curve = draw_curve(trend, verdicts)
     edges = {edge: format_value(trend.kind, curve[edge]) for edge in ("top", "bottom")}
-    return {"title": trend.kind.title, "group": format_group(*trend.group), "curve": curve, **edges}
+    named = {"title": trend.kind.title, "group": format_group(*trend.group), "page": name_figure_page(trend)}
+    return {**named, "curve": curve, **edges}
 
 
 def _build_figure_row(trend: Trend, verdicts: Verdicts) -> Content:
@@ -245,7 +229,6 @@ def _build_change_row(trend: Trend, found: FigureChange, verdict: str) -> Conten
 def build_figure_page(
     trend: Trend, verdicts: Verdicts, reports: Collection[str], nights: Sequence[NightlyRecord]
 ) -> Content:
-    """Return the page of one figure, with links to the reports there are."""
     pages = {(night.date, run.run_id): night.page for night in nights for run in night.measured_runs}
     found = [(each, verdicts[trend.group, trend.kind.name, each.date]) for each in trend.changes]
     note = {"higher": "Higher is better.", "lower": "Lower is better."}.get(trend.kind.better, "")
@@ -276,26 +259,6 @@ def _build_point_row(
     return {"date": point.date, "label": format_label(point.label), "value": text, "report": report}
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """Where a night and a value lie."""
-
-    width: int
-    height: int
-    first: date
-    days: int
-    bottom: float
-    top: float
-
-    def x(self, night: str) -> str:
-        share = (date.fromisoformat(night) - self.first).days / self.days if self.days else 0.5
-        return f"{_MARGIN + share * (self.width - 2 * _MARGIN):.1f}".removesuffix(".0")
-
-    def y(self, value: float) -> str:
-        share = (value - self.bottom) / (self.top - self.bottom)
-        return f"{self.height - _MARGIN - share * (self.height - 2 * _MARGIN):.1f}".removesuffix(".0")
-
-
 def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> Content:
     """Return the drawing of all nights, or of the newest ones where it is small.
 
@@ -303,35 +266,43 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
     values at the edges.
     """
     points = trend.points[-SMALL_NIGHTS:] if is_small else trend.points
-    values = [point.value for point in points if point.value is not None]
+    known = [point.value for point in points if point.value is not None]
     first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))
-    bottom, top = _find_range(values, 1.0 if trend.kind.unit == "1" else math.inf)
-    width, height = _SMALL if is_small else _LARGE
-    scale = _Scale(width, height, first, (last - first).days, bottom, top)
-    stretches = list(_list_stretches(points, scale))
-    shown = {point.date for point in points}
-    lacking = [point for point in points if point.value is None]
+    bottom, top = _find_range(known, 1.0 if trend.kind.unit == "1" else math.inf)
+    (width, height), days = _SMALL if is_small else _LARGE, (last - first).days
+
+    def x(night: str) -> str:
+        share = (date.fromisoformat(night) - first).days / days if days else 0.5
+        return f"{_MARGIN + share * (width - 2 * _MARGIN):.1f}".removesuffix(".0")
+
+    def y(value: float) -> str:
+        share = (min(max(value, bottom), top) - bottom) / (top - bottom)
+        return f"{height - _MARGIN - share * (height - 2 * _MARGIN):.1f}".removesuffix(".0")
+
+    # nights that follow each other without one that has no value
+    parts = [list(own) for held, own in groupby(points, key=lambda point: point.value is not None) if held]
+    stretches = [[(x(point.date), y(point.value or 0.0)) for point in own] for own in parts]
+    changes, lacking = trend.changes, [point for point in points if point.value is None]
+    # the levels before and after each change, as far as they are shown
+    edges = [trend.recorded_points[0].date, *(change.date for change in changes), points[-1].date]
+    levels = [*(each.shift.before for each in changes[:1]), *(each.shift.after for each in changes)]
+    held = [each for each in zip(pairwise(edges), levels, strict=False) if each[0][1] >= points[0].date]
     return {
         "width": width,
         "height": height,
-        # paths along nights that follow each other, broken where a night has no value
-        "lines": ["M" + "L".join(f"{x} {y}" for x, y in held) for held in stretches if len(held) > 1],
-        "dots": [dot for held in stretches for dot in held],
+        "lines": ["M" + "L".join(f"{x} {y}" for x, y in own) for own in stretches if len(own) > 1],
+        "dots": [dot for own in stretches for dot in own],
         # dots that no line reaches
-        "lone": [held[0] for held in stretches if len(held) == 1],
-        "levels": list(_list_levels(trend, points, scale)),
+        "lone": [own[0] for own in stretches if len(own) == 1],
+        "levels": [(x(max(start, points[0].date)), y(level), x(end)) for (start, end), level in held],
         "marks": [
-            {
-                "x": scale.x(change.date),
-                "number": number,
-                "verdict": verdicts[trend.group, trend.kind.name, change.date],
-            }
-            for number, change in enumerate(trend.changes, 1)
-            if change.date in shown
+            {"x": x(each.date), "number": number, "verdict": verdicts[trend.group, trend.kind.name, each.date]}
+            for number, each in enumerate(changes, 1)
+            if any(point.date == each.date for point in points)
         ],
-        "absent": [scale.x(point.date) for point in lacking],
+        "absent": [x(point.date) for point in lacking],
         "absences": list(dict.fromkeys(describe_absence(trend.kind, point) for point in lacking)),
-        "ticks": [{"x": scale.x(day.isoformat()), "text": text} for day, text in choose_date_ticks(first, last)],
+        "ticks": [{"x": x(day.isoformat()), "text": text} for day, text in choose_date_ticks(first, last)],
         "top": top,
         "bottom": bottom,
     }
@@ -359,23 +330,3 @@ def _find_range(values: Sequence[float], most: float) -> tuple[float, float]:
         return low, high
     room = missing / 2 or 1.0
     return (low - room if low < 0 else max(low - room, 0.0)), max(min(high + room, most), high)
-
-
-def _list_stretches(points: Sequence[Point], scale: _Scale) -> Iterator[list[tuple[str, str]]]:
-    """Yield the values of nights that follow each other without one that has none, as x and y."""
-    for is_recorded, held in groupby(points, key=lambda point: point.value is not None):
-        if is_recorded:
-            yield [(scale.x(point.date), scale.y(point.value or 0.0)) for point in held]
-
-
-def _list_levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:
-    """Yield the levels before and after each change, as far as they are shown."""
-    if not trend.changes:
-        return
-    starts = [trend.recorded_points[0].date, *(change.date for change in trend.changes)]
-    ends = [*starts[1:], points[-1].date]
-    values = [trend.changes[0].shift.before, *(change.shift.after for change in trend.changes)]
-    for start, end, value in zip(starts, ends, values, strict=True):
-        if end >= points[0].date:
-            held = min(max(value, scale.bottom), scale.top)
-            yield scale.x(max(start, points[0].date)), scale.y(held), scale.x(end)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from math import isfinite
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpureport.findings import Check
 from gpureport.nightly.figures import Figure, measure_figures
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Params = tuple[tuple[str, str], ...]
 
+_TEXTS = ("source", "name", "step", "reason")
 WORK = "--work"
 """Name of the param that says what a run did, such as `12000 steps`; none of a person is called so."""
 
@@ -43,23 +44,19 @@ class NightlyRun:
 
     @property
     def group(self) -> tuple[str, str]:
-        """Step and GPUs, by which nights are followed."""
         return self.step, self.model
 
     @property
     def work_unit(self) -> str:
-        """What its work is counted in; empty where that is not recorded."""
         work = dict(self.params).get(WORK, "")
         amount, _, unit = work.partition(" ")
         return unit if amount.isdecimal() else work
 
     def value(self, name: str) -> float | None:
-        """Return the value of a figure, None where it was not recorded."""
         return next((figure.value for figure in self.figures if figure.name == name), None)
 
 
 def capture_run(source: str, run: "SampledRun") -> NightlyRun:
-    """Return a run as the history records it, read from a source as named on the command line."""
     known = run.analysis.run
     work = known.work
     # work that is counted from a log ends in fractions, which differ from night to night: of that the unit alone
@@ -80,12 +77,10 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
 
 
 def name_models(run: "Run") -> str:
-    """Return the models of a run's GPUs."""
     return ", ".join(sorted({gpu.model for gpu in run.gpus if gpu.model}))
 
 
 def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
-    """Return the record of a source without data: the step its run would have had, and why there are none."""
     return NightlyRun(source=_name_source(source), name=source, step=step, reason=reason)
 
 
@@ -119,17 +114,9 @@ class NightlyRecord:
 
     def redacted(self) -> "NightlyRecord":
         """Return the record without secrets in what people wrote; its checks are made without."""
-        runs = tuple(
-            replace(
-                run,
-                source=redact_text(run.source),
-                name=redact_text(run.name),
-                step=redact_text(run.step),
-                params=redact_pairs(run.params),
-                reason=redact_text(run.reason),
-            )
-            for run in self.runs
-        )
+        texts: list[dict[str, Any]] = [{name: redact_text(getattr(run, name)) for name in _TEXTS} for run in self.runs]
+        pairs = zip(self.runs, texts, strict=True)
+        runs = tuple(replace(run, params=redact_pairs(run.params), **own) for run, own in pairs)
         return replace(self, label=redact_text(self.label), command=redact_text(self.command), runs=runs)
 
     @property
@@ -155,10 +142,8 @@ class NightlyRecord:
 
     @property
     def measured_runs(self) -> tuple[NightlyRun, ...]:
-        """Its runs with data."""
         return tuple(run for run in self.runs if run.run_id is not None)
 
     @property
     def missing_runs(self) -> tuple[NightlyRun, ...]:
-        """Its sources without data."""
         return tuple(run for run in self.runs if run.run_id is None)

@@ -190,7 +190,6 @@ class LevelShift:
 
     @property
     def difference(self) -> float:
-        """Level after less level before."""
         return self.after - self.before
 
 
@@ -236,7 +235,6 @@ def _is_occupied(values: "FloatArray", level: float, other: float, noise: NightN
 
 
 def _describe_shift(old: "FloatArray", new: "FloatArray", noise: NightNoise, place: int, nights: int) -> LevelShift:
-    """Return the change at a place, of so many nights that were looked at."""
     before, after, error = noise.levels(old, new)
     # a level lies within its values: of zeros it is zero, without rounding errors
     before, after = (
@@ -249,7 +247,6 @@ def _describe_shift(old: "FloatArray", new: "FloatArray", noise: NightNoise, pla
 
 
 def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
-    """Return whether a line is closer to both sides of a step than their levels are."""
     values = np.concatenate([old, new])
     places = np.arange(len(values))
     line = np.polyval(np.polyfit(places, values, 1), places)

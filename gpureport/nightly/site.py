@@ -9,9 +9,9 @@ from markupsafe import Markup
 from gpureport import __version__
 from gpureport.errors import RenderError
 from gpureport.nightly import pages
+from gpureport.nightly.latest import name_figure_page
 from gpureport.nightly.records import NightlyRecord
 from gpureport.nightly.trends import Trend, group_changes, map_verdicts
-from gpureport.nightly.wording import name_figure_page
 from gpureport.places import Place
 from gpureport.places.transfer import stage_folder
 from gpureport.recording import Run
@@ -68,14 +68,12 @@ def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
 
 
 def _refuse_foreign_page(page: Place) -> None:
-    """Refuse to replace what gpureport did not make."""
     if page.exists() and not _names_generator(page):
         hint = "choose another folder with --site, or move it away if nobody needs it"
         raise RenderError(str(page), "is no page of gpureport, and stays as it is", hint, code="foreign_page")
 
 
 def _names_generator(page: Place) -> bool:
-    """Return whether a page says that gpureport made it."""
     return page.is_file() and _GENERATOR in page.read_bytes()[:_HEAD]
 
 
@@ -121,7 +119,6 @@ def _write_page(site: Path, name: str, content: bytes) -> None:
 def _render_pages(
     nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: set[str], accepted: Sequence[Run]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name and the content of every page but reports."""
     templates = html.template_environment()
     style = "\n".join(line.strip() for line in templates.get_template("site.css").render().splitlines() if line.strip())
     shared = {"style": Markup(style), "policy": html.content_security_policy(style), "version": __version__}  # noqa: S704 - our file

@@ -22,8 +22,6 @@ _LEFT = 0.1
 
 
 class ParamChange(NamedTuple):
-    """A param that changed; a value is None if the param was absent."""
-
     key: str
     before: str | None
     after: str | None
@@ -65,7 +63,6 @@ class Trend:
 
     @property
     def recorded_points(self) -> tuple[Point, ...]:
-        """Nights with a value."""
         return tuple(point for point in self.points if point.value is not None)
 
     @property
@@ -78,12 +75,10 @@ class Trend:
 
     @property
     def nights_needed(self) -> int:
-        """How many more nights with a value are needed before a change can be detected."""
         return max(FEWEST - len(self.recorded_points), 0)
 
 
 def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
-    """Return the course of every recorded figure, by step and model, in their usual order."""
     dates = {night.date: night.label for night in nights}
     grouped: defaultdict[tuple[str, str], defaultdict[str, list[tuple[NightlyRecord, NightlyRun]]]]
     grouped = defaultdict(lambda: defaultdict(list))
@@ -187,24 +182,10 @@ class ChangeEvent:
 
     @property
     def group(self) -> tuple[str, str]:
-        """Step and GPUs of its runs."""
         return self.changes[0][0].group
 
     @property
-    def present_shift(self) -> LevelShift:
-        """From the level before it to the level of today, which later changes may have moved."""
-        trend, change = self.changes[0]
-        return replace(change.shift, after=trend.changes[-1].shift.after)
-
-    @property
-    def last_night_before(self) -> Point:
-        """The last night with a value before it."""
-        trend, change = self.changes[0]
-        return trend.recorded_points[change.shift.place - 1]
-
-    @property
     def changed_params(self) -> tuple[ParamChange, ...]:
-        """Params that changed with it, each once."""
         return tuple(dict.fromkeys(param for _, change in self.changes for param in change.changed_params))
 
 
@@ -233,12 +214,10 @@ def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
 
 
 def _list_own_figures(trends: Iterable[Trend]) -> tuple[str, ...]:
-    """Return the figures by which a job is judged."""
     return WORK_FIGURES if any(trend.kind.is_of_work for trend in trends) else _TIME_FIGURES
 
 
 def find_own_trend(trends: Sequence[Trend]) -> Trend | None:
-    """Return the course of the own figure of one group, if any was recorded."""
     recorded = {trend.kind.name: trend for trend in trends}
     return next((recorded[name] for name in _list_own_figures(trends) if name in recorded), None)
 
@@ -270,7 +249,6 @@ Verdicts = dict[tuple[tuple[str, str], str, str], str]
 
 
 def map_verdicts(events: Iterable[ChangeEvent]) -> Verdicts:
-    """Return the verdict of the event of each change."""
     return {
         (trend.group, trend.kind.name, change.date): event.verdict
         for event in events

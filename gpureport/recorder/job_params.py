@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from gpureport.label_tags import read_environment_labels
+from gpureport.names import read_environment_labels
 from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets
 
 Params = Iterator[tuple[str, str]]
@@ -66,11 +66,9 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return params by name: of the command line, versions, variables, commit, cores and memory."""
-    found = dict([*_read_settings(command), *_read_versions(command), *_read_driver()])
-    for name, value in sorted(os.environ.items()):
-        if _ENVIRONMENT.fullmatch(name) and 0 < len(value) <= _LONGEST:
-            found[name] = hide_secret_value("", value)
-    return tuple((found | dict([*_read_commit(), *_read_machine()])).items())
+    known = [each for each in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(each[0])]
+    variables = [(name, hide_secret_value("", value)) for name, value in known if 0 < len(value) <= _LONGEST]
+    return tuple(dict([*_read_settings(command), *_read_versions(command), *variables, *_read_place()]).items())
 
 
 def _read_settings(command: Sequence[str]) -> Params:
@@ -113,9 +111,6 @@ def _read_versions(command: Sequence[str]) -> Params:
     for line in _ask([python, "-c", _ASK_VERSIONS, *_PACKAGES]).splitlines() if python else ():
         if found := _VERSION_LINE.fullmatch(line):
             yield f"{found[1].replace('-', '_')}_version", found[2]
-
-
-def _read_driver() -> Params:
     text = _ask(["nvidia-smi"])
     for name, pattern in (("driver_version", _DRIVER), ("driver_cuda_version", _CUDA)):
         if found := pattern.search(text):
@@ -123,7 +118,7 @@ def _read_driver() -> Params:
 
 
 def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return whose job it is and where it runs, by the names of `label_tags`.
+    """Return whose job it is and where it runs, by the names of `LABEL_TAGS`.
 
     Without Slurm the user is whoever records; root is nobody in particular, as in most containers.
     """
@@ -134,16 +129,13 @@ def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((name, hide_secret_value("", value)) for name, value in labels.items() if len(value) <= _LONGEST)
 
 
-def _read_commit() -> Params:
+def _read_place() -> Params:
+    """Yield the commit, cores and memory."""
     commit = _ask(["git", "rev-parse", "HEAD"]).strip()
     if re.fullmatch(r"[0-9a-f]{40,64}", commit):
         changed = _ask(["git", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"]).strip()
         yield "git_commit", f"{commit[:12]} with changes" if changed else commit[:12]
-
-
-def _read_machine() -> Params:
-    cores = count_allowed_cores()
-    if cores is not None:
+    if (cores := count_allowed_cores()) is not None:
         yield "cpu_cores", f"{cores:g}"
     total = psutil.virtual_memory().total
     yield "memory", f"{total / _GIB:.1f} GiB"
@@ -183,7 +175,6 @@ def read_limit(*files: Path) -> int | None:
 
 
 def _ask(words: Sequence[str]) -> str:
-    """Return what a program prints; nothing where it fails or takes too long."""
     try:
         done = subprocess.run(  # noqa: S603 - the job's Python, nvidia-smi and git
             words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False, errors="replace"

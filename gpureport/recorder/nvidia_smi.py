@@ -1,19 +1,25 @@
-"""What the installed nvidia-smi can record: its driver's fields, and the activity in dmon."""
+"""nvidia-smi: what the installed one can record, and what it prints, copied into logs of whole lines."""
 
+import contextlib
+import ctypes
+import os
+import pty
 import re
-import shutil
+import signal
 import subprocess
+import sys
+import termios
+import time
+import tty
 from collections.abc import Sequence
+from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.recording_advice import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
 from gpureport.regular_files import code_system_error
 
-_NAME, _CHECK, _INSTALL = (
-    "nvidia-smi",
-    "check the driver, or give --host-only",
-    "install the driver, or give --host-only",
-)
+_NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
+_INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
 """Seconds after which nvidia-smi is taken to hang (pragmatic): loading a driver of many GPUs takes several."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
@@ -22,42 +28,44 @@ _REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
 _QUOTED = re.compile(r'"([a-z][\w.]*)"', re.IGNORECASE)
 _GPM = ("--gpm-metrics", "2,3,5,10")
 """Activity of the multiprocessors, their occupancy, of the tensor cores and of memory."""
+_CHUNK = 65536
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
+"""Seconds before a program that ended is started again: so many at first, twice as many each time."""
+_PATIENCE = 2.0
+"""Seconds that a program has to end once it was asked to."""
+_WINDOW = 1000, 1000
+"""Lines and columns of its terminal: older dmon leaves out columns that a narrow one has no room for."""
+_LONG_SILENCE = 90.0
+"""Seconds without a line that are worth a note: more than the longest interval and than the longest pause."""
 
 
-def find_nvidia_smi() -> str:
-    """Return the path of nvidia-smi, or raise a `SourceError`."""
-    if (program := shutil.which(_NAME)) is None:
-        raise SourceError(_NAME, "not found on this machine", _INSTALL, code="no_nvidia_smi")
-    return program
-
-
-def build_query_command(program: str, interval: float) -> list[str]:
+def build_query_command(interval: float) -> list[str]:
     """Return the command that prints every GPU at an interval: the fields that the driver knows and answers.
 
     Raise a `SourceError` when the driver answers no query, with what it says.
     """
-    known = set(_QUOTED.findall(_run([program, "--help-query-gpu"])))
+    known = set(_QUOTED.findall(_run([_NAME, "--help-query-gpu"])))
     wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
     fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""
     while refused:
         fields = [name for name in fields if name not in refused]
-        answer = _run([program, f"--query-gpu={','.join(fields)}", "--format=csv"])
+        answer = _run([_NAME, f"--query-gpu={','.join(fields)}", "--format=csv"])
         refused = set(_REFUSED.findall(answer)) & set(fields)
     if not answer.startswith("timestamp,"):
         said = next(filter(None, map(str.strip, answer.splitlines())), "it printed nothing")
         raise SourceError(_NAME, said.rstrip("."), _CHECK, code="driver_failed")
     loop = ["-l", f"{interval:.0f}"] if interval == int(interval) else ["-lms", f"{interval * 1000:.0f}"]
-    return [program, f"--query-gpu={','.join(fields)}", "--format=csv", *loop]
+    return [_NAME, f"--query-gpu={','.join(fields)}", "--format=csv", *loop]
 
 
-def build_dmon_command(program: str, interval: float) -> list[str] | None:
+def build_dmon_command(interval: float) -> list[str] | None:
     """Return the command that prints PCIe traffic, and GPU activity if counted; None without dmon."""
-    usage = _run([program, "dmon", "-h"])
+    usage = _run([_NAME, "dmon", "-h"])
     if "dmon" not in usage:
         return None
     counted = _GPM if _GPM[0] in usage else ()
     # dmon takes whole seconds
-    return [program, "dmon", "-s", "pt", "-o", "DT", "-d", str(max(1, round(interval))), *counted]
+    return [_NAME, "dmon", "-s", "pt", "-o", "DT", "-d", str(max(1, round(interval))), *counted]
 
 
 def _run(words: Sequence[str]) -> str:
@@ -66,6 +74,8 @@ def _run(words: Sequence[str]) -> str:
         done = subprocess.run(  # noqa: S603 - nvidia-smi as found on the path
             words, stdin=subprocess.DEVNULL, capture_output=True, errors="replace", timeout=_SLOW, check=False
         )
+    except FileNotFoundError as error:
+        raise SourceError(_NAME, "not found on this machine", _INSTALL, code="no_nvidia_smi") from error
     except subprocess.TimeoutExpired as error:
         what = f"no answer to {' '.join(words[1:])[:40]} in {_SLOW:.0f} s"
         raise SourceError(_NAME, what, _CHECK, code="no_answer") from error
@@ -73,3 +83,141 @@ def _run(words: Sequence[str]) -> str:
         code = code_system_error(error, "cannot_run")
         raise SourceError(_NAME, error.strerror or "cannot be run", _INSTALL, code=code) from error
     return done.stdout + done.stderr
+
+
+# --- its output
+
+
+class LineFile:
+    """A log being written, each line at once, so that nothing killed leaves half a line.
+
+    It counts `lines`; `failure` is why writing ended early, such as a full disk, and empty while it goes on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.failure, self.lines = path.name, "", 0
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+        self.pending = b""
+
+    def write(self, text: bytes) -> None:
+        """Add text; what follows the last line break waits for the rest of its line."""
+        whole, line_break, self.pending = (self.pending + text).rpartition(b"\n")
+        if line_break and not self.failure:
+            self._append(whole + line_break)
+
+    def _append(self, text: bytes) -> None:
+        before = os.fstat(self.file).st_size
+        try:
+            written = os.write(self.file, text)
+            if written == len(text):
+                self.lines += text.count(b"\n")
+                return
+            # what was not taken says why at the second try
+            os.write(self.file, text[written:])
+            reason = "the file takes no more"
+        except OSError as error:
+            reason = error.strerror or "it cannot be written"
+        self.failure = f"{self.name} ends early: {reason}."
+        taken = text[: max(0, os.fstat(self.file).st_size - before)]
+        self.lines += taken.count(b"\n")
+        os.ftruncate(self.file, before + taken.rfind(b"\n") + 1)
+
+
+class LoggedProgram:
+    """Runs a program and copies its lines; starts it again when it ends by itself, and counts its `restarts`.
+
+    It prints to a pseudo-terminal: into a pipe nvidia-smi writes blocks of some kilobytes, which are lost when it is
+    killed. It has a session of its own, so that Ctrl-C reaches the job alone. `descriptor` is what it prints to, None
+    while it does not run.
+    """
+
+    def __init__(self, words: Sequence[str], log: LineFile) -> None:
+        self.name, self.log, self.restarts = log.name, log, 0
+        self._words = words
+        self._pause, self._next_start = _FIRST_PAUSE, 0.0
+        self._last_text = time.monotonic()
+        self.descriptor: int | None = None
+        self._start()
+
+    def _start(self) -> None:
+        def end_with_parent() -> None:
+            # the kernel ends it when the recorder is killed: PR_SET_PDEATHSIG of prctl(2)
+            ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+        ours, theirs = pty.openpty()
+        # no line break is to be turned into two characters
+        tty.setraw(theirs)
+        termios.tcsetwinsize(theirs, _WINDOW)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - nvidia-smi as found on the path
+                self._words,
+                stdin=subprocess.DEVNULL,
+                stdout=theirs,
+                stderr=theirs,
+                start_new_session=True,
+                preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - one thread only
+            )
+        finally:
+            os.close(theirs)
+        self.descriptor = ours
+
+    def copy_output(self) -> None:
+        """Copy what it has printed; call it when `descriptor` can be read."""
+        if self.descriptor is None:
+            return
+        text = b""
+        # Linux raises an error where others say that there is no more
+        with contextlib.suppress(OSError):
+            text = os.read(self.descriptor, _CHUNK)
+        if text:
+            self._last_text = time.monotonic()
+            self.log.write(text)
+            return
+        os.close(self.descriptor)
+        self.descriptor = None
+        # half a line: it ended
+        self.log.pending = b""
+        self._kill()
+        self._wait_before_next_start()
+
+    def start_again(self) -> None:
+        """Start it again if it ended some seconds ago."""
+        if self.descriptor is None and time.monotonic() >= self._next_start:
+            try:
+                self._start()
+                self.restarts += 1
+            except OSError:
+                # a driver being replaced, or no process to be had
+                self._wait_before_next_start()
+
+    def describe_silence(self) -> str:
+        silent = time.monotonic() - self._last_text
+        if self.descriptor is not None and silent < _LONG_SILENCE:
+            return ""
+        why = "ended by itself" if self.descriptor is None else "gave no more rows"
+        return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi {why}."
+
+    def stop(self) -> None:
+        if self.descriptor is None:
+            return
+        # a job of a shell's background hands on that Ctrl-C is ignored
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+        self._kill()
+        os.set_blocking(self.descriptor, False)
+        with contextlib.suppress(OSError):
+            while text := os.read(self.descriptor, _CHUNK):
+                self.log.write(text)
+        os.close(self.descriptor)
+        self.descriptor = None
+
+    def _kill(self) -> None:
+        self._process.kill()
+        # what hangs in a driver cannot be killed, and the job's exit code must not wait for it
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+
+    def _wait_before_next_start(self) -> None:
+        self._next_start = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)

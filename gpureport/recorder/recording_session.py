@@ -1,26 +1,32 @@
-"""One recording: the logs, the job between them, and what the run file says of both."""
+"""One recording: its logs, the job between them, signals that are passed on to it, and what the run file says."""
 
 import contextlib
+import math
 import os
+import selectors
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from gpureport import record_folder
 from gpureport.errors import SettingsError, SourceError
-from gpureport.record_folder import RecordedRun, format_run_file
-from gpureport.recorder import nvidia_smi
+from gpureport.record_folder import DMON_LOG, GPU_LOG, HOST_LOG, LOGS, RUN_FILE, RecordedRun, format_run_file
 from gpureport.recorder.host_log import HostLog
 from gpureport.recorder.job_params import collect_labels, collect_params
-from gpureport.recorder.programs import LineFile, LoggedProgram
-from gpureport.recorder.recording_loop import SIGNAL_BASE, RecordingLoop
+from gpureport.recorder.nvidia_smi import LineFile, LoggedProgram, build_dmon_command, build_query_command
 from gpureport.redaction import hide_secrets
 from gpureport.regular_files import code_system_error
 
+_SIGNAL_BASE = 128
+"""What shells add to the number of the signal that ended a program."""
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a program to end."""
 _FIRST_ROWS = 5.0
 """Seconds that a job waits at most for the first row of its log."""
 _AFTERWARDS = 1.2
@@ -28,12 +34,13 @@ _AFTERWARDS = 1.2
 _HEADER_AND_ROW = 2
 _PART = ".part"
 """Suffix of the run file while it is written."""
-_LOCALTIME = Path("/etc/localtime")
-_ZONES = "zoneinfo/"
 
 
 class RecordingSession:
-    """A recording in progress; `run` is what its file says, complete after `record`."""
+    """A recording in progress; `run` is what its file says, complete after `record`.
+
+    It waits for lines of nvidia-smi, for the time of the next sample of the machine, and for signals.
+    """
 
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
         """Ask the driver what it knows and make the folder, or raise an error; nothing runs yet.
@@ -44,15 +51,14 @@ class RecordingSession:
         if command and shutil.which(command[0]) is None:
             raise SettingsError(command[0], "no such program", "check the command after --", code="no_such_program")
         self._words: dict[str, list[str]] = {}
-        self._missing: list[str] = []
+        self._notes: list[str] = []
         if not host_only:
-            program = nvidia_smi.find_nvidia_smi()
-            self._words[record_folder.GPU_LOG] = nvidia_smi.build_query_command(program, interval)
+            self._words[GPU_LOG] = build_query_command(interval)
             try:
-                if words := nvidia_smi.build_dmon_command(program, interval):
-                    self._words[record_folder.DMON_LOG] = words
+                if words := build_dmon_command(interval):
+                    self._words[DMON_LOG] = words
             except SourceError as error:
-                self._missing.append(f"{record_folder.DMON_LOG} is missing: {error.what}.")
+                self._notes.append(f"{DMON_LOG} is missing: {error.what}.")
         params = collect_params(command)
         _make_folder(folder)
         self._begun = time.monotonic()
@@ -66,54 +72,122 @@ class RecordingSession:
             tags=collect_labels(os.environ),
         )
         self._write_run_file()
+        self._host, self._log = HostLog(has_job=bool(command)), LineFile(folder / HOST_LOG)
+        self._programs: list[LoggedProgram] = []
+        self._selector = selectors.DefaultSelector()
+        self._signals, self._next_sample, self._failure = -1, 0.0, ""
+        self._stop_signal: int | None = None
+        self._job: subprocess.Popen[bytes] | None = None
 
     def record(self) -> int:
         """Record until the job ends, or a signal asks to; return the job's exit code, 0 without a job."""
-        host, log = HostLog(has_job=bool(self._command)), LineFile(self._folder / record_folder.HOST_LOG)
-        log.write(f"{host.header()}\n".encode())
-        programs = [LoggedProgram(words, LineFile(self._folder / name)) for name, words in self._words.items()]
-        loop = RecordingLoop(host, log, programs, self._interval)
+        self._log.write(f"{self._host.header()}\n".encode())
+        self._programs = [LoggedProgram(words, LineFile(self._folder / name)) for name, words in self._words.items()]
         code: int | None = None
         try:
-            with loop.listening():
+            with self._listening():
                 if self._command:
-                    code = self._run_job(loop, programs)
+                    code = self._run_job()
                 else:
-                    loop.run(until=lambda: loop.stop_signal is not None)
+                    self._run(until=lambda: self._stop_signal is not None)
         finally:
-            self._missing += filter(None, (loop.failure, *(each.describe_silence() for each in programs)))
+            notes, programs = self._notes, self._programs
+            notes += filter(None, (self._failure, *(each.describe_silence() for each in programs)))
             for program in programs:
                 program.stop()
-            for file in (log, *(each.log for each in programs)):
-                file.close()
-                self._missing += [file.failure] if file.failure else []
+            for log in (self._log, *(each.log for each in programs)):
+                os.close(log.file)
+                notes += [log.failure] if log.failure else []
             for each in programs:
                 if each.restarts:
                     times = "once" if each.restarts == 1 else f"{each.restarts} times"
-                    again = f"was written, and was started again {times}"
-                    self._missing.append(f"nvidia-smi ended while {each.name} {again}.")
+                    notes.append(f"nvidia-smi ended while {each.name} was written, and was started again {times}.")
             empty = (each.name for each in programs if each.log.lines < _HEADER_AND_ROW and not each.log.failure)
-            self._missing += [f"{name} holds no row: nvidia-smi gave none." for name in empty]
+            notes += [f"{name} holds no row: nvidia-smi gave none." for name in empty]
             # the clock may have been set meanwhile
             ended = self.run.started + round((time.monotonic() - self._begun) * 1e6)
-            self.run = replace(self.run, ended=ended, exit_code=code, notes=tuple(self._missing))
+            self.run = replace(self.run, ended=ended, exit_code=code, notes=tuple(notes))
             with contextlib.suppress(OSError):
                 self._write_run_file()
         return code or 0
 
-    def _run_job(self, loop: RecordingLoop, programs: Sequence[LoggedProgram]) -> int:
-        if programs:
-            loop.run(_FIRST_ROWS, until=lambda: programs[0].log.lines >= _HEADER_AND_ROW)
-        if loop.stop_signal is not None:
-            self._missing.append("The job was not started: a signal ended the recording first.")
-            return SIGNAL_BASE + loop.stop_signal
-        loop.start_job(self._command)
-        loop.run(until=lambda: loop.exit_code is not None)
-        loop.run(_AFTERWARDS * max(1.0, self._interval))
-        return loop.exit_code or 0
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Receive signals that ask to end, and SIGCHLD; a signal that is ignored stays ignored."""
+        self._signals, write = os.pipe()
+        for each in (self._signals, write):
+            os.set_blocking(each, False)
+        self._selector.register(self._signals, selectors.EVENT_READ)
+        # a shell's background job ignores Ctrl-C, and must still end when it is asked to
+        wanted = [each for each in _ENDING if each == signal.SIGINT or signal.getsignal(each) != signal.SIG_IGN]
+        before = {each: signal.signal(each, lambda *_: None) for each in (*wanted, signal.SIGCHLD)}
+        old = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(old)
+            for each, handler in before.items():
+                signal.signal(each, handler)
+            os.close(self._signals)
+            os.close(write)
+
+    def _run_job(self) -> int:
+        """Run the job as if nobody watched it, or raise a `SettingsError`; return its exit code as shells give it."""
+        if self._programs:
+            self._run(_FIRST_ROWS, until=lambda: self._programs[0].log.lines >= _HEADER_AND_ROW)
+        if self._stop_signal is not None:
+            self._notes.append("The job was not started: a signal ended the recording first.")
+            return _SIGNAL_BASE + self._stop_signal
+        try:
+            self._job = job = subprocess.Popen(self._command)  # noqa: S603 - what the person typed
+        except OSError as error:
+            what = error.strerror or "cannot be run"
+            what, code = what[:1].lower() + what[1:], code_system_error(error, "cannot_run")
+            raise SettingsError(self._command[0], what, "check the command after --", code=code) from error
+        self._host.watch_job(job.pid)
+        self._run(until=lambda: job.poll() is not None)
+        self._run(_AFTERWARDS * max(1.0, self._interval))
+        return _SIGNAL_BASE - job.returncode if job.returncode < 0 else job.returncode
+
+    def _run(self, seconds: float = math.inf, until: Callable[[], bool] = lambda: False) -> None:
+        end = time.monotonic() + seconds
+        while not until() and time.monotonic() < end:
+            self._wait(end)
+
+    def _wait(self, end: float) -> None:
+        now = time.monotonic()
+        if now >= self._next_sample:
+            try:
+                if (sample := self._host.sample()) is not None:
+                    self._log.write(f"{sample}\n".encode())
+            except Exception as error:
+                self._failure = f"{self._log.name} lacks samples: {type(error).__name__}: {error}."
+            # late samples are not made up for
+            self._next_sample = max(self._next_sample + self._interval, now + self._interval / 2)
+        for program in self._programs:
+            program.start_again()
+            if program.descriptor is not None and program.descriptor not in self._selector.get_map():
+                self._selector.register(program.descriptor, selectors.EVENT_READ, program)
+        for key, _ in self._selector.select(max(0.0, min(self._next_sample, end) - time.monotonic())):
+            if isinstance(program := key.data, LoggedProgram):
+                program.copy_output()
+                if program.descriptor is None:
+                    self._selector.unregister(key.fd)
+            else:
+                self._handle_signals()
+
+    def _handle_signals(self) -> None:
+        came: set[int] = set()
+        with contextlib.suppress(BlockingIOError):
+            came = set(os.read(self._signals, 4096)) & set(_ENDING)
+        for number in came:
+            if self._job is not None and not _reaches_whole_group(number):
+                with contextlib.suppress(ProcessLookupError):
+                    self._job.send_signal(number)
+        self._stop_signal = min(came, default=self._stop_signal)
 
     def _write_run_file(self) -> None:
-        path = self._folder / record_folder.RUN_FILE
+        path = self._folder / RUN_FILE
         part = path.with_suffix(_PART)
         try:
             part.write_text(format_run_file(self.run), encoding="utf-8")
@@ -122,21 +196,33 @@ class RecordingSession:
             part.unlink(missing_ok=True)
 
 
+def _reaches_whole_group(number: int) -> bool:
+    if number == signal.SIGTERM:
+        return False
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        # a terminal that was closed is gone, and it was the one that told everybody
+        return number == signal.SIGHUP and sys.stdin is not None and os.getsid(0) != os.getpid()
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
 def _name_local_zone() -> str:
     named = os.environ.get("TZ", "").removeprefix(":")
     if "/" in named or named == "UTC":
         return named
-    if not named and _LOCALTIME.is_symlink():
-        target = str(_LOCALTIME.resolve())
-        if _ZONES in target:
-            return target.split(_ZONES, 1)[1].removeprefix("Etc/")
-    return datetime.now().astimezone().isoformat()[-6:]
+    linked = "" if named else os.path.realpath("/etc/localtime").partition("zoneinfo/")[2].removeprefix("Etc/")
+    return linked or datetime.now().astimezone().isoformat()[-6:]
 
 
 def _make_folder(folder: Path) -> None:
     """Make the folder of a recording; one that holds a recording, or cannot be made, is a `SettingsError`."""
-    run_file = Path(record_folder.RUN_FILE)
-    names = (run_file.name, run_file.with_suffix(_PART).name, *record_folder.LOGS)
+    names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
     # a link that leads nowhere is taken too: writing would go through it
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:

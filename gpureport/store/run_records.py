@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import DamagedRunError, StoreError
-from gpureport.limits import LAST_MICROSECOND, MOST_RECORD_BYTES
+from gpureport.parsing import LAST_MICROSECOND, MOST_RECORD_BYTES
 from gpureport.places import Place, RemotePath, map_places
 from gpureport.recording import Device, Run
 from gpureport.redaction import OwnSecrets, get_own_secrets
@@ -32,8 +32,6 @@ _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A stored run; hashes are None in older stores, and without training metrics."""
-
     run: Run
     columns: tuple[str, ...]
     importer_version: str
@@ -118,7 +116,6 @@ def read_stored_run(folder: Place) -> StoredRun:
 
 
 def list_run_folders(runs: Place) -> list[str]:
-    """Return the sorted names of folders with a `run.json`; writers' begin with a dot."""
     found = []
     if isinstance(runs, RemotePath):
         # one listing of all objects, as a request for each would wait

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.testing import Analysis, Finding, Recording, analyze, findings_of, recording, spans, unjudged
+from gpureport.testing import START, Analysis, Finding, Recording, analyze, findings_of, recording, unjudged
 
 Table = Mapping[str, Any]
 """Rows by name: a recording where nothing is found; a `want` of it for one finding, or with a list of them for several;
@@ -52,7 +52,7 @@ def _near(facts: Want, name: str) -> Any:
 def _read(one: Finding, name: str, facts: Want) -> Any:
     readers: dict[str, Any] = {
         "gpus": lambda: ",".join(device.removeprefix("gpu:") for device in one.devices),
-        "spans": lambda: spans(one),
+        "spans": lambda: [((part.start - START) / 1e6, (part.end - START) / 1e6) for part in one.intervals],
         "length": lambda: sum(part.seconds for part in one.intervals),
         "lost": lambda: one.lost_gpu_seconds,
         "period": lambda: one.period_seconds,

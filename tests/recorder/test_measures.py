@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.recorder.host_log import is_disk, measure_disks, measure_rates
+from gpureport.recorder import host_log
+from gpureport.recorder.host_log import Load, ProcessSnapshot, Usage
 from gpureport.recorder.job_params import read_limit, read_quota
-from gpureport.recorder.process_tree import Load, ProcessSnapshot, Usage, find_members, measure_load, parse_stat
 
 
 def usage(own: float, *, waited: float = 0, parent: int = 1, start: float = 0, memory: int = 100) -> Usage:
@@ -35,7 +35,7 @@ LOADS: tuple[tuple[Look | None, Look, float, float | None], ...] = (
 @pytest.mark.parametrize(("last", "now", "searched", "cores"), LOADS)
 def test_load_of_a_job(last: Look | None, now: Look, searched: float, cores: float | None) -> None:
     before = None if last is None else ProcessSnapshot(*last)
-    load = measure_load(before, ProcessSnapshot(*now), searched=searched)
+    load = host_log.measure_load(before, ProcessSnapshot(*now), searched=searched)
     assert load.cores == (None if cores is None else pytest.approx(cores))
     assert now[1] or load == Load(None, None, None)
     assert 8 not in now[1] or load == Load(2, 1, 300)
@@ -46,25 +46,25 @@ def test_members_of_a_job() -> None:
     everyone = {7: usage(0), 8: usage(0, parent=7), 9: usage(0, parent=8), 20: usage(0), 21: usage(0, parent=20)}
     everyone |= {30: usage(0, start=5), 40: usage(0)}
     known = {7: everyone[7], 20: everyone[20], 30: usage(0, parent=7)}
-    assert set(find_members(known, everyone)) == {7, 8, 9, 20, 21}
-    assert find_members({30: known[30]}, everyone) == {}
+    assert set(host_log.find_members(known, everyone)) == {7, 8, 9, 20, 21}
+    assert host_log.find_members({30: known[30]}, everyone) == {}
     # the name of a program may hold blanks and brackets
     fields = ["S", "42", *["0"] * 9, "150", "50", "300", "100", *["0"] * 4, "777", "0", "25"]
-    found = parse_stat(f"9 (a) b) {' '.join(fields)}", 100, 4096)
+    found = host_log.parse_stat(f"9 (a) b) {' '.join(fields)}", 100, 4096)
     assert found == Usage(parent=42, start=777, own=2, waited=4, memory=25 * 4096)
 
 
 def test_rates_of_disks(tmp_path: Path) -> None:
     """A counter that began anew, and a disk that came or went, give no rate; nothing is counted twice."""
-    assert measure_rates((100, 50), (300, 40), 2) == [100, None]
-    assert measure_rates((100, 50), None, 2) == [None, None]
-    assert measure_disks({"a": (0, 0), "gone": (9, 9)}, {"a": (20, 40), "new": (500, 500)}, 2) == [10, 20]
-    assert measure_disks({"a": (0, 0)}, {}, 1) == [None, None]
+    assert host_log.measure_rates((100, 50), (300, 40), 2) == [100, None]
+    assert host_log.measure_rates((100, 50), None, 2) == [None, None]
+    assert host_log.measure_disks({"a": (0, 0), "gone": (9, 9)}, {"a": (20, 40), "new": (500, 500)}, 2) == [10, 20]
+    assert host_log.measure_disks({"a": (0, 0)}, {}, 1) == [None, None]
     for name in ("sda", "dm-0", "loop0", "nvme0n1"):
         (tmp_path / name / "slaves").mkdir(parents=True)
     (tmp_path / "dm-0" / "slaves" / "sda").touch()
     names = ["sda", "sda1", "dm-0", "loop0", "nvme0n1", "nvme0n1p1"]
-    assert [name for name in names if is_disk(name, tmp_path)] == ["sda", "nvme0n1"]
+    assert [name for name in names if host_log.is_disk(name, tmp_path)] == ["sda", "nvme0n1"]
 
 
 def test_limits_of_a_container(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 import gpureport
 from gpureport import testing
-from gpureport.testing import AbsentCells, LogGap, Rejected, Stage, analyze, build_file, build_page, event, steps
+from gpureport.testing import AbsentCells, LogGap, Rejected, Stage, analyze, build_file, build_page, steps
 from tests.support import runs
-from tests.support.runs import page_of, plain, run, with_run
+from tests.support.runs import event, page_of, plain, run, with_run
 
 NODES, PER_NODE, SAMPLES, HOT = 3, 8, 120, 13
 

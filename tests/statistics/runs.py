@@ -61,7 +61,7 @@ def compared(*runs: Analysis, **options: Any) -> Comparison:
     return gpureport.compare(runs, **options)
 
 
-def document(*runs: Analysis, **options: Any) -> dict[str, Any]:
+def document(*runs: Analysis, **options: Any) -> Any:
     return testing.comparison_document(compared(*runs, **options))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import gpureport
 from gpureport import testing
-from gpureport.testing import Quality, Recording, Source, Work, build_page
+from gpureport.testing import LogEvent, Quality, Recording, Source, Work, build_page
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 CHAIN = tuple(f"input_starved/{step}" for step in ("1-baseline", "2-more-workers", "3-mixed-precision"))
@@ -60,6 +60,12 @@ def hash_name(name: str) -> int:
 
 def with_run(recording: Recording, **fields: Any) -> Recording:
     return replace(recording, run=replace(recording.run, **fields))
+
+
+def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, device: str | None = None) -> LogEvent:
+    """Return what a log says happened, at a time in seconds."""
+    at = None if seconds is None else testing.at(seconds)
+    return LogEvent(kind=kind, at=at, line=line, device=device, text=text)
 
 
 def with_findings(analysis: gpureport.Analysis, *findings: testing.Finding, **fields: Any) -> gpureport.Analysis:

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import gpureport
-from gpureport import gpus
+from gpureport.metrics import find_gpu
 
 TABLE = tomllib.loads((Path(gpureport.__file__).parent / "gpus.toml").read_text(encoding="utf-8"))
 NAMES = {
@@ -30,12 +30,12 @@ NAMES = {
 
 def test_a_name_leads_to_its_own_model() -> None:
     """In any spelling, not to a relative with other limits."""
-    found = {name: gpus.find_gpu(name) for name in NAMES}
+    found = {name: find_gpu(name) for name in NAMES}
     assert {name: known and known.model for name, known in found.items()} == NAMES
     windows = {"Tesla T4": "instant", "NVIDIA A100-SXM4-80GB": "instant", "NVIDIA A30": "instant", "NVIDIA L4": "1 s"}
-    assert {name: (known := gpus.find_gpu(name)) and known.power_window for name in windows} == windows
+    assert {name: (known := find_gpu(name)) and known.power_window for name in windows} == windows
     for name in ("NVIDIA A40", "NVIDIA RTX A6000", "NVIDIA GeForce RTX 4090", "NVIDIA H20", "NVIDIA GH200 480GB"):
-        known = gpus.find_gpu(name)
+        known = find_gpu(name)
         assert known is not None, name
         assert known.memory_total_bytes, name
         assert known.memory_bandwidth_bytes_per_second, name

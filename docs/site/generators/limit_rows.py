@@ -1,6 +1,6 @@
 """The rows of `docs/reference/limits.md`: what is limited, how much is read, and what happens beyond it."""
 
-from gpureport.limits import (
+from gpureport.parsing import (
     DEEPEST_FOLDER,
     LONGEST_LINE,
     LONGEST_SECRET_PATTERN,

@@ -1,7 +1,7 @@
 """docs/reference/secrets.md: what is replaced as a secret, made from the code that replaces it."""
 
 from generators.pages import MADE
-from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
+from gpureport.parsing import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
 from gpureport.redaction import HIDDEN, signs
 
 _HEAD = f"""# Secrets

@@ -12,9 +12,9 @@ from gpureport.analysis.names import CPU, UTILISATION
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules.waits import WAIT_KINDS
 from gpureport.findings import ChecklistEntry, NotJudged, Practice
+from gpureport.names import Role, recognise_metric
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
-from gpureport.training_names import Role, recognise_metric
 
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
 ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}  # the questions, in the order asked

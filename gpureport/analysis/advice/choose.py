@@ -9,7 +9,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from gpureport import gpus
 from gpureport.analysis import phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
@@ -19,7 +18,7 @@ from gpureport.analysis.names import CORE, CPU, IOWAIT, POWER, UTILISATION
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.rules.waits import CORES, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding
-from gpureport.metrics import Scope
+from gpureport.metrics import Scope, find_gpu
 from gpureport.recording import TRACKER_KINDS, Run
 
 _WORKERS = "loader_workers"
@@ -121,7 +120,7 @@ def gather_facts(
     unknown = "mem_prealloc" in unjudged or not room or not all(found.ruled_out for found in of_memory)
     used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
     precision = params.find_precision_param(run.params_and_tags)
-    known_gpus = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
+    known_gpus = [find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     counted = min((one.max for one in _list_summaries(hosts, CORES)), default=None)
     return RunFacts(

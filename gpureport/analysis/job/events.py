@@ -12,9 +12,9 @@ from gpureport.analysis.results import StageStatistics
 from gpureport.analysis.series.device_series import POWER_METRICS, series_by_device
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.names import Role, recognise_metric
+from gpureport.rates import select_step_points
 from gpureport.recording import Recording
-from gpureport.training_names import Role, recognise_metric
-from gpureport.work_counting import select_step_points
 
 REQUESTS = "requests or input"  # cause of gaps between bursts of work in a job without signs of training
 WAITING, DATA = "data_wait_ratio", "data"

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from gpureport import gpus
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
@@ -16,6 +15,7 @@ from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
+from gpureport.metrics import find_gpu
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
@@ -288,7 +288,7 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
             **_name_watts(level, limit),
         )
         return
-    clock, model = _clock_at_limit(s, rows, limits), gpus.find_gpu(series.device.model)
+    clock, model = _clock_at_limit(s, rows, limits), find_gpu(series.device.model)
     is_slow = not is_lowered and clock.observed < limits.slow and not (model and model.clock_events_masked)
     case, part = "chosen" if is_lowered else "slow" if is_slow else "", phrases.percent(share)
     yield context.finding(

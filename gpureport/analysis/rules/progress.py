@@ -20,8 +20,8 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import memory_total
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Interval, Severity
-from gpureport.training_names import Role, choose_throughput, recognise_metric
-from gpureport.work_counting import count_gains
+from gpureport.names import Role, choose_throughput, recognise_metric
+from gpureport.rates import count_gains
 
 _STEP = "step"
 _SPACING = 10.0  # seconds between two points of a step counter: a rate over less is mostly the rounding of both

@@ -5,7 +5,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from gpureport import gpus
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import read_points
@@ -15,9 +14,9 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
 from gpureport.columns import IntArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
-from gpureport.gpus import Gpu
+from gpureport.metrics import Gpu, find_gpu, load_gpus
+from gpureport.names import recognise_evaluation
 from gpureport.recording_advice import RECORD
-from gpureport.training_names import recognise_evaluation
 
 _TENSOR = "gpu_tensor_active_ratio"
 _ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
@@ -33,7 +32,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
     window = context.window or Interval(0, 0)
     for peers in (list(each.values()) for each in context.peers()):
         model = peers[0].device.model
-        own = gpus.find_gpu(model)
+        own = find_gpu(model)
         peaks, totals = [memory_peak(one) for one in peers], [memory_total(one) for one in peers]
         if window.seconds < limits.shortest:
             yield missing_metrics.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
@@ -68,7 +67,7 @@ def _compare_sizes(
     peak, total = max(memory_peak(one) or 0 for one in peers), min(memory_total(one) or 0 for one in peers)
     _, speed, arithmetic, power = _size(own) or (0.0,) * 4
     fitting, names = [], [one.device.id for one in peers]
-    for gpu in gpus.load_gpus():
+    for gpu in load_gpus():
         is_older = own.compute_capability >= _AMPERE > gpu.compute_capability
         if (size := _size(gpu)) and size[0] < total and size[3] < power and not is_older:
             busy, memory = used * max(speed / size[1], arithmetic / size[2], 1.0), peak / size[0]
@@ -101,7 +100,7 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
     tensor, uncounted = dict[str, float](), list[str]()
     for name in context.active:
         series = context.series[name]
-        known = gpus.find_gpu(series.device.model)
+        known = find_gpu(series.device.model)
         if known is None:
             reason = f"the compute capability of {series.device.model or 'the GPU'} is not known"
             yield missing_metrics.denied("full_precision", "gpu_not_in_table", reason, _PRECISION, name)

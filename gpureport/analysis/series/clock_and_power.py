@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import columns
 from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
 from gpureport.analysis.series import statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.metrics import CLOCK_EVENT_BITS
+from gpureport.metrics import CLOCK_EVENT_BITS, find_gpu
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
 LIMIT, DEFAULT_LIMIT = "gpu_power_limit_watts", "gpu_power_limit_default_watts"
@@ -49,7 +49,7 @@ class ClockSignals:
 def gather_signals(series: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Read-only."""
     clock, clock_max = read_clocks(series)
-    temperature, known = series.values(TEMPERATURE), gpus.find_gpu(series.device.model)
+    temperature, known = series.values(TEMPERATURE), find_gpu(series.device.model)
     limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
     source = "temperature plus margin, as logged"
     if np.isnan(limit):
@@ -72,7 +72,7 @@ def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
     # a recorder that knows no highest clock may write 0
     highest = float(series.known_values("gpu_sm_clock_max_hertz").max(initial=0.0))
-    known = gpus.find_gpu(series.device.model)
+    known = find_gpu(series.device.model)
     if highest <= 0 and known and known.sm_clock_max_hertz:
         highest = known.sm_clock_max_hertz.value
     return clock, highest if highest > 0 else float("nan")
@@ -94,7 +94,7 @@ def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
         logged = float(series.known_values(DEFAULT_LIMIT).max())
     if logged is not None:
         return logged, "as logged"
-    known = gpus.find_gpu(series.device.model)
+    known = find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
     return (cell.value, f"of {known.model}: {cell.source}") if known and cell else (float("nan"), "")
 
@@ -165,7 +165,7 @@ def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArra
         limit = np.full(len(series), watts)
         if np.isnan(watts) and at_least and 0 < rows <= len(known):
             limit = np.full(len(series), np.sort(known)[-rows])
-    usual, gpu = median(limit), gpus.find_gpu(series.device.model)
+    usual, gpu = median(limit), find_gpu(series.device.model)
     most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * usual
     idle = min(float(np.quantile(known, _IDLE_QUANTILE)), most_idle)
     room = np.where(np.isnan(limit), usual, limit) - idle

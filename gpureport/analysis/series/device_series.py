@@ -8,16 +8,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gpureport import columns, gpus, sampling_rate
+from gpureport import columns, rates
 from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
-from gpureport.recording import Device, Recording
-from gpureport.sampling_rate import SamplingRate
-from gpureport.series_table import DeviceRows, SeriesRows
+from gpureport.metrics import find_gpu
+from gpureport.rates import SamplingRate
+from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,7 +185,7 @@ class DeviceSeries:
         """Return the least seconds between two readings of a metric; None where NVIDIA's documents are silent."""
         if metric not in _AVERAGED:
             return None
-        known = gpus.find_gpu(self.device.model)
+        known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return window.value if window else SHORTEST_PERIOD
 
@@ -239,7 +239,7 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 
 def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
     times = columns.integers(rows.column("timestamp"))
-    rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
+    rate = rates.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
     left, right, gap_rows, pause_rows = measure_sample_extents(times, rate)
     for each in (times, start := times - left, end := times + right):
         each.flags.writeable = False
@@ -270,7 +270,7 @@ def measure_sample_extents(
     steps = np.diff(times)
     edge, cap, longest = (np.full(len(steps), limit) for limit in _compute_limits(rate.interval))
     for stretch in rate.slow:
-        rows = sampling_rate.distances_inside(times, stretch)
+        rows = rates.distances_inside(times, stretch)
         edge[rows], cap[rows], longest[rows] = _compute_limits(stretch.interval)
     gaps = np.flatnonzero((steps > 2 * cap) & (steps > longest))
     pauses = np.flatnonzero((steps > 2 * cap) & (steps <= longest))

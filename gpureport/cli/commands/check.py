@@ -13,7 +13,7 @@ from gpureport.cli.reading import given, recordings
 from gpureport.cli.reading.analyses import analyze_runs, sample_runs
 from gpureport.errors import SettingsError
 from gpureport.findings import Check
-from gpureport.nightly import openmetrics
+from gpureport.nightly.figures import render_openmetrics
 from gpureport.recording import Recording
 
 
@@ -38,7 +38,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     gate.write_results(options, rules, verdict.checks, "check", [line])
     runs = sample_runs(analysed.runs, options.throughput) if options.exports and analysed.runs else []
     for path in options.exports:
-        write_file(path, openmetrics.render_openmetrics(runs, verdict.checks))
+        write_file(path, render_openmetrics(runs, verdict.checks))
     if options.gate_form == "line":
         click.echo(line)
     else:

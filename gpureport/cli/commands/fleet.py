@@ -5,24 +5,23 @@ from dataclasses import replace
 
 import click
 
-from gpureport import __version__
 from gpureport.cli import output
 from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.reading import given, readings, words
 from gpureport.cli.reading.analyses import read_run_prices
 from gpureport.errors import SettingsError, StoreError
+from gpureport.fleet import formats
 from gpureport.fleet.cards import Facts
-from gpureport.fleet.engines import Engine, open_engine
-from gpureport.fleet.fleet_json import anonymise_fleet_report, write_json
-from gpureport.fleet.formats import check_fleet_outputs, render_text, write_fleet_report
 from gpureport.fleet.running import (
+    Engine,
     FleetSummaries,
     Outcome,
     ReadTask,
     SelectedRuns,
     Watch,
     locate_store,
+    open_engine,
     read_sources,
     summarise_runs,
 )
@@ -45,7 +44,7 @@ _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "star
 def fleet(source: tuple[str, ...], options: Options) -> int:
     """Print and write the report on many runs."""
     full = options.text_detail == "full"
-    check_fleet_outputs(options.outputs, full=full)
+    formats.check_fleet_outputs(options.outputs, full=full)
     output.check_openable(options)
     settings = read_settings(options.config)
     brand = read_brand(settings)
@@ -59,7 +58,7 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     asked = ", ".join(each.text.removeprefix("tag:") for each in words.build_selection(options))
     report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked, options.gpu_hours_per_month)
     if options.anonymise:
-        report = anonymise_fleet_report(report)
+        report = formats.anonymise_fleet_report(report)
     _write(report, options, brand, full=full)
     return _report_failed_runs(report, done.traces)
 
@@ -133,11 +132,11 @@ def _write(report: Facts, options: Options, brand: Brand, *, full: bool) -> None
     """Print the report unless files are named or JSON is wanted, and write it to every file by its extension."""
     command = output.typed_command()
     with show_stage("Writing the report"):
-        page = write_fleet_report(report, options.outputs, command=command, version=__version__, brand=brand, full=full)
+        page = formats.write_fleet_report(report, options.outputs, command=command, brand=brand, full=full)
     if options.form == "json":
-        click.echo(write_json(report), nl=False)
+        click.echo(formats.write_json(report), nl=False)
     elif not options.outputs:
-        click.echo(render_text(page, output.measure_page(), full=full), nl=False)
+        click.echo(formats.render_text(page, output.measure_page(), full=full), nl=False)
     output.show_files(page.verdict.sentence, options)
 
 

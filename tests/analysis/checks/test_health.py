@@ -8,7 +8,6 @@ import numpy as np
 from gpureport.testing import (
     Recording,
     analyze,
-    event,
     findings_of,
     steps,
     with_host,
@@ -16,6 +15,7 @@ from gpureport.testing import (
     with_training,
 )
 from tests.analysis.tables import Table, check, rec, want
+from tests.support.runs import event
 
 UTIL = steps((97, 100))
 GONE, THERE = np.concatenate([steps((97, 60)), np.full(60, np.nan)]), steps((97, 120))

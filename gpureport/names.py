@@ -1,19 +1,97 @@
-"""Training metrics recognised by their names: what counts work, what is to fall, and what is to rise.
+"""Names that others chose: tags that say whose a run is and where it ran, and training metrics by what they count.
 
-Trackers hold whatever a script logged under whatever name it chose. Only names that say what they are are taken: a
-name is split at everything but letters and digits, `Loss`, `train/loss` and `val_loss` are losses, `lossless` is none.
+Tags come from a table of jobs, a file beside the log, labels of Prometheus, the environment of a recorded job, and
+trackers. These hold what a script logged under whatever name it chose, of which only those count that say what they
+are: split at everything but letters and digits, `Loss`, `train/loss` and `val_loss` are losses, `lossless` is none.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+
+class LabelTag(NamedTuple):
+    """A tag, and what holds it: headings of tables, variables of the environment, and labels of series in Prometheus.
+
+    Headings are in snake_case, those of `sacct` and usual ones; tags and params of `other_names` mean the same. The
+    first that is set counts. `exported_` precedes a label of dcgm-exporter's own where the scrape sets one of the same
+    name, which then names the exporter. A personal one identifies a person, a team or a machine.
+    """
+
+    name: str
+    columns: Sequence[str]
+    variables: Sequence[str] = ()
+    other_names: Sequence[str] = ()
+    series_labels: Sequence[str] = ()
+    is_personal: bool = True
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+
+LABEL_TAGS = (
+    LabelTag(
+        "user",
+        ["user", "username", "user_name", "owner"],
+        ["SLURM_JOB_USER"],
+        ["username", "owner", "mlflow.user", "sys/owner"],
+    ),
+    LabelTag("account", ["account"], ["SLURM_JOB_ACCOUNT"]),
+    LabelTag("project", ["project", "project_name"]),
+    LabelTag("partition", ["partition", "queue"], ["SLURM_JOB_PARTITION"], ["queue"], is_personal=False),
+    LabelTag("job", ["job_id", "job", "jobid"], ["SLURM_JOB_ID"], ["job_id"], ["hpc_job"], is_personal=False),
+    LabelTag("job_name", ["job_name", "jobname"], ["SLURM_JOB_NAME"], is_personal=False),
+    LabelTag("job_state", ["state", "job_state", "status"], is_personal=False),
+    LabelTag(
+        "node",
+        ["node_list", "nodelist", "nodes", "node", "host", "hosts", "hostname"],
+        ["SLURMD_NODENAME", "NODE_NAME"],
+        ["host", "hostname"],
+        ["Hostname", "hostname", "node", "kubernetes_node"],
+    ),
+    LabelTag("pod", ["pod", "pod_name"], ["POD_NAME"], series_labels=["exported_pod", "pod"]),
+    LabelTag("namespace", ["namespace"], ["POD_NAMESPACE"], series_labels=["exported_namespace", "namespace"]),
+    LabelTag("container", ["container"], series_labels=["exported_container", "container"], is_personal=False),
+)
+"""What a run can be labelled with, in the order in which a page lists it."""
+BY_NAME = {tag.name: tag for tag in LABEL_TAGS}
+BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
+
+
+def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | None:
+    """Return what a run is labelled with by its tag or param of this name, else by one that means the same."""
+    pairs, tag = dict(params_and_tags), BY_NAME.get(name)
+    names = [name, *tag.other_names, *tag.variables] if tag else [name]
+    return next((pairs[each] for each in names if pairs.get(each)), None)
+
+
+def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return params or tags of several origins by name; later origins win."""
+    return tuple(dict(chain.from_iterable(layers)).items())
+
+
+def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
+    """Return what parts of a run state by name, values that differ listed."""
+    values: dict[str, dict[str, None]] = {}
+    for name, value in chain.from_iterable(stated):
+        values.setdefault(name, {})[value] = None
+    return tuple((name, ", ".join(each)) for name, each in values.items())
+
+
+def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the labels that Slurm and Kubernetes put into the environment, tasks of an array as by `sacct`."""
+    found = {tag.name: next(filter(None, map(variables.get, tag.variables)), "") for tag in LABEL_TAGS}
+    array, task = (variables.get(f"SLURM_ARRAY_{part}", "") for part in ("JOB_ID", "TASK_ID"))
+    if array and task:
+        found["job"] = f"{array}_{task}"
+    return tuple((name, value) for name, value in found.items() if value)
 
 
 class Role(StrEnum):
-    """What a training metric says."""
-
     LOSS = "loss"
     ERROR = "error"
     ACCURACY = "accuracy"
@@ -38,7 +116,6 @@ class TrainingName:
 
 
 QUALITY_ROLES = frozenset({Role.LOSS, Role.ERROR, Role.ACCURACY})
-"""Roles of metrics that say how good a model is."""
 _WORK = {
     "samples": "samples sample examples images imgs img image sequences seqs",
     "tokens": "tokens token tok toks",
@@ -69,7 +146,6 @@ def normalise_work_unit(unit: str) -> str:
 
 
 def recognise_metric(name: str) -> TrainingName | None:
-    """Return what a metric's name says of it, None where it says nothing that is known."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     if (unit := _rate_of(words)) is not None:
         return TrainingName(name=name, role=Role.THROUGHPUT, unit=unit)
@@ -109,7 +185,6 @@ def recognise_evaluation(name: str) -> TrainingName | None:
 
 
 def is_batch_metric(name: str) -> bool:
-    """Return whether a metric's name, as `train_loss_step`, is of single batches."""
     return not _BATCH.isdisjoint(re.findall(r"[a-z]+", name.lower()))
 
 
