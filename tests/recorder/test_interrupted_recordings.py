@@ -29,7 +29,6 @@ _SLEEP = (sys.executable, "-c", "import time; time.sleep(60)")
 
 
 def _children(pid: int, part: str) -> list[psutil.Process]:
-    """Return the children of a process whose command line holds a part."""
     return [each for each in psutil.Process(pid).children() if any(part in word for word in each.cmdline())]
 
 
@@ -117,7 +116,6 @@ def test_killed_recorder_takes_nvidia_smi_along_and_leaves_the_job(tmp_path: Pat
 
 
 def test_killed_job_ends_as_shells_say(tmp_path: Path) -> None:
-    """Kill -9 of the job is 137, and the logs are complete."""
     command = (sys.executable, "-c", "import os, time; time.sleep(1); os.kill(os.getpid(), 9)")
     done = run_record("-o", tmp_path / "rec", "--interval", "0.1", "--", *command)
     assert done.returncode == 137
@@ -126,7 +124,6 @@ def test_killed_job_ends_as_shells_say(tmp_path: Path) -> None:
 
 
 def test_killed_nvidia_smi_is_started_again(tmp_path: Path) -> None:
-    """Both parts of the log are read, and a note says that it ended."""
     folder = tmp_path / "rec"
     recorder = start_record("-o", folder, "--interval", "0.1", "--", *_SLEEP)
     wait_until(lambda: count_rows(folder / "gpu.csv") > 20)
@@ -206,7 +203,6 @@ def test_ctrl_c_before_the_first_row_starts_no_job(tmp_path: Path, monkeypatch: 
 
 
 def test_without_a_job_it_runs_until_asked(tmp_path: Path) -> None:
-    """Ctrl-C ends a recording without a job, with 0."""
     folder = tmp_path / "rec"
     recorder = start_record("-o", folder, "--interval", "0.1")
     wait_until(lambda: count_rows(folder / "gpu.csv") > 10)

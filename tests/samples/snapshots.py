@@ -32,10 +32,8 @@ def _shown(read: dict[str, str], watts: str) -> Reading:
 
 
 def tables(now: datetime, readings: list[dict[str, str]]) -> str:
-    """Return one table: whole watts."""
     return table([_shown(read, f"{float(read['power.draw']):.0f}") for read in readings], WIDE, _moment(now))
 
 
 def documents(now: datetime, readings: list[dict[str, str]]) -> str:
-    """Return one XML document."""
     return document([_shown(read, read["power.draw"]) for read in readings], _moment(now), clocks=_CLOCKS)
