@@ -41,7 +41,7 @@ class FleetTruth:
 
 
 def generate_fleet(folder: Path, runs: int, first: int = 0, truth: FleetTruth | None = None) -> FleetTruth:
-    """Write logs of runs, the same number the same run, and return what they hold, added to the truth of earlier ones."""
+    """Write logs of runs, the same number the same run; return what they hold, added to the truth of earlier ones."""
     truth = truth or FleetTruth()
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(first, first + runs):
