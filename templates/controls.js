@@ -42,7 +42,7 @@ for (const table of all('.sorted')) {
   const rows = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];
 
-  // The largest first, names in their order; what was not recorded stays at the end.
+  // The largest first, names in order; what was not recorded stays last.
   function sort(head, column) {
     const way = (head.ariaSort ?? (column || 'descending')) === 'descending' ? 1 : -1;
     const key = row => way * (column ? row.cells[column].dataset.value ?? way * Infinity : rows.indexOf(row));

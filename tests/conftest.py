@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.cli.program import Program, program
 from tests.recorder.stand_in import install_stand_in
 
 settings.register_profile("side by side", deadline=None)
@@ -51,6 +52,12 @@ def _list_needs(item: pytest.Item) -> Iterator[str]:
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    """The program, run in this process and in the folder of the test."""
+    return program(capsys, monkeypatch, tmp_path)
 
 
 @pytest.fixture

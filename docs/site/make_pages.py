@@ -36,7 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/limits.md": pages.limits_page,
     "docs/reference/metrics.md": pages.metrics_page,
     "docs/reference/python.md": pages.python_page,
-    "docs/reference/report-1.schema.json": report_schema.schema_page,
+    "docs/reference/report-2.schema.json": report_schema.schema_page,
     "docs/reference/secrets.md": secrets_page.secrets_page,
     "tests/golden/messages.txt": message_texts.list_wordings,
 }

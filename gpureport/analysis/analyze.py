@@ -99,7 +99,6 @@ def build_context(recording: Recording) -> Context:
 
 
 def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Mapping[str, Spans]) -> dict[str, Spans]:
-    """Return when no job held each GPU of several that were recorded in turn, never two at a time."""
     gpus = [one for one in series.values() if one.device.scope is Scope.GPU and len(one) >= SURE_READINGS]
     gpus = sorted(gpus, key=lambda one: (one.start[0], one.end[-1]))
     if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns

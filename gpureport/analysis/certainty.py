@@ -17,5 +17,4 @@ def confidence_by_readings(readings: int, interval: float = 0.0) -> Confidence:
 
 
 def lowest_confidence(*each: Confidence) -> Confidence:
-    """Return the least sure of several."""
     return max(each, key=_RANK.index)

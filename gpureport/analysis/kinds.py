@@ -71,7 +71,6 @@ def _by_case(said: Any) -> dict[str, Any]:
 
 
 def _expand_steps(names: Sequence[str]) -> Iterator[str]:
-    """Yield the names of steps, those of a group (`@loading`) in its place."""
     for name in names:
         yield from _expand_steps(GROUPS[name[1:]]) if name.startswith("@") else (name,)
 

@@ -23,7 +23,6 @@ def count_of(number: int, noun: str) -> Amount:
 
 
 def denied(kind: str, code: str, reason: str, recording: str, device: str | None = None) -> NotJudged:
-    """Return that a kind cannot be judged without what only words can say to record."""
     return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code=code)
 
 
@@ -45,19 +44,16 @@ def unjudged(
 
 
 def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
-    """Return that a kind cannot be judged, since metrics were not recorded."""
     reason = f"{' and '.join(metrics)} {'was' if len(metrics) == 1 else 'were'} not recorded"
     return unjudged(kind, device, reason, metrics, code=NOT_RECORDED)
 
 
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
-    """Return that a kind cannot be judged by a metric whose readings cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
     return denied(kind, "implausible_readings", reason, "the same by another tool, such as DCGM", device)
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
-    """Return that a recording, or a named part of it, is too short for a kind."""
     length = phrases.duration(covered)
     if length == phrases.duration(needed):
         # rounded to what is needed, it would deny itself
@@ -74,7 +70,6 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
 
 
 def too_few(kind: str, readings: int) -> NotJudged:
-    """Return that a recording has too few samples of each GPU for a kind."""
     return NotJudged(
         kind=kind,
         device=None,
@@ -86,5 +81,4 @@ def too_few(kind: str, readings: int) -> NotJudged:
 
 
 def name_length(seconds: float) -> str:
-    """Return how long a recording must be."""
     return f"a log of at least {phrases.duration(seconds)}"

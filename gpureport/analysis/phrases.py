@@ -53,7 +53,6 @@ def add_article(name: str) -> str:
 
 
 def capitalize(text: str) -> str:
-    """Return text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 

@@ -14,8 +14,6 @@ _HOUR = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """A part of the job: `startup`, `steady` or `tail`."""
-
     kind: str
     interval: Interval
 
@@ -87,14 +85,11 @@ class DeviceStatistics:
     power_doubt: str = ""
 
     def metric(self, name: str) -> MetricSummary | None:
-        """Return the summary of one metric, None if not recorded."""
         return next((summary for summary in self.metrics if summary.metric == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageStatistics:
-    """What each device did in one stage of a run, by the rows of that stage."""
-
     stage: str
     statistics: tuple[DeviceStatistics, ...]
 
@@ -123,7 +118,6 @@ class GpuTime:
 
     @property
     def no_job_seconds(self) -> float:
-        """Time in which no job held the GPU."""
         return dict(self.seconds).get("no_job", 0.0)
 
     @property
@@ -133,12 +127,10 @@ class GpuTime:
 
     @property
     def seen_seconds(self) -> float:
-        """The part of it that samples show."""
         return self.job_seconds - dict(self.seconds).get("no_samples", 0.0)
 
 
 def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
-    """Return the seconds in each class over several GPUs."""
     seconds: dict[str, float] = {}
     for name, amount in chain.from_iterable(times):
         seconds[name] = seconds.get(name, 0.0) + amount
@@ -288,5 +280,4 @@ class Analysis:
 
     @property
     def no_job_gpu_seconds(self) -> float:
-        """GPU time in which no job held a GPU."""
         return fsum(gpu.no_job_seconds for gpu in self.gpu_time)

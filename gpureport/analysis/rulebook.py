@@ -57,7 +57,6 @@ class Context:
 
     @property
     def whole(self) -> Interval:
-        """From the first to the last sample of the run."""
         return Interval(self.recording.run.started, self.recording.run.ended)
 
     @property
@@ -71,19 +70,15 @@ class Context:
         return replace(self, series=self.all_series or self.series)
 
     def full_series(self, device: str) -> DeviceSeries:
-        """Return the series of a device with all of its samples."""
         return self.all_series.get(device, self.series[device])
 
     def gpus(self) -> dict[str, DeviceSeries]:
-        """Return the series of each GPU with samples, by device id."""
         return self._by_scope.get(Scope.GPU, {})
 
     def hosts(self) -> dict[str, DeviceSeries]:
-        """Return the series of each host with samples, by device id."""
         return self._by_scope.get(Scope.HOST, {})
 
     def working(self) -> dict[str, DeviceSeries]:
-        """Return the series of each GPU that worked, by device id."""
         return {name: one for name, one in self.gpus().items() if name in self.active}
 
     def peers(self) -> list[dict[str, DeviceSeries]]:
@@ -94,15 +89,12 @@ class Context:
         return list(models.values())
 
     def hosts_of(self, gpu: DeviceSeries) -> list[DeviceSeries]:
-        """Return the machines of a GPU."""
         return [host for host in self.hosts().values() if host.is_beside(gpu)]
 
     def recorded(self, metric: str) -> bool:
-        """Whether any device recorded a value of the metric."""
         return any(one.is_recorded(metric) for one in self.series.values())
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
-        """Return earlier findings of a kind, of one device when given."""
         return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
 
     def findings_on(self, device: str) -> tuple[Finding, ...]:
@@ -151,13 +143,11 @@ class Limits(dict[str, Threshold]):
         return hash(tuple(self.items()))
 
     def __getattr__(self, name: str) -> float:
-        """Return a limit as a plain number."""
         if name in self:
             return self[name].value
         raise AttributeError(name)
 
     def compare(self, metric: str, statistic: str, observed: float, relation: str, name: str) -> Evidence:
-        """Return a value beside the limit that made it count, in that limit's unit."""
         return compare_with_limit(metric, statistic, observed, relation, self[name])
 
 
@@ -169,7 +159,6 @@ def compare_with_limit(metric: str, statistic: str, observed: float, relation: s
 
 
 def measured(metric: str, statistic: str, observed: float, unit: str = "1") -> Evidence:
-    """Return a value without a limit."""
     return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
 
 
@@ -201,11 +190,9 @@ class Rule:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Names of the kinds it makes."""
         return tuple(kind.name for kind in self.descriptions)
 
     def find(self, context: Context) -> Found:
-        """Yield findings, and what could not be judged."""
         return self.judge(context, self.limits)
 
 

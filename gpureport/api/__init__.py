@@ -4,8 +4,7 @@ Imports every room but the command line.
 A new function: a module here, its name below and in `gpureport/__init__.py`.
 """
 
-from gpureport.api.functions import analyze, compare, report
-from gpureport.api.reading import read
+from gpureport.api.functions import analyze, compare, read, report
 from gpureport.api.results import Analysis, Comparison
 from gpureport.recording import Recording
 

@@ -1,14 +1,13 @@
 """Results as matplotlib figures, for notebooks and papers. matplotlib is imported where a figure is drawn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpureport.columns import FloatArray, integers
+from gpureport.columns import integers
 from gpureport.metrics import BY_NAME
-from gpureport.recording import Recording
-from gpureport.report.charts.palette import BUSY, CLASSES, MUTED, OTHER_CLASS, SEVERITY
+from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS
 from gpureport.report.wording.terms import FIGURE_NAMES, class_title, name_figure
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "f
 
 
 def make_axes(panels: int = 0) -> Any:
-    """Return the axes of a new figure, or several one below the other."""
     import matplotlib.pyplot as plt
 
     size = (_WIDTH, 1 + _HEIGHT * panels if panels else 4)
@@ -42,17 +40,28 @@ def draw_signals(analysis: "Analysis", metrics: Sequence[str], devices: Sequence
     axes: list[Axes] = list(make_axes(max(len(panels), 1))[:, 0])
     for panel, metric in zip(axes, panels, strict=False):
         for device in sorted(shown):
-            panel.plot(*_read_signal(recording, device, metric), label=device, linewidth=0.8)
+            rows = recording.rows_of(device).select(["timestamp", metric]).drop_null()
+            minutes = (integers(rows["timestamp"]) - run.started) / 6e7
+            values = _scale(rows[metric].to_numpy().astype(float), metric)
+            # a line is broken where samples are missing
+            gaps = np.flatnonzero(np.diff(minutes) > _GAP * (run.interval or np.inf) / 60) + 1
+            panel.plot(np.insert(minutes, gaps, np.nan), np.insert(values, gaps, np.nan), label=device, linewidth=0.8)
         panel.set_ylabel(_label(metric))
-        _shade(panel, analysis, shown)
+        # once a kind in the legend
+        named: set[str] = set()
+        for finding in analysis.findings:
+            for span in finding.intervals if shown & set(finding.devices) else ():
+                start, end = ((at - run.started) / 6e7 for at in (span.start, span.end))
+                label = "" if finding.kind in named else finding.kind
+                panel.axvspan(start, end, color=COLOURS[finding.severity.value], alpha=0.15, label=label)
+                named.add(finding.kind)
     axes[0].set_title(run.name)
     axes[-1].set_xlabel("minutes since the first sample")
     axes[0].legend(**_BESIDE)
     return axes
 
 
-def _draw_gpu_time(comparison: "Comparison", _: str, axes: "Axes") -> "Axes":
-    """Draw where the GPU time of each step went, one bar a step, in per cent of it."""
+def _draw_gpu_time(comparison: "Comparison", _: str, axes: "Axes") -> None:
     seconds = comparison.gpu_time_frame().groupby("step", sort=False).sum()
     shares, left = 100 * seconds.div(seconds.sum(axis=1), axis=0), np.zeros(len(seconds))
     for name in shares:
@@ -63,31 +72,27 @@ def _draw_gpu_time(comparison: "Comparison", _: str, axes: "Axes") -> "Axes":
     axes.invert_yaxis()
     axes.set_xlabel("% of the GPU time")
     axes.legend(**_BESIDE)
-    return axes
 
 
-def _draw_changes(comparison: "Comparison", _: str, axes: "Axes") -> "Axes":
-    """Draw by how many per cent each figure changed from the first step to the last, with its interval."""
+def _draw_changes(comparison: "Comparison", _: str, axes: "Axes") -> None:
     first, last = comparison.steps[0].label, comparison.steps[-1].label
     names: list[str] = []
     for delta in comparison.between(first, last):
         if not delta.before or delta.difference is None:
             continue
         scale, place = 100 / abs(delta.before), len(names)
-        colour = BUSY.fixed if delta.verdict.is_established else MUTED.fixed
+        colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
         if delta.interval is not None:
             axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
         axes.plot(delta.difference * scale, place, "o" if delta.interval else "|", color=colour)
         names.append(f"{name_figure(delta.metric)}: {delta.verdict}")
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.axvline(0, color=MUTED.fixed, linewidth=0.8)
+    axes.axvline(0, color=COLOURS["muted"], linewidth=0.8)
     axes.set_xlabel(f"% change from {first} to {last}, with its 95% interval")
-    return axes
 
 
-def _draw_overlay(comparison: "Comparison", metric: str, axes: "Axes") -> "Axes":
-    """Draw a signal of the first run of each step, as a mean over its GPUs, against the time since its start."""
+def _draw_overlay(comparison: "Comparison", metric: str, axes: "Axes") -> None:
     for step in comparison.steps:
         run = next(each for each in comparison.analyses if (each.run.step or each.run.name) == step.label)
         if metric in run.recording.series.column_names:
@@ -98,24 +103,10 @@ def _draw_overlay(comparison: "Comparison", metric: str, axes: "Axes") -> "Axes"
     axes.set_xlabel("minutes since the start, means of ten seconds")
     axes.set_ylabel(_label(metric))
     axes.legend(fontsize="small")
-    return axes
 
 
-FIGURES: "dict[str, Callable[[Comparison, str, Axes], Axes]]" = {
-    "changes": _draw_changes,
-    "gpu_time": _draw_gpu_time,
-    "overlay": _draw_overlay,
-}
+FIGURES = {"changes": _draw_changes, "gpu_time": _draw_gpu_time, "overlay": _draw_overlay}
 """What `Comparison.plot` draws, by name."""
-
-
-def _read_signal(recording: Recording, device: str, metric: str) -> tuple[FloatArray, FloatArray]:
-    """Return minutes since the start and values; a line is broken where samples are missing."""
-    rows = recording.rows_of(device).select(["timestamp", metric]).drop_null()
-    minutes = (integers(rows["timestamp"]) - recording.run.started) / 6e7
-    values = _scale(rows[metric].to_numpy().astype(float), metric)
-    gaps = np.flatnonzero(np.diff(minutes) > _GAP * (recording.run.interval or np.inf) / 60) + 1
-    return np.insert(minutes, gaps, np.nan), np.insert(values, gaps, np.nan)
 
 
 def _scale(values: Any, metric: str) -> Any:
@@ -125,15 +116,3 @@ def _scale(values: Any, metric: str) -> Any:
 def _label(metric: str) -> str:
     unit = BY_NAME[metric].unit
     return f"{FIGURE_NAMES.get(metric, metric.rpartition('_')[0])}\n{_UNITS.get(unit, (unit,))[0]}"
-
-
-def _shade(axes: "Axes", analysis: "Analysis", shown: set[str]) -> None:
-    """Shade the time of each finding of some GPUs, once a kind in the legend."""
-    named: set[str] = set()
-    for finding in analysis.findings:
-        if shown & set(finding.devices):
-            colour = SEVERITY[finding.severity.value].fixed
-            for span in finding.intervals:
-                start, end = ((at - analysis.run.started) / 6e7 for at in (span.start, span.end))
-                axes.axvspan(start, end, color=colour, alpha=0.15, label="" if finding.kind in named else finding.kind)
-                named.add(finding.kind)

@@ -1,6 +1,6 @@
 """What `analyze` and `compare` return: results with frames, figures, a short repr, and a view for notebooks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ from gpureport.comparison.gains import build_gains
 from gpureport.findings import Severity
 from gpureport.recording import Recording, local_times
 from gpureport.report import build
-from gpureport.report.charts.palette import CLASSES, OTHER_CLASS, SEVERITY
+from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_no_work, describe_reason
@@ -42,14 +42,9 @@ _SHOWN = 8  # findings that a notebook shows; the rest are counted
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Analysis(AnalysisResult):
-    """All that was found out about one run, with the run itself.
+    """All that was found out about one run, with the run itself, and the rules and kinds of findings looked for.
 
     A notebook shows its headline, where the GPU time went, and its findings.
-
-    Attributes:
-        recording: the run and its series.
-        rules: the rules it was judged by.
-        kinds: the kinds of findings that were looked for.
     """
 
     recording: Recording = field(compare=False)
@@ -70,11 +65,11 @@ class Analysis(AnalysisResult):
 
         `below_0.25` is the share of the time below 0.25.
         """
-        found = [(each.device, metric) for each in self.statistics for metric in each.metrics]
         rows = [
-            _read_fields(metric, _STATISTICS, device=device)
+            _read_fields(metric, _STATISTICS, device=each.device)
             | {f"below_{limit:g}": part for limit, part in metric.below}
-            for device, metric in found
+            for each in self.statistics
+            for metric in each.metrics
         ]
         return _make_frame(rows, _STATISTICS)
 
@@ -85,14 +80,11 @@ class Analysis(AnalysisResult):
         return _order_classes(frame.loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
-        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
+        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded; return their axes.
 
         Args:
             metrics: columns of the series; utilisation, power, clock and temperature when empty.
             devices: ids of the GPUs to draw, such as `"gpu:0"`; all when empty.
-
-        Returns:
-            The axes of the panels, from top to bottom.
         """
         return plots.draw_signals(self, metrics, devices)
 
@@ -102,19 +94,16 @@ class Analysis(AnalysisResult):
         return f"<Analysis {self.run.name!r}: {count}>"
 
     def _repr_html_(self) -> str:
-        return _show(build_content([self]))
+        return _show([self])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(ComparisonResult):
     """Steps in order and the differences between them, with the analyses they rest on.
 
-    A notebook shows its headline, where the GPU time of each step went, and the findings.
-
-    Attributes:
-        analyses: the analysis of every run, in the order of the steps.
-        throughput: training metric that counted the work, where one was named.
-        by: settings whose values make the groups; none where the steps are a chain.
+    `analyses` are of every run, in the order of the steps, `throughput` the training metric that counted the work where
+    one was named, `by` the settings whose values make groups. A notebook shows its headline, where the GPU time of each
+    step went, and the findings.
     """
 
     analyses: tuple[Analysis, ...] = field(compare=False)
@@ -132,7 +121,13 @@ class Comparison(ComparisonResult):
 
     def gains_frame(self) -> "pd.DataFrame":
         """Return one row for each figure of the table of gains: the later step as a multiple of the earlier one."""
-        return _make_frame(_read_gains(self), _GAIN)
+        rows = []
+        for row in build_gains(self):
+            for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():
+                known = {"base": base, "step": row.step.label}
+                found = [(figure, getattr(gain, figure)) for figure in _GAINS]
+                rows += [_read_fields(each, _GAIN, **known, figure=figure) for figure, each in found if each]
+        return _make_frame(rows, _GAIN)
 
     def quality_frame(self) -> "pd.DataFrame":
         """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
@@ -145,12 +140,13 @@ class Comparison(ComparisonResult):
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding of any run, with its step and run."""
-        joined = _join_runs(self.analyses, "findings_frame")
+        joined = _join_runs([each.findings_frame() for each in self.analyses], self.analyses)
         return joined.reset_index(["step", "run"]).reset_index(drop=True)
 
     def gpu_time_frame(self) -> "pd.DataFrame":
         """Return the seconds of each GPU in each class of GPU time, indexed by step, run and device."""
-        return _order_classes(_join_runs(self.analyses, "gpu_time_frame").fillna(0.0))
+        frames = [each.gpu_time_frame() for each in self.analyses]
+        return _order_classes(_join_runs(frames, self.analyses).fillna(0.0))
 
     def plot(
         self,
@@ -173,7 +169,9 @@ class Comparison(ComparisonResult):
         if figure not in plots.FIGURES:
             msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"
             raise ValueError(msg)
-        return plots.FIGURES[figure](self, metric, plots.make_axes() if axes is None else axes)
+        drawn: Axes = plots.make_axes() if axes is None else axes
+        plots.FIGURES[figure](self, metric, drawn)
+        return drawn
 
     def __repr__(self) -> str:
         first, last = self.steps[0].label, self.steps[-1].label
@@ -182,7 +180,7 @@ class Comparison(ComparisonResult):
         return f"<Comparison {first!r} to {last!r}: {len(self.steps)} steps, {len(self.analyses)} runs{verdict}>"
 
     def _repr_html_(self) -> str:
-        return _show(build_content(self))
+        return _show(self)
 
 
 def build_content(results: Sequence[Analysis] | Comparison, title: str | None = None) -> "Report":
@@ -203,13 +201,14 @@ def build_content(results: Sequence[Analysis] | Comparison, title: str | None = 
     )
 
 
-def _show(report: "Report") -> str:
+def _show(results: Sequence[Analysis] | Comparison) -> str:
     """Return a report's headline, bars and findings as an HTML fragment without script or style sheet.
 
     Text takes the colour of the page around it, light or dark.
     """
     from gpureport.report.formats.html import template_environment
 
+    report = build_content(results)
     bars = [bar for bar in report.gpu_time if bar.whole]
     cards = [card for card in report.findings if not card.repeats]
     classes = gpu_time.class_labels(bars)
@@ -222,28 +221,17 @@ def _show(report: "Report") -> str:
         fills={key: CLASSES.get(key, OTHER_CLASS) for key in classes},
         cards=cards[:_SHOWN],
         more=len(cards) - len(cards[:_SHOWN]),
-        severities=SEVERITY,
+        severities=COLOURS,
     )
     return shown
 
 
-def _join_runs(analyses: Sequence[Analysis], frame: str) -> "pd.DataFrame":
-    """Return a frame of several runs as one, indexed by step and run, too."""
+def _join_runs(frames: "Sequence[pd.DataFrame]", analyses: Sequence[Analysis]) -> "pd.DataFrame":
+    """Return a frame of each run as one, indexed by step and run, too."""
     import pandas as pd
 
     keys = [(each.run.step or each.run.name, each.run.name) for each in analyses]
-    frames: list[pd.DataFrame] = [getattr(each, frame)() for each in analyses]
     return pd.concat(frames, keys=keys, names=["step", "run"])
-
-
-def _read_gains(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """Yield what each step was worth against the step before and the first one."""
-    for row in build_gains(comparison):
-        since = {gain.base: gain for gain in (row.since_before, row.since_first) if gain is not None}
-        found = [(gain.base, figure, getattr(gain, figure)) for gain in since.values() for figure in _GAINS]
-        for base, figure, change in found:
-            if change is not None:
-                yield _read_fields(change, _GAIN, base=base, step=row.step.label, figure=figure)
 
 
 def _read_fields(item: object, names: Iterable[str], **known: object) -> dict[str, Any]:

@@ -9,13 +9,18 @@ from gpureport.checks.figures import NO_TARGET, observe_divergence
 from gpureport.checks.limit import BEST, NO_REASON, Limit, Observed, Why, join_reasons, not_observed
 from gpureport.checks.quantities import POINTS, SHARE, format_against_limit, format_quantity
 from gpureport.comparison.chain import compare
-from gpureport.comparison.changes import ChangeKind, FindingChange, compare_findings
+from gpureport.comparison.changes import (
+    ChangeKind,
+    FindingChange,
+    compare_findings,
+    compare_setups,
+    list_changes_of_job,
+)
 from gpureport.comparison.estimate import Basis
 from gpureport.comparison.evidence import ReasonKind, gather_evidence
 from gpureport.comparison.figures import BY_METRIC, PER_WORK, FigureRole, Resolution, observed_seconds
 from gpureport.comparison.quality import QualityChange, compare_quality
 from gpureport.comparison.run import UTILISATION, SampledRun
-from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step, find_resolution
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import (
@@ -100,7 +105,11 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     low, high = _widen_interval(delta, difference)
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
-    return replace(seen, note=join_reasons(_describe_basis(delta), _describe_setup(found)))
+    basis = _describe_basis(delta)
+    seen = replace(seen, note=join_reasons(basis, _describe_setup(found)))
+    # the machine alone can make a change that large
+    drifted = reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value)
+    return replace(seen, value=None, ends=None, doubt=basis) if drifted else seen
 
 
 def _hold_change(

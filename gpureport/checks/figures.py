@@ -20,10 +20,15 @@ from gpureport.checks.quantities import SHARE, format_against_limit
 from gpureport.comparison.comparable import COVERAGE
 from gpureport.comparison.figures import SECONDS_TO_TARGET, SHORTEST_SECONDS, observed_seconds, read_run
 from gpureport.comparison.gains import FEWEST_SAMPLES, count_samples, is_recording_too_short, list_possible_waits
-from gpureport.comparison.quality import find_full_scale, measure_run_quality, seconds_since_job_start
+from gpureport.comparison.quality import (
+    MissingTarget,
+    find_full_scale,
+    measure_run_quality,
+    measure_run_time_to_target,
+    seconds_since_job_start,
+)
 from gpureport.comparison.run import SampledRun, count_work, mean_gpu_hour_price
 from gpureport.comparison.steps import TrainingBasis, training_rate
-from gpureport.comparison.time_to_target import MissingTarget, measure_run_time_to_target
 from gpureport.comparison.work import build_training_curves
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording import Device, Recording

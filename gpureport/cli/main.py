@@ -163,7 +163,7 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
     named = [value or after for option, value, after in pairs if option == "--config" and (value or after)]
     if named or Path("gpureport.toml").is_file():
         from gpureport.settings import read_unchecked
-        from gpureport.settings.secret_settings import read_own_secrets
+        from gpureport.settings.settings_file import read_own_secrets
         from gpureport.settings.toml_files import keep_piped
 
         keep_piped()

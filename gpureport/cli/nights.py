@@ -23,7 +23,7 @@ from gpureport.recording import Recording
 from gpureport.redaction import redact_text
 from gpureport.regular_files import name_by_url
 from gpureport.report.formats.html import render
-from gpureport.report.model.comparison_parts import EarlierComparison
+from gpureport.report.model.blocks import Block
 from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
 
@@ -155,17 +155,17 @@ class NightReports:
         named = [replace(each, run=replace(each.run, name=wanted[each.run.id])) for each in found]
         return analyze_runs(named, self.options, fewest_runs=len(named))
 
-    def _compare(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
+    def _compare(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[Block]:
         fresh = {recording.run.id for recording, _ in self.fresh.runs}
         if self.baseline is not None and fresh and fresh == {run.run_id for run in night.measured_runs}:
             yield from self._compare_with_baseline(redact_text(self.baseline), runs)
         yield from self._compare_with_last_week(night, runs)
 
-    def _compare_with_baseline(self, name: str, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
+    def _compare_with_baseline(self, name: str, runs: AnalysedRuns) -> Iterator[Block]:
         """Yield the comparison of each step with the baseline, or why there is none; a run without one is a step."""
         if self.against.reason:
             note = f"Not compared: {self.against.reason.rstrip('?.')}."
-            yield EarlierComparison(title=f"Baseline {name}", notes=(note,))
+            yield Block(title=f"Baseline {name}", texts=(note,))
             return
         groups: dict[str, list[int]] = {}
         for place, (recording, _) in enumerate(runs.runs):
@@ -175,7 +175,7 @@ class NightReports:
             title = f"Baseline {name}{f' · {step}' if step else ''}"
             yield compare_with_earlier(title, self.against.runs, later, runs.goals, is_baseline=True)
 
-    def _compare_with_last_week(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[EarlierComparison]:
+    def _compare_with_last_week(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[Block]:
         day, week = date.fromisoformat(night.date), timedelta(days=_WEEK)
         nights = [each for each in self.whole.values() if day - week <= date.fromisoformat(each.date) < day]
         by_id = {recording.run.id: (recording, analysis) for recording, analysis in runs.runs}
@@ -183,8 +183,8 @@ class NightReports:
             job = f" · {step}" if step else ""
             first, before = self._find_week_ago(nights, (step, model))
             if not before:
-                notes = ("No run of this job in the week before is stored.",)
-                yield EarlierComparison(title=f"Last week{job}", notes=notes)
+                texts = ("No run of this job in the week before is stored.",)
+                yield Block(title=f"Last week{job}", texts=texts)
                 continue
             found = analyze_runs(before, self.options, fewest_runs=0)
             if found.runs:

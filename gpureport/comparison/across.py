@@ -1,10 +1,12 @@
 """What several steps together say: how work scales with GPUs, what batch fits, and which GPUs would do."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
+from statistics import mean
+from typing import Any
 
 from gpureport.analysis import phrases
 from gpureport.analysis.job import params
@@ -14,7 +16,7 @@ from gpureport.comparison.figures import BY_METRIC, SHORTEST_SECONDS, TRAINING_R
 from gpureport.comparison.steps import Step
 from gpureport.comparison.work import batch_size
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity, Threshold
-from gpureport.metrics import Gpu, load_gpus
+from gpureport.metrics import load_gpus
 
 HEADROOM = Threshold(
     value=0.05,
@@ -26,8 +28,6 @@ HEADROOM = Threshold(
 
 
 class BatchDoubt(StrEnum):
-    """Why peak memory does not show what a batch takes."""
-
     PREALLOCATED = "preallocated"
     PRECISION_DIFFERS = "precision_differs"
     NO_GROWTH = "no_growth"
@@ -73,8 +73,6 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSize:
-    """The largest batch that leaves HEADROOM, by peak memory of any GPU at several batch sizes."""
-
     sizes: tuple[float, ...]
     peaks: tuple[int, ...]
     fixed_bytes: float
@@ -97,8 +95,6 @@ class KindFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFit:
-    """Which kinds of GPU would hold the peak of a step: of its run and device with the highest one."""
-
     step: str
     run: str | None
     device: str | None
@@ -111,32 +107,28 @@ class MemoryFit:
 
     @property
     def smallest(self) -> KindFit | None:
-        """The kind with the least memory that holds the peak."""
         return next((kind for kind in self.kinds if kind.fits), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcrossFinding:
-    """A finding over several runs in the form of one of a single run, the steps it rests on, and its figures."""
-
     finding: Finding
     steps: tuple[str, ...]
     content: Scaling | BatchSize | MemoryFit
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    """Return how work per GPU-second of training holds up with more GPUs.
-
-    By the whole job a short trial run would seem to scale badly, since start-up is as long with more GPUs. Steps of
-    which less than a minute was recorded, or whose work or number of GPUs is not known, are left out.
-    """
-    long_enough = [step for step in steps if recorded_seconds(step.analyses) >= SHORTEST_SECONDS]
-    counted = [(count, step) for step in long_enough if (count := step.gpu_count) and step.work_unit]
-    fewest, base = min(counted, key=lambda each: each[0], default=(0, None))
+    # by the whole job a short trial run would seem to scale badly, since start-up is as long with more GPUs
+    counted = [
+        (count, step)
+        for step in steps
+        if recorded_seconds(step.analyses) >= SHORTEST_SECONDS and (count := step.gpu_count) and step.work_unit
+    ]
     found = []
-    for count, step in counted if base else ():
-        rates = None if base is None or count == fewest else gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
-        if base is None or rates is None or not rates.before or not rates.after:
+    for count, step in counted:
+        fewest, base = min(counted, key=lambda each: each[0])
+        rates = gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
+        if count == fewest or not rates.before or not rates.after:
             continue
         share, interval = fewest / count, None
         if rates.contrast is not None:
@@ -182,16 +174,11 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
 
 
 def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return slope and intercept of the line of least squares.
-
-    Exact: whether one more fits must not hang on the last digit of a float, which differs between processors.
-    """
-    exact = [*map(Fraction, places)]
-    middle, mean = sum(exact, Fraction()) / len(exact), Fraction(sum(values), len(values))
-    off = [place - middle for place in exact]
-    rise = sum((far * value for far, value in zip(off, values, strict=True)), Fraction())
-    slope = rise / sum((far * far for far in off), Fraction())
-    return slope, mean - slope * middle
+    """Return slope and intercept by least squares, exact: what fits must not hang on the last digit of a float."""
+    exact, middle = [*map(Fraction, places)], mean(map(Fraction, places))
+    rise = sum(((place - middle) * value for place, value in zip(exact, values, strict=True)), Fraction())
+    slope = rise / sum(((place - middle) ** 2 for place in exact), Fraction())
+    return slope, mean(map(Fraction, values)) - slope * middle
 
 
 def _doubt_batch(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
@@ -204,7 +191,6 @@ def _doubt_batch(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
 
 
 def memory_fits(steps: Sequence[Step]) -> tuple[MemoryFit, ...]:
-    """Return per step the kinds of GPU that would hold its peak, by the GPU that took most."""
     return tuple(map(_fit_memory, steps))
 
 
@@ -226,7 +212,14 @@ def _fit_memory(step: Step) -> MemoryFit:
         reason = PeakDoubt.NOT_RECORDED
     elif None in taken:
         reason = PeakDoubt.PERHAPS_PREALLOCATED
+    fits = []
     kinds = load_gpus() if reason in {None, PeakDoubt.PERHAPS_PREALLOCATED} else ()
+    for gpu in kinds:
+        if (total := gpu.memory_total_bytes) is not None:
+            memory = round(total.value - (gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0))
+            free = 1 - (peak or 0) / memory
+            fit = True if free >= HEADROOM.value else False if reason is None else None
+            fits.append(KindFit(model=gpu.model, memory_bytes=memory, source=total.source, fits=fit, free_ratio=free))
     return MemoryFit(
         step=step.label,
         run=run,
@@ -234,25 +227,13 @@ def _fit_memory(step: Step) -> MemoryFit:
         peak_bytes=peak,
         headroom=HEADROOM.value,
         headroom_source=HEADROOM.source,
-        kinds=_fit_kinds(kinds, peak or 0, sure=reason is None),
+        kinds=tuple(sorted(fits, key=lambda kind: (kind.memory_bytes, kind.model))),
         unknown=tuple(gpu.model for gpu in kinds if gpu.memory_total_bytes is None),
         reason=reason,
     )
 
 
-def _fit_kinds(kinds: Iterable[Gpu], peak: int, *, sure: bool) -> tuple[KindFit, ...]:
-    found = []
-    for gpu in kinds:
-        if (total := gpu.memory_total_bytes) is not None:
-            memory = round(total.value - (gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0))
-            free = 1 - peak / memory
-            fits = True if free >= HEADROOM.value else False if sure else None
-            found.append(KindFit(model=gpu.model, memory_bytes=memory, source=total.source, fits=fits, free_ratio=free))
-    return tuple(sorted(found, key=lambda kind: (kind.memory_bytes, kind.model)))
-
-
 def across_findings(steps: Sequence[Step]) -> tuple[AcrossFinding, ...]:
-    """Return what several runs, or the memory of a step, say together: information, never a fault."""
     found = [
         AcrossFinding(finding=_word_scaling(each), steps=(each.base, each.step), content=each)
         for each in scaling(steps)
@@ -278,56 +259,43 @@ def _finding(kind: str, evidence: Sequence[Evidence], summary: str, advice: str,
     )
 
 
+def _see(metric: str, statistic: str, observed: float, unit: str = "1", relation: Any = None) -> Evidence:
+    limit = {} if relation is None else {"threshold": HEADROOM, "relation": relation}
+    return Evidence(metric=metric, statistic=statistic, observed=float(observed), unit=unit, **limit)
+
+
 def _word_scaling(found: Scaling) -> Finding:
     few, many = found.gpus
     observed = {f"of {many} GPUs, of that of {few}": found.efficiency}
     if found.interval is not None:
         names = (f"{name} end of the 95% interval" for name in ("lower", "upper"))
         observed |= zip(names, found.interval, strict=True)
-    evidence = [
-        Evidence(metric="work_per_gpu_second", statistic=name, observed=seen, unit="1")
-        for name, seen in observed.items()
-    ]
+    evidence = [_see("work_per_gpu_second", name, seen) for name, seen in observed.items()]
     done = phrases.percent(found.efficiency)
     text = f"In training, {many} GPUs instead of {few} do {done} of the work per GPU-second."
     return _finding("scaling", evidence, text, _SCALE, is_sure=found.interval is not None)
 
 
 def _word_batch(found: BatchSize) -> Finding:
-    sizes = {
-        "peak that one more in the batch adds": found.bytes_each,
-        "peak of a batch of none": found.fixed_bytes,
-    }
-    evidence = [Evidence(metric=_MEMORY, statistic=name, observed=seen, unit="By") for name, seen in sizes.items()]
+    evidence = [
+        _see(_MEMORY, "peak that one more in the batch adds", found.bytes_each, "By"),
+        _see(_MEMORY, "peak of a batch of none", found.fixed_bytes, "By"),
+    ]
     if found.reason is not None:
         return _finding("batch_size", evidence, BATCH_DOUBTS[found.reason], "", is_sure=False)
-    largest = Evidence(
-        metric="max_batch",
-        statistic=f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free",
-        observed=float(found.max_batch or 0),
-        unit="1",
-        threshold=HEADROOM,
-        relation=">=",
-    )
+    largest = f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free"
+    evidence.insert(0, _see("max_batch", largest, found.max_batch or 0, relation=">="))
     text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(found.bytes_each)}."
-    return _finding("batch_size", [largest, *evidence], text, _BATCH)
+    return _finding("batch_size", evidence, text, _BATCH)
 
 
 def _word_kinds(found: MemoryFit) -> Finding:
-    peak = found.peak_bytes or 0
-    evidence = [Evidence(metric=_MEMORY, statistic="max, worst GPU", observed=float(peak), unit="By")]
+    peak, kinds = found.peak_bytes or 0, found.kinds
+    evidence = [_see(_MEMORY, "max, worst GPU", peak, "By")]
     evidence += [
-        Evidence(
-            metric=_MEMORY,
-            statistic=f"free on {kind.model}",
-            observed=kind.free_ratio,
-            unit="1",
-            threshold=HEADROOM,
-            relation=">=" if kind.fits else "<",
-        )
-        for kind in found.kinds
+        _see(_MEMORY, f"free on {kind.model}", kind.free_ratio, relation=">=" if kind.fits else "<") for kind in kinds
     ]
-    fitting = [kind.model for kind in found.kinds if kind.fits]
+    fitting = [kind.model for kind in kinds if kind.fits]
     more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
     said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
     text = f"The peak of {phrases.size(peak)} {said}, with {phrases.percent(HEADROOM.value)} left free."

@@ -8,16 +8,27 @@ from statistics import mean
 from typing import NamedTuple
 
 from gpureport.comparison import figures
-from gpureport.comparison.changes import FindingChange, RemainingLoss, compare_findings, measure_remaining_loss
+from gpureport.comparison.changes import (
+    FindingChange,
+    RemainingLoss,
+    SetupChange,
+    compare_findings,
+    compare_setups,
+    measure_remaining_loss,
+)
 from gpureport.comparison.comparable import Comparability, check_comparability, is_same_recording, read_property
 from gpureport.comparison.estimate import LEVEL, Basis, Ends, estimate_mean_of_runs, find_holm_levels
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, gather_evidence
 from gpureport.comparison.factors import share_a_clock
-from gpureport.comparison.quality import QualityChange, compare_quality
+from gpureport.comparison.quality import (
+    QualityChange,
+    compare_quality,
+    gather_target_evidence,
+    judge_missed_target,
+    measure_time_to_target,
+)
 from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION, SampledRun, coarsest_interval, unify_work
-from gpureport.comparison.setup import SetupChange, compare_setups
 from gpureport.comparison.steps import Step, TrainingBasis, build_steps, find_resolution
-from gpureport.comparison.time_to_target import add_time_to_target, gather_target_evidence, judge_missed_target
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta, find_obstacle, judge
 
@@ -26,14 +37,9 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 class Comparison:
     """Steps in order, and the differences of each from the one before and the first.
 
-    Attributes:
-        steps: in order.
-        deltas: neighbours in order, then those after the second against the first.
-        primary: the figure that the chain is judged by.
-        tested: how many comparisons of it verdicts allow for.
-        training_tested: the same of the training rate.
-        remaining: what is still lost in the last step.
-        goals: what a person says of training metrics.
+    The deltas are those of neighbours in order, then those of later steps against the first. The chain is judged by the
+    `primary` figure; verdicts allow for as many comparisons of it as were `tested`, and of the training rate. What
+    `remaining` says is still lost in the last step.
     """
 
     steps: tuple[Step, ...]
@@ -45,49 +51,51 @@ class Comparison:
     goals: TrainingGoals = NO_GOALS
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
-        """Return the differences of one step against an earlier one."""
         return tuple(delta for delta in self.deltas if (delta.base, delta.step) == (base, step))
 
     def judged(self, base: str, step: str) -> Delta | None:
-        """Return the difference of the primary figure between two steps."""
         return next((delta for delta in self.between(base, step) if delta.primary), None)
 
     def judged_training(self, base: str, step: str) -> Delta | None:
-        """Return the same of the training rate."""
         return next((delta for delta in self.between(base, step) if delta.metric == figures.TRAINING_RATE), None)
 
 
-class _Entry(NamedTuple):
-    base: Step
-    step: Step
-    evidence: Evidence
-    obstacle: Judgement | None
-
-
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
-    """Return runs as steps in order, each against the one before it and against the first.
-
-    Runs with one label are repetitions of a step.
-    """
-    steps = tuple(add_time_to_target(step, goals) for step in build_steps(unify_work(runs)))
-    sides = [*pairwise(steps), *((steps[0], step) for step in steps[2:])]
-    entries = [entry for base, step in sides for entry in _gather(base, step, goals)]
+    """Return runs as steps in order, repetitions by one label, each against the one before it and against the first."""
+    steps = tuple(build_steps(unify_work(runs)))
+    if goals.target is not None:
+        times = [measure_time_to_target(step, goals) for step in steps]
+        steps = tuple(
+            replace(step, values=step.values | {figures.SECONDS_TO_TARGET: found.seconds if found else None})
+            for step, found in zip(steps, times, strict=True)
+        )
+    entries: list[tuple[Step, Step, Evidence, Judgement | None]] = []
+    for base, step in [*pairwise(steps), *((steps[0], step) for step in steps[2:])]:
+        checks, same = check_comparability(base, step), is_same_recording(base, step)
+        for figure in figures.FIGURES:
+            found = gather_evidence(base, step, figure)
+            is_known = found.whole.difference is not None or found.contrast is not None
+            obstacle = find_obstacle(checks, figure.metric, same=same) if is_known else None
+            entries.append((base, step, found, obstacle))
+        if goals.target is not None:
+            missed = find_obstacle((), figures.SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
+            entries.append((base, step, gather_target_evidence(base, step, goals), missed))
     units = {step.work_unit for step in steps}
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
-    tested = [each for each in entries if each.obstacle is None and each.evidence.contrast is not None]
-    judged_by = (primary, figures.TRAINING_RATE)
-    families = [[each for each in tested if each.evidence.figure.metric == metric] for metric in judged_by]
-    levels: dict[int, tuple[float, int]] = {}
-    for family in families:
-        # so that none is claimed because there are many
-        found = find_holm_levels([each.evidence.contrast for each in family])
-        levels |= {id(each): (level, len(family)) for each, level in zip(family, found, strict=True)}
+    tested = [found for *_, found, obstacle in entries if obstacle is None and found.contrast is not None]
+    families = [[found for found in tested if found.figure.metric == each] for each in (primary, figures.TRAINING_RATE)]
+    # so that none is claimed because there are many
+    levels = {
+        id(found): (level, len(family))
+        for family in families
+        for found, level in zip(family, find_holm_levels([each.contrast for each in family]), strict=True)
+    }
     deltas = []
-    for entry in entries:
-        judgement = entry.obstacle or judge(entry.evidence, *levels.get(id(entry), (LEVEL, 1)))
-        if judgement.verdict.is_established and (drift := find_drift(entry.base, entry.step, entry.evidence)):
+    for base, step, found, obstacle in entries:
+        judgement = obstacle or judge(found, *levels.get(id(found), (LEVEL, 1)))
+        if judgement.verdict.is_established and (drift := find_drift(base, step, found)):
             judgement = Judgement(Verdict.UNCONFIRMED, drift.reason)
-        deltas.append(build_delta(entry.base, entry.step, entry.evidence, judgement, primary=primary))
+        deltas.append(build_delta(base, step, found, judgement, primary=primary))
     return Comparison(
         steps=steps,
         deltas=tuple(deltas),
@@ -97,17 +105,6 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
         remaining=measure_remaining_loss(steps[-1].label, steps[-1].analyses),
         goals=goals,
     )
-
-
-def _gather(base: Step, step: Step, goals: TrainingGoals) -> Iterator[_Entry]:
-    checks, same = check_comparability(base, step), is_same_recording(base, step)
-    for figure in figures.FIGURES:
-        found = gather_evidence(base, step, figure)
-        is_known = found.whole.difference is not None or found.contrast is not None
-        yield _Entry(base, step, found, find_obstacle(checks, figure.metric, same=same) if is_known else None)
-    if goals.target is not None:
-        missed = find_obstacle((), figures.SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
-        yield _Entry(base, step, gather_target_evidence(base, step, goals), missed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +122,6 @@ class StepPair:
 
     @property
     def doubts(self) -> tuple[Comparability, ...]:
-        """What must agree between the two and does not."""
         return tuple(check for check in self.comparability if check.comparable is False)
 
     @property
@@ -137,7 +133,6 @@ class StepPair:
 
 
 def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
-    """Return the links of a chain in order."""
     first, goals = comparison.steps[0], comparison.goals
     return tuple(
         StepPair(
@@ -166,8 +161,6 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFigure:
-    """One figure of one run, the time behind it, and whether the mean of the step counts the run."""
-
     run: str
     value: float | None
     seconds: float
@@ -176,8 +169,6 @@ class RunFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSummary:
-    """One step among others: how busy its settled GPUs were, and what their time and money bought."""
-
     label: str
     runs: int
     gpus: int | None
@@ -191,7 +182,6 @@ class StepSummary:
 
 
 def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
-    """Return every step as a group among others."""
     return tuple(map(_summarize, steps))
 
 
@@ -247,7 +237,6 @@ def average(step: Step, metric: str) -> Mean | None:
 
 
 def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
-    """Return the mean of two or more runs, its interval at least `least` to either side."""
     value, ends = estimate_mean_of_runs(values, least=least)
     return Mean(value=value, interval=ends, basis=Basis.REPLICATES)
 
@@ -272,7 +261,6 @@ def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
 
 
 def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
-    """Yield repeated neighbours of which all runs of one ended before the other began, the earlier first."""
     for pair in pairwise(steps):
         if min(len(step.runs) for step in pair) > 1 and (order := _find_order(*pair)):
             yield order
@@ -300,7 +288,6 @@ class Drift(NamedTuple):
 
     @property
     def reason(self) -> Reason:
-        """The same as what keeps a difference from a surer verdict."""
         warmer, clock = self.celsius[1] - self.celsius[0], self.hertz[1] / self.hertz[0]
         return Reason(kind=ReasonKind.DRIFT, amount=warmer, least=clock)
 
@@ -311,8 +298,8 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     The later runs started warmer and ran at a lower clock, or the reverse, by as much as half of the change, and the
     two steps were not recorded in turn. A clock that was locked, or a power limit, comes without the temperature.
     """
-    metric = found.figure.metric if isinstance(found, Evidence) else found.metric
-    figure, runs = figures.BY_METRIC[metric], (*base.runs, *step.runs)
+    figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure
+    runs = (*base.runs, *step.runs)
     celsius = [run.start_celsius for run in runs if run.start_celsius is not None]
     if figure.role is not figures.FigureRole.WORK or not found.before or not found.after or len(celsius) < len(runs):
         return None
@@ -331,8 +318,6 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
 
 
 class OtherUse(NamedTuple):
-    """GPUs of a run that something else used beside its job, and the share of the time that it kept them busy."""
-
     run: SampledRun
     devices: tuple[str, ...]
     busy: float
@@ -360,27 +345,18 @@ process of two lies at the ratio itself; the work of another job, such as all of
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkContradiction:
-    """Work of a run as stated, and as its training log counts it within the recording."""
+class WorkContradiction(NamedTuple):
+    """Work of a run as stated and as its training log counts it within the recording; by how many times they differ."""
 
     run: str
     stated: float
     logged: float
     unit: str
-
-    @property
-    def ratio(self) -> float:
-        """How many times as much one of them is as the other."""
-        return max(self.stated / self.logged, self.logged / self.stated)
+    ratio: float
 
 
 def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
-    """Return how the stated work of a run contradicts its training log; None if not, or if units differ.
-
-    A log may hold a part of the run, so that more was done than it counts; at its rate the whole run could have done
-    no more than a multiple of that.
-    """
+    # a log may hold a part of the run; at its rate the whole run could have done no more than a multiple of that
     info, speed = run.info, run.logged_work
     if speed is None or speed.work.rate is None or info.work is None or info.work.amount <= 0:
         return None
@@ -388,4 +364,4 @@ def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
     possible = max(speed.work.rate * run.lasted, logged)
     if logged <= 0 or logged <= _MOST * stated <= _MOST * _MOST * possible:
         return None
-    return WorkContradiction(run=info.name, stated=stated, logged=logged, unit=info.work.unit)
+    return WorkContradiction(info.name, stated, logged, info.work.unit, max(stated / logged, logged / stated))

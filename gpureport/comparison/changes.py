@@ -1,18 +1,75 @@
-"""What became of the findings of one step in the next, and what a step still loses."""
+"""What changed between two steps: set-up and findings, as far as recorded; and what a step still loses."""
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import fsum
 
+from gpureport.analysis.job.params import read_params
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis
+from gpureport.comparison.comparable import HARDWARE, has_same_memory, read_property
+from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
+from gpureport.redaction import HIDDEN
 
+_COMMAND = "command"  # the tag that holds the command line of a recording
+_SETTINGS = (
+    *("workers", "precision", "batch", "accumulation", "pin_memory", "non_blocking", "persistent_workers"),
+    *("prefetch_factor", "prefetch", "compiled", "cuda_graphs", "cudnn_benchmark", "pretrained"),
+    "asynchronous_checkpoints",
+)
+"""What the advice speaks of, by names of `JobParams`; cores are of the machine."""
+_OF_ONE_RUN = {
+    *("id", "ids", "uuid", "run_id", "job_id", "pid", "run_name", "experiment_name", "log_url", "run_url"),
+    *("time", "date", "timestamp", "created", "started", "finished", "start_time", "end_time", "creation_time"),
+    *("modification_time", "ping_time", "running_time", "monitoring_time", "duration", "runtime"),
+    *("commit", "git_commit", "commit_hash", "git_hash", "git_sha", "sha", "user", "username", "owner", "author"),
+    *("output_dir", "log_dir", "logdir", "logging_dir", "run_dir", "save_dir", "checkpoint_dir", "ckpt_dir"),
+    *("note", "description", "state", "status", "port", "master_port"),
+    *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
+}
+"""Last parts of names of params and tags that describe one run, not its set-up."""
+_JOB_LENGTH = re.compile(
+    r"(?:(?:max|num|n|total|train|training|max_train|num_train)_)?(?:steps|iterations|iters?)"
+    r"|(?:(?:max|num|n|total|train|training|num_train)_)?epochs"
+)
+_OF_JOB = (
+    {"train", "training", "trainer", "pl", "lightning", "fit", "loop", "run", "job", "experiment", "general", "main"}
+    | {"args", "arguments", "params", "parameters", "hparams", "hyperparams", "hyperparameters", "hyper", "hp"}
+    | {"config", "configuration", "cfg", "conf", "options", "opts", "settings", "flags", "global"}
+)
+"""Words before the last part of a name that still tells the length of the job: `trainer.max_steps`."""
 _SEVERITIES = list(Severity)
 _Group = list[tuple[int, Finding]]  # findings with the place of their run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingValue:
+    text: str | None
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupChange:
+    """A `param`, `tag` or `hardware` that differs in two steps; values of repetitions, the most common first."""
+
+    base: str
+    step: str
+    kind: str
+    key: str
+    before: str | None
+    after: str | None
+    values_before: tuple[SettingValue, ...]
+    values_after: tuple[SettingValue, ...]
+    of_one_run: bool = False
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        return tuple(value.text for value in (*self.values_before, *self.values_after))
 
 
 class ChangeKind(StrEnum):
@@ -25,16 +82,12 @@ class ChangeKind(StrEnum):
 
 
 class UnknownCause(StrEnum):
-    """Why a step cannot say that a finding is absent there."""
-
     TOO_SHORT = "too_short"
     NOT_JUDGED = "not_judged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFindings:
-    """Findings of one kind and cause in a step: in how many runs, how many, the gravest, and a mean loss."""
-
     runs: int
     findings: int
     severity: Severity
@@ -64,10 +117,103 @@ class FindingChange:
     steps: tuple[AdvisedStep, ...]
 
 
+def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
+    """Return all that differs between two steps, settings that bear on GPU time first."""
+    found = [*_compare_labels(base, step, "param"), *_compare_labels(base, step, "tag"), *_compare_gpus(base, step)]
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(change: SetupChange) -> tuple[int, int]:
+    setups = [read_params([(change.key, text)]) for text in change.texts if text is not None]
+    known = (place for place, name in enumerate(_SETTINGS) if any(getattr(one, name) is not None for one in setups))
+    if change.kind != "hardware" and (place := next(known, None)) is not None:
+        return 0, place
+    return ("hardware", "param", "tag").index(change.kind) + 1, int(change.key == _COMMAND)
+
+
+def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
+    """Return the changes without what describes single runs."""
+    return tuple(change for change in changes if not change.of_one_run)
+
+
+def list_changes_of_job(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
+    """Return the distinct changes but those of how long the job is."""
+    found = []
+    for change in list_distinct_changes(changes):
+        *parents, last = _split_name(change.key)
+        is_of_job = _OF_JOB.issuperset(word for parent in parents for word in parent.split("_") if word)
+        if change.kind != "param" or not is_of_job or not _JOB_LENGTH.fullmatch(last):
+            found.append(change)
+    return tuple(found)
+
+
+def _split_name(key: str) -> list[str]:
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lstrip("-").replace("-", "_").lower()
+    return re.split(r"[./:]", plain)
+
+
+def has_params(base: Step, step: Step) -> bool:
+    """Return whether both steps recorded params or tags, so that a change shows."""
+    return all(any(run.info.states_setup for run in side.runs) for side in (base, step))
+
+
+def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
+    labels = Factor(kind=kind).labels
+    sides = [[labels(run.info) for run in side.runs] for side in (base, step)]
+    for key in sorted({key for side in sides for one in side for key in one}):
+        counts = [Counter(one.get(key) for one in side) for side in sides]
+        texts = [text for side in counts for text in side]
+        # a redacted value may or may not differ
+        is_hidden = all(any(side) for side in counts) and any(HIDDEN in (text or "") for text in texts)
+        shares = [{text: runs / side.total() for text, runs in side.items()} for side in counts]
+        if shares[0] == shares[1] or is_hidden:
+            continue
+        differ = None not in texts and len(set(texts)) == len(base.runs) + len(step.runs)
+        is_own = key.lower() == "mlflow.note.content" or _split_name(key)[-1] in _OF_ONE_RUN
+        orders = (sorted(side.items(), key=lambda each: (-each[1], each[0] or "")) for side in counts)
+        before, after = (tuple(SettingValue(text=text, runs=runs) for text, runs in order) for order in orders)
+        yield SetupChange(
+            base=base.label,
+            step=step.label,
+            kind=kind,
+            key=key,
+            before=", ".join(sorted(filter(None, counts[0]))) or None,
+            after=", ".join(sorted(filter(None, counts[1]))) or None,
+            values_before=before,
+            values_after=after,
+            of_one_run=is_own or (differ and max(map(len, counts)) > 1),
+        )
+
+
+def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
+    """Yield what both recorded and differs: what one log does not name may be the same."""
+    for key in HARDWARE:
+        before, after = (read_property(side, key) for side in (base, step))
+        is_same = has_same_memory(base, step) if key == "gpu_memory" else before == after
+        if before is not None and after is not None and not is_same:
+            yield SetupChange(
+                base=base.label,
+                step=step.label,
+                kind="hardware",
+                key=key,
+                before=str(before),
+                after=str(after),
+                values_before=(SettingValue(text=str(before), runs=len(base.runs)),),
+                values_after=(SettingValue(text=str(after), runs=len(step.runs)),),
+            )
+
+
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
     """Return the findings of two steps, matched by fingerprint, else kind, cause and a shared device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
-    found = [_compare_groups(base, step, ours, theirs) for ours, theirs in _match(before, after)]
+    left = {name: group for name, group in after.items() if name not in before}
+    found = []
+    for name, group in before.items():
+        one = group[0][1]
+        alike = [name for name, ((_, each), *_) in left.items() if (each.kind, each.cause) == (one.kind, one.cause)]
+        same = next((other for other in alike if {*one.devices} & {*left[other][0][1].devices}), "")
+        found.append(_compare_groups(base, step, group, after[name] if name in after else left.pop(same, [])))
+    found += [_compare_groups(base, step, [], group) for group in left.values()]
     return tuple(sorted(found, key=_place))
 
 
@@ -77,18 +223,6 @@ def _group_by_fingerprint(step: Step) -> dict[str, _Group]:
         for finding in analysis.findings:
             groups.setdefault(finding.fingerprint, []).append((place, finding))
     return groups
-
-
-def _match(before: dict[str, _Group], after: dict[str, _Group]) -> Iterator[tuple[_Group, _Group]]:
-    left = {name: group for name, group in after.items() if name not in before}
-    for name, group in before.items():
-        same = next((other for other in left if _are_alike(group[0][1], left[other][0][1])), "")
-        yield group, after[name] if name in after else left.pop(same, [])
-    yield from (([], group) for group in left.values())
-
-
-def _are_alike(one: Finding, other: Finding) -> bool:
-    return (one.kind, one.cause) == (other.kind, other.cause) and bool({*one.devices} & {*other.devices})
 
 
 def _compare_groups(base: Step, step: Step, before: _Group, after: _Group) -> FindingChange:
@@ -119,7 +253,6 @@ def _compare_groups(base: Step, step: Step, before: _Group, after: _Group) -> Fi
 
 
 def can_tell(analysis: Analysis, finding: Finding) -> bool:
-    """Return whether a run can say that another's finding is absent there."""
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return False
     gaps = (entry for entry in analysis.not_judged if entry.kind == finding.kind)
@@ -150,13 +283,12 @@ def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str |
     found: dict[tuple[str, str | None], set[ChangeKind]] = {}
     for each in changes:
         found.setdefault((each.kind, each.cause), set()).add(each.change)
-    return {key: _join(kinds) for key, kinds in found.items()}
-
-
-def _join(kinds: set[ChangeKind]) -> ChangeKind:
-    if ChangeKind.PERSISTING in kinds or {ChangeKind.NEW, ChangeKind.RESOLVED} <= kinds:
-        return ChangeKind.PERSISTING
-    return ChangeKind.CANNOT_TELL if ChangeKind.CANNOT_TELL in kinds else next(iter(kinds))
+    came_and_went = {ChangeKind.NEW, ChangeKind.RESOLVED}
+    stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= kinds}
+    return {
+        key: ChangeKind.PERSISTING if key in stayed else max(kinds, key=list(ChangeKind).index)
+        for key, kinds in found.items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +309,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """What a step loses, by class, the largest first; amounts are means over its runs.
-
-    Nothing is known of what is unseen, for it has no utilisation; short pauses count as work, though some may be lost.
-    """
+    """What a step loses, by class, the largest first, a mean over its runs; of what is unseen nothing is known."""
 
     step: str
     runs: int
@@ -192,12 +321,10 @@ class RemainingLoss:
 
     @property
     def lost(self) -> float:
-        """All GPU time lost, in seconds."""
         return fsum(amount for _, amount in self.lost_gpu_seconds)
 
 
 def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> RemainingLoss:
-    """Return what a labelled step loses, by the analyses of its runs."""
     amounts: defaultdict[str, list[float]] = defaultdict(list)
     for name, amount in (each for analysis in analyses for gpu in analysis.gpu_time for each in gpu.seconds):
         amounts[name].append(amount)
@@ -222,22 +349,24 @@ def _find_largest(analyses: Sequence[Analysis]) -> LargestFinding | None:
         for finding in analysis.findings:
             if finding.lost_gpu_seconds and finding.fingerprint not in followed:
                 groups[finding.kind, finding.cause or ""].append((place, finding))
-    found = {name: _summarize(group, len(analyses)) for name, group in groups.items()}
-    lost = {name: each.lost_gpu_seconds or 0.0 for name, each in found.items() if each is not None}
-    # of equal losses the name decides, whatever the order of runs
-    most = min(lost, key=lambda name: (-lost[name], name), default=None)
-    if most is None or (summary := found[most]) is None:
+    lost = {
+        name: fsum(finding.lost_gpu_seconds or 0.0 for _, finding in group) / len(analyses)
+        for name, group in groups.items()
+    }
+    if not lost:
         return None
+    # of equal losses the name decides, whatever the order of runs
+    most = min(lost, key=lambda name: (-lost[name], name))
     findings = [finding for _, finding in groups[most]]
     worst = max(findings, key=lambda each: (each.lost_gpu_seconds or 0.0, each.summary))
     return LargestFinding(
         kind=worst.kind,
         cause=worst.cause,
-        severity=summary.severity,
+        severity=max((finding.severity for finding in findings), key=_SEVERITIES.index),
         devices=tuple(sorted({device for finding in findings for device in finding.devices})),
         fingerprints=tuple(sorted({finding.fingerprint for finding in findings})),
-        runs=summary.runs,
-        findings=summary.findings,
+        runs=len({place for place, _ in groups[most]}),
+        findings=len(findings),
         lost_gpu_seconds=lost[most],
         summary=worst.summary,
         recommendation=worst.recommendation,

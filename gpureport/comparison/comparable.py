@@ -1,11 +1,10 @@
 """Whether the recordings of two steps let their figures be compared: one table of checks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison import figures
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, SampledRun
 from gpureport.comparison.steps import Step
@@ -15,8 +14,7 @@ from gpureport.recording import HOST, Device, Run
 Value = str | float | None  # text, a number in a base unit, or None when not recorded
 
 COVERAGE = 0.9  # share of the time that must be sampled for a total to mean anything
-SAME_MEMORY = 1.05
-"""Ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %."""
+SAME_MEMORY = 1.05  # ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %
 _SAMPLING = 1.25  # ratio of intervals from which one log sees gaps that the other misses
 _LENGTH = 2.0  # ratio of lengths from which start-up and end weigh more in the shorter run
 _WARMER, _WARM_SECONDS = 15.0, 600.0  # degrees at the start that matter in a run shorter than that
@@ -72,10 +70,6 @@ def _format_limit(gpu: Device) -> str | None:
     return None if watts is None else f"{watts:.3g} W" if watts < 100 else f"{watts:.0f} W"  # noqa: PLR2004 - three digits
 
 
-def _format_memory(gpu: Device) -> str | None:
-    return None if gpu.memory_total_bytes is None else f"{gpu.memory_total_bytes / 2**30:.0f} GiB"
-
-
 def _name_recorders(run: Run) -> str | None:
     kinds = {source.kind for source in run.sources}
     return ", ".join(sorted(kinds - {HOST} or kinds)) or None
@@ -86,41 +80,41 @@ def _find_interval(step: Step) -> Value:
     return median(known) if known else None
 
 
-def _list_powers(analysis: Analysis) -> list[tuple[str, tuple[str, ...]]]:
-    recorded = {each.metric for device in analysis.statistics for each in device.metrics}
-    windows = tuple(sorted({gpu.power_window for gpu in analysis.run.gpus}))
-    return [(BY_NAME[name].recorded_by, windows if name == POWER else ()) for name in _POWER_FIELDS if name in recorded]
+def _list_powers(step: Step) -> list[list[tuple[str, tuple[str, ...]]]]:
+    """Return for each run the fields that hold its power, each with the windows it is a mean over, as far as known."""
+    found = []
+    for analysis in step.analyses:
+        recorded = {each.metric for device in analysis.statistics for each in device.metrics}
+        windows = tuple(sorted({gpu.power_window for gpu in analysis.run.gpus}))
+        names = [name for name in _POWER_FIELDS if name in recorded]
+        found.append([(BY_NAME[name].recorded_by, windows if name == POWER else ()) for name in names])
+    return found
 
 
 def _name_powers(step: Step) -> Value:
     named = (
-        " and ".join(f"{one} ({', '.join(windows)})" if windows else one for one, windows in _list_powers(analysis))
-        for analysis in step.analyses
+        " and ".join(f"{one} ({', '.join(windows)})" if windows else one for one, windows in powers)
+        for powers in _list_powers(step)
     )
     return _join(fields or None for fields in named)
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
     """Return whether power is the same reading; an unknown window leaves that open."""
-    sides = [[_list_powers(analysis)[:1] for analysis in side.analyses] for side in (base, step)]
+    sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None
-    before, after = ({readings[0] for readings in side} for side in sides)
+    before, after = ({powers[0] for powers in side} for side in sides)
     is_open = any("unknown" in windows for _, windows in before | after)
     return None if is_open and len({name for name, _ in before | after}) == 1 else before == after
 
 
 def has_same_memory(base: Step, step: Step) -> bool | None:
-    """Return whether GPUs of as much memory ran both."""
     sides = [{gpu.memory_total_bytes for run in side.runs for gpu in run.info.gpus} for side in (base, step)]
     if not all(sides) or any(None in side for side in sides):
         return None
     ends = [sorted(pick(total or 0 for total in side) for side in sides) for pick in (min, max)]
     return all(most <= SAME_MEMORY * least for least, most in ends)
-
-
-def _has_no_run_in_both(base: Step, step: Step) -> bool:
-    return {run.info.id for run in base.runs}.isdisjoint(run.info.id for run in step.runs)
 
 
 def _are_equal(before: Value, after: Value) -> bool | None:
@@ -136,14 +130,9 @@ def _are_covered(*ratios: float | None) -> bool | None:
     return False if min(known, default=1.0) < COVERAGE else True if len(known) == len(ratios) else None
 
 
-def _are_warm(base: Step, step: Step) -> bool:
-    """Return whether GPUs that started otherwise were warm for most of both recordings."""
-    return min(run.lasted for run in (*base.runs, *step.runs)) >= _WARM_SECONDS
-
-
-def _have_one_unit(base: Step, step: Step) -> bool:
-    """Return whether figures per unit of work allow for unlike lengths: a change is for the same work in less time."""
-    return base.work_unit is not None and base.work_unit == step.work_unit
+def is_same_recording(base: Step, step: Step) -> bool:
+    """Return whether the very same recordings stand on both sides."""
+    return sorted(run.info.id for run in base.runs) == sorted(run.info.id for run in step.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +164,12 @@ _CHECKS = (
     _OBSERVED,
     _Check("gpu_models", _of_gpus(lambda gpu: gpu.model), touches=_NOT_PER_WORK),
     _Check("gpu_count", _of_runs(lambda run: str(len(run.gpus))), touches=_TOTALS),
-    _Check("gpu_memory", _of_gpus(_format_memory), touches=(figures.MEMORY,), agree_by_steps=has_same_memory),
+    _Check(
+        "gpu_memory",
+        _of_gpus(lambda gpu: f"{gpu.memory_total_bytes / 2**30:.0f} GiB" if gpu.memory_total_bytes else None),
+        touches=(figures.MEMORY,),
+        agree_by_steps=has_same_memory,
+    ),
     _Check("source_kind", _of_runs(_name_recorders), touches=(figures.MEMORY, IDLE)),
     _Check("sampling_interval", _find_interval, "s", _are_within(_SAMPLING)),
     _Check("power_reading", _name_powers, touches=_POWERS, agree_by_steps=_same_power),
@@ -187,7 +181,8 @@ _CHECKS = (
         "s",
         _are_within(_LENGTH),
         _TOTALS,
-        excuses=_have_one_unit,
+        # figures per unit of work allow for unlike lengths: a change is for the same work in less time
+        excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
     ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),
     _Check(
@@ -196,15 +191,20 @@ _CHECKS = (
         "Cel",
         lambda *celsius: None if None in celsius else max(celsius) - min(celsius) <= _WARMER,
         (POWER, *_CLOCKS),
-        excuses=_are_warm,
+        # GPUs that started otherwise were warm for most of both recordings
+        excuses=lambda *sides: min(run.lasted for side in sides for run in side.runs) >= _WARM_SECONDS,
     ),
     _Check(
         "work_unit",
         lambda step: step.work_unit,
-        agree=lambda before, after: None if before is after is None else before == after,
+        agree=lambda *units: None if units == (None, None) else units[0] == units[1],
         touches=_WORKS,
     ),
-    _Check("different_runs", _of_runs(lambda run: run.id), agree_by_steps=_has_no_run_in_both),
+    _Check(
+        "different_runs",
+        _of_runs(lambda run: run.id),
+        agree_by_steps=lambda *sides: set.isdisjoint(*({run.info.id for run in side.runs} for side in sides)),
+    ),
     # times are UTC where a zone is known, whatever it is
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=lambda *zones: None if None in zones else True),
 )
@@ -215,37 +215,26 @@ HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
 
 
 def read_property(step: Step, check: str) -> Value:
-    """Return what a check reads of a step; None when not recorded."""
     return _BY_NAME[check].read(step)
 
 
 def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
-    """Return every check of two steps, those that agree included."""
-    return tuple(_compare(base, step, check) for check in _CHECKS)
-
-
-def _compare(base: Step, step: Step, check: _Check) -> Comparability:
-    before, after = check.read(base), check.read(step)
-    agree = check.agree_by_steps(base, step) if check.agree_by_steps else check.agree(before, after)
-    return Comparability(
-        base=base.label,
-        step=step.label,
-        check=check.name,
-        unit=check.unit,
-        before=before,
-        after=after,
-        agree=agree,
-        comparable=True if agree is False and check.excuses(base, step) else agree,
-        touches=check.touches,
-        bars_itself=check is _OBSERVED,
-    )
-
-
-def find_barrier(checks: Sequence[Comparability], metric: str) -> Comparability | None:
-    """Return the first check that forbids comparing a figure."""
-    return next((check for check in checks if check.comparable is False and metric in check.touches), None)
-
-
-def is_same_recording(base: Step, step: Step) -> bool:
-    """Return whether the very same recordings stand on both sides."""
-    return sorted(run.info.id for run in base.runs) == sorted(run.info.id for run in step.runs)
+    found = []
+    for check in _CHECKS:
+        before, after = check.read(base), check.read(step)
+        agree = check.agree_by_steps(base, step) if check.agree_by_steps else check.agree(before, after)
+        found.append(
+            Comparability(
+                base=base.label,
+                step=step.label,
+                check=check.name,
+                unit=check.unit,
+                before=before,
+                after=after,
+                agree=agree,
+                comparable=True if agree is False and check.excuses(base, step) else agree,
+                touches=check.touches,
+                bars_itself=check is _OBSERVED,
+            )
+        )
+    return tuple(found)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from math import exp, fsum, hypot, inf, log, sqrt
+from math import exp, fsum, hypot, inf, sqrt
 
 import numpy as np
 
@@ -26,7 +26,6 @@ Ends = tuple[float, float]
 
 @cache
 def student(share: float, degrees: float) -> float:
-    """Return the quantile of Student's t."""
     from scipy import special
 
     return float(special.stdtrit(degrees, share))
@@ -81,7 +80,8 @@ def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> M
     A mean over time does not show how rare a rare event is. Gaps come at random, each of a length of its own, so the
     time lost to them is a compound Poisson sum.
     """
-    lengths = count_gap_samples(idle)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
+    lengths = edges[1::2] - edges[::2]
     if not 0 < len(lengths) < _MANY_GAPS or idle.all():
         return replace(batch_means(values, finest), seen=len(lengths))
     between = batch_means(values[~idle], finest)
@@ -92,12 +92,6 @@ def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> M
         gaps=tuple((lengths / len(values)).tolist()),
         seen=len(lengths),
     )
-
-
-def count_gap_samples(idle: BoolArray) -> FloatArray:
-    """Return how many samples each run of idle ones has."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
-    return np.asarray(edges[1::2] - edges[::2], dtype=np.float64)
 
 
 def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
@@ -111,7 +105,6 @@ def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
 
 
 def find_autocovariance(values: FloatArray) -> FloatArray:
-    """Return the autocovariance at every lag."""
     count = len(values)
     spectrum = np.fft.rfft(values - values.mean(), 1 << (2 * count - 1).bit_length())
     return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2)[:count] / count, dtype=np.float64)
@@ -131,10 +124,7 @@ def find_correlation_time(covariance: FloatArray) -> float:
 
 
 def find_block_length(covariance: FloatArray) -> float:
-    """Return the block length that the circular block bootstrap needs, at least 1.
-
-    By the automatic rule of D. Politis and H. White (2004), as corrected by Patton, Politis and White (2009).
-    """
+    """Return the block length of the circular block bootstrap (D. Politis and H. White, 2004; corrected 2009)."""
     count = len(covariance)
     if count < 10 or covariance[0] < _NONE:  # noqa: PLR2004 - lags enough to show when correlation ends
         return 1.0
@@ -190,36 +180,7 @@ def count_unsettled(values: FloatArray) -> int:
     return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
 
 
-SHARE_ALLOWANCE, RATIO_ALLOWANCE = 0.42, 1.85
-"""How far slow changes let two short recordings of one load lie apart: in points of a share, else as a ratio.
-
-A recording shorter than the regimes of a load shows one of them only, however little it scatters. So a difference
-counts only if no change of regime explains it: regimes of 90 and 50%, and what any two runs differ by.
-"""
-_FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Length up to which a recording may hold a single regime, and from which its own scatter speaks for itself.
-
-Simulated with 1000 pairs of equal loads for each process of tests/statistics/processes.py: at 30, 60, 120, 300 and
-450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
-points alone up to 64, 63, 47, 30 and 32% do.
-"""
-SECONDS_PER_SAMPLE = 5.0
-"""Seconds that a sample counts for at most: 120 make ten minutes, however far apart."""
-
-
-def allow_points(seconds: float) -> float:
-    """Return the allowance on a share for so long a shorter recording."""
-    return SHARE_ALLOWANCE * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
-
-
-def allow_logarithm(seconds: float) -> float:
-    """Return the same of a logarithm."""
-    return log(RATIO_ALLOWANCE) / SHARE_ALLOWANCE * allow_points(seconds)
-
-
 class Basis(StrEnum):
-    """What the uncertainty of a difference was estimated from."""
-
     WITHIN_RUN = "within-run"
     REPLICATES = "replicates"
 
@@ -242,18 +203,21 @@ class DifferenceEstimate:
 
     @property
     def difference(self) -> float:
-        """After - before."""
         return self._amount(self.change)
 
     def interval(self, level: float = LEVEL) -> Ends:
-        """Return the lower and the upper end of the interval."""
         low, high = self.ends(level)
         return self._amount(min(low, self.change - self.floor)), self._amount(max(high, self.change + self.floor))
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval."""
         low, high = self.interval()
+        return (high - low) / 2
+
+    @property
+    def scatter(self) -> float:
+        """Half the width by scatter alone."""
+        low, high = map(self._amount, self.ends(LEVEL))
         return (high - low) / 2
 
     @property
@@ -262,24 +226,12 @@ class DifferenceEstimate:
         return self._amount(self.floor)
 
     @property
-    def is_short(self) -> bool:
-        """Whether it allows for changes too slow for short runs."""
-        return self.basis is Basis.WITHIN_RUN and self.floor > 0
-
-    @property
-    def own_half_width(self) -> float:
-        """Half the width without that allowance."""
-        low, high = map(self._amount, self.ends(LEVEL))
-        return (high - low) / 2 if self.is_short else self.half_width
-
-    @property
     def detectable(self) -> float:
         """Size of a difference that recordings like these would show four times in five."""
         reach = student(_POWER, self.degrees) / two_sided(LEVEL, self.degrees) if self.degrees >= 1 else inf
-        return self.half_width + self.own_half_width * reach
+        return self.half_width + self.scatter * reach
 
     def excludes_zero(self, level: float = LEVEL) -> bool:
-        """Return whether zero lies outside the interval."""
         return excludes_zero(self.interval(level))
 
     def _amount(self, change: float) -> float:
@@ -287,17 +239,13 @@ class DifferenceEstimate:
 
 
 def excludes_zero(ends: Ends) -> bool:
-    """Return whether an interval holds no zero."""
     return ends[0] > 0 or ends[1] < 0
 
 
 def estimate_within_runs(
     before: MeanEstimate, after: MeanEstimate, floor: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return the difference of one run against another, as sure as their own scatter makes it.
-
-    By the method of variance estimates recovery (MOVER; G. Zou and A. Donner, 2008).
-    """
+    """Return the difference of one run against another by their own scatter (MOVER; G. Zou and A. Donner, 2008)."""
     change, degrees = after.mean - before.mean, min(before.degrees, after.degrees)
 
     def ends(level: float) -> Ends:
@@ -308,6 +256,20 @@ def estimate_within_runs(
 
     return DifferenceEstimate(
         change=change, basis=Basis.WITHIN_RUN, ends=ends, degrees=degrees, floor=floor, ratio_of=ratio_of
+    )
+
+
+def estimate_from_scatter(
+    change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
+) -> DifferenceEstimate:
+    """Return a difference from its standard error, with Student's t; the interval is no narrower than `least`."""
+
+    def ends(level: float) -> Ends:
+        half = two_sided(level, degrees) * error
+        return change - half, change + half
+
+    return DifferenceEstimate(
+        change=change, basis=Basis.REPLICATES, ends=ends, degrees=degrees, floor=least, ratio_of=ratio_of
     )
 
 
@@ -339,15 +301,8 @@ def estimate_between_runs(
         if variance := fsum(parts):
             shares = ((part / variance) ** 2 / (count + 1) for part, count in zip(parts, counts, strict=True))
             degrees = min(1 / fsum(shares) - 2, degrees)
-    change, error = means[1] - means[0], max(sqrt(variance), _find_rounding_error(finest, counts))
-
-    def ends(level: float) -> Ends:
-        half = two_sided(level, degrees) * error
-        return change - half, change + half
-
-    return DifferenceEstimate(
-        change=change, basis=Basis.REPLICATES, ends=ends, degrees=degrees, floor=least, ratio_of=ratio_of
-    )
+    error = max(sqrt(variance), _find_rounding_error(finest, counts))
+    return estimate_from_scatter(means[1] - means[0], error, degrees, least, ratio_of)
 
 
 def _find_rounding_error(finest: float, counts: Sequence[int]) -> float:
@@ -355,7 +310,6 @@ def _find_rounding_error(finest: float, counts: Sequence[int]) -> float:
 
 
 def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: float = 0.0) -> tuple[float, Ends]:
-    """Return the mean of two or more runs and its interval."""
     mean, count = fsum(values) / len(values), len(values)
     error = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
     half = max(two_sided(LEVEL, count - 1) * max(error, _find_rounding_error(finest, [count])), least)

@@ -9,11 +9,12 @@ import numpy as np
 
 from gpureport.comparison import estimate, figures
 from gpureport.comparison.estimate import DifferenceEstimate, MeanEstimate, estimate_between_runs, estimate_within_runs
-from gpureport.comparison.figures import Figure, FigureRole, ShortRun, count_jobs, count_runs
+from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, ShortRun, count_jobs, count_runs
 from gpureport.comparison.run import SampledRun, coarsest_interval
 from gpureport.comparison.steps import Step, TrainingBasis, find_resolution, training_rate
 
-_FEWEST_BINS = round(estimate.LONG_SECONDS / estimate.SECONDS_PER_SAMPLE)
+_PER_SAMPLE = 5.0  # seconds that a sample counts for at most, however far apart
+_FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
 
 
 class ReasonKind(StrEnum):
@@ -54,13 +55,9 @@ _SURE_WITHOUT_FIGURES = {
 class Reason:
     """A reason with its figures; the report puts it into words.
 
-    Attributes:
-        kind: what the reason is.
-        run: name of the run that is too short or unfinished; empty where the reason is about no single run.
-        amount: what that run holds, in seconds or samples; of many comparisons how many there are; of unequal work by
-            what share the most work exceeds the least; of drift how many degrees the later step started warmer.
-        least: what a run must hold, in the same unit; of batches how many; of drift the ratio of clocks.
-        check: of what is not comparable, the check that failed.
+    The `amount` is what the `run` holds, in seconds or samples, of the `least` that it must hold; of many comparisons
+    how many there are; of unequal work by what share the most exceeds the least; of drift how many degrees the later
+    step started warmer, beside the ratio of clocks. The `check` is one that failed.
     """
 
     kind: ReasonKind
@@ -116,12 +113,10 @@ class Evidence:
 
     @property
     def difference(self) -> float | None:
-        """How far the values are apart; None without both, or where one cannot be taken from the other."""
         return replace(self.whole, before=self.before, after=self.after).difference
 
 
 def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
-    """Return whole recordings side by side, and why no more is known."""
     reason = reason if isinstance(reason, Reason) else Reason(kind=reason)
     before, after = (side.value(figure.metric) for side in (base, step))
     whole = WholeRecordingFigure(before=before, after=after, comparable=reason.kind is not ReasonKind.OTHER_WORK_UNIT)
@@ -131,7 +126,6 @@ def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Rea
 
 
 def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return what two steps hold on a figure."""
     if figure.role is FigureRole.MEAN:
         return _gather_means(base, step, figure)
     if figure.role is not FigureRole.WORK:
@@ -168,40 +162,39 @@ def _gather_means(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _compare_pair(found: Evidence, pair: Sequence[SampledRun], interval: float) -> Evidence:
-    figure, metric = found.figure, found.figure.metric
+    metric = found.figure.metric
     held = [run.steady_seconds(metric, interval) for run in pair]
-    found = replace(found, seconds=min(held))
-    before, after = (run.estimate(metric, interval, figure.finest) for run in pair)
+    before, after = (run.estimate(metric, interval, found.figure.finest) for run in pair)
+    unseen = min((each for each, mean in zip(held, (before, after), strict=True) if mean.seen == 0), default=None)
+    found = replace(found, seconds=min(held), unseen=unseen)
     if not before.degrees or not after.degrees:
-        return replace(found, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=estimate.FEWEST_BATCHES))
+        return replace(found, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=estimate.FEWEST_BATCHES), unseen=None)
     widths = [series.width for run in pair if (series := run.at(interval))]
     recorded = [run.recorded_seconds(metric, interval) for run in pair]
-    seconds, short = _measure_lengths(pair, recorded, held, widths, ReasonKind.FEW_SAMPLES)
-    relative = expm1(estimate.allow_logarithm(seconds)) * min(abs(before.mean), abs(after.mean))
-    floor = estimate.allow_points(seconds) if figure.is_share else relative
-    contrast = estimate_within_runs(before, after, floor if short else 0.0)
-    unseen = min((each for each, mean in zip(held, (before, after), strict=True) if mean.seen == 0), default=None)
-    return replace(found, contrast=contrast, reason=short, unseen=unseen)
+    short = _find_short_run(pair, recorded, widths, ReasonKind.FEW_SAMPLES)
+    floor = _allow_slow_change(found.figure, held, widths) if short else 0.0
+    if not found.figure.is_share:
+        floor = expm1(floor) * min(abs(before.mean), abs(after.mean))
+    return replace(found, contrast=estimate_within_runs(before, after, floor), reason=short)
 
 
-def _measure_lengths(
-    pair: Sequence[SampledRun],
-    recorded: Sequence[float],
-    steady: Sequence[float],
-    widths: Sequence[float],
-    few: ReasonKind,
-) -> tuple[float, Reason | None]:
-    """Return the time that the shorter of two runs counts with, and why slow changes may hide in one of them."""
-    short, least, per_sample = None, estimate.LONG_SECONDS, estimate.SECONDS_PER_SAMPLE
+def _allow_slow_change(figure: Figure, steady: Sequence[float], widths: Sequence[float]) -> float:
+    shorter = min(min(seconds, _PER_SAMPLE * seconds / width) for seconds, width in zip(steady, widths, strict=True))
+    return figure.allow_slow_change(shorter)
+
+
+def _find_short_run(
+    pair: Sequence[SampledRun], recorded: Sequence[float], widths: Sequence[float], few: ReasonKind
+) -> Reason | None:
+    """Return why slow changes may hide in one of two runs, if so."""
     for run, seconds, width in zip(pair, recorded, widths, strict=True):
-        name, bins = run.info.name, round(seconds / width)
-        if seconds < least - width / 2:
+        if seconds < LONG_SECONDS - width / 2:
             # cells reach past the first and the last sample
             amount = min(seconds, run.lasted)
-            short = short or Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=amount, least=least)
-        elif bins < _FEWEST_BINS:
-            short = short or Reason(kind=few, run=name, amount=bins, least=_FEWEST_BINS)
-    return min(min(held, per_sample * held / width) for held, width in zip(steady, widths, strict=True)), short
+            return Reason(kind=ReasonKind.SHORT_RUN, run=run.info.name, amount=amount, least=LONG_SECONDS)
+        if (bins := round(seconds / width)) < _FEWEST_BINS:
+            return Reason(kind=few, run=run.info.name, amount=bins, least=_FEWEST_BINS)
+    return None
 
 
 def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -274,18 +267,23 @@ def _compare_figures(
 
 def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     pair = base.runs[0], step.runs[0]
-    first, second = map(_estimate_log_rate, pair)
-    speeds = [speed for run in pair if (speed := run.logged_work)]
-    widths, held = [speed.width for speed in speeds], [run.rate_seconds for run in pair]
-    recorded = [np.count_nonzero(~np.isnan(speed.rates)) * speed.width for speed in speeds]
-    seconds, short = _measure_lengths(pair, recorded, held, widths, ReasonKind.FEW_RATES)
-    before, after = exp(first.mean), exp(second.mean)
-    contrast, reason = None, short
+    logs = []
+    for run in pair:
+        # a slow beginning is part of the rate but no scatter, and may not show in utilisation
+        speed = estimate.batch_means(run.rates[estimate.count_unsettled(run.rates) :])
+        value = training_rate(run, TrainingBasis.SERIES)
+        error = speed.error / speed.mean if speed.mean > 0 else inf
+        logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))
+    first, second = logs
+    logged = [each for run in pair if (each := run.logged_work)]
+    recorded = [np.count_nonzero(~np.isnan(each.rates)) * each.width for each in logged]
+    widths, held = [each.width for each in logged], [run.rate_seconds for run in pair]
+    before, after, contrast = exp(first.mean), exp(second.mean), None
+    reason = _find_short_run(pair, recorded, widths, ReasonKind.FEW_RATES)
     if all(mean.degrees and isfinite(mean.mean) for mean in (first, second)):
-        floor = estimate.allow_logarithm(seconds) if short else 0.0
-        contrast = estimate_within_runs(first, second, floor, ratio_of=before)
-    else:
-        reason = short or Reason(kind=ReasonKind.FEW_BATCHES, least=estimate.FEWEST_BATCHES)
+        floor = _allow_slow_change(figure, held, widths) if reason else 0.0
+        contrast = estimate_within_runs(first, second, floor, before)
+    reason = reason or (None if contrast else Reason(kind=ReasonKind.FEW_BATCHES, least=estimate.FEWEST_BATCHES))
     return Evidence(
         figure=figure,
         before=before,
@@ -298,11 +296,3 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
         lone=contrast is None,
         brief=reason,
     )
-
-
-def _estimate_log_rate(run: SampledRun) -> MeanEstimate:
-    # a slow beginning is part of the rate but no scatter, and may not show in utilisation
-    speed = estimate.batch_means(run.rates[estimate.count_unsettled(run.rates) :])
-    value = training_rate(run, TrainingBasis.SERIES)
-    error = speed.error / speed.mean if speed.mean > 0 else inf
-    return MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees)

@@ -44,7 +44,6 @@ class Factor:
         return self.labels(run).get(self.key)
 
     def labels(self, run: "Run") -> dict[str, str]:
-        """Return all params or tags of a run."""
         return dict(run.params if self.kind == "param" else run.tags)
 
 
@@ -55,9 +54,12 @@ def parse_factors(text: str) -> tuple[Factor, ...]:
         ValueError: when a part is of no known kind, there are too many, one is named twice, or a chain is mixed with
             groups.
     """
-    factors = tuple(_parse_factor(part) for part in _COMMA.split(text))
-    msg = ""
-    if len(factors) > MOST_FACTORS:
+    parts, msg = _COMMA.split(text), ""
+    factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
+    known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
+    if not all(known):
+        msg = f"{parts[known.index(False)]!r} is none of step, folder, gpu, param:KEY and tag:KEY"
+    elif len(factors) > MOST_FACTORS:
         msg = f"{text!r} names {len(factors)} settings, and groups are made by one or two"
     elif len(set(factors)) < len(factors):
         msg = f"{text!r} names one setting twice"
@@ -68,16 +70,7 @@ def parse_factors(text: str) -> tuple[Factor, ...]:
     return factors
 
 
-def _parse_factor(part: str) -> Factor:
-    kind, _, key = part.partition(":")
-    if kind not in _KEYED if key else kind not in _PLAIN:
-        msg = f"{part!r} is none of step, folder, gpu, param:KEY and tag:KEY"
-        raise ValueError(msg)
-    return Factor(kind=kind, key=key)
-
-
 def describe_factors(factors: Sequence[Factor]) -> str:
-    """Return what groups are made by, in words: `framework and batch_size`."""
     return " and ".join(factor.name for factor in factors)
 
 
@@ -92,25 +85,38 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
-    return [*(_label_by_folder(runs) if kind == "folder" else _group_runs(runs, factors))]
+    labels, ranks = _label_by_folder(runs) if kind == "folder" else _label_by_values(runs, factors)
+    return [(place, labels[place]) for place in sorted(range(len(runs)), key=ranks.__getitem__)]
 
 
-def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
+def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, ...]]]:
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} lies in no folder of its own"
             raise SettingsError("--by", what, "name a folder that holds one for each step", code="no_step_folder")
         folders.append(folder)
-    ranks = {folder: rank for rank, folder in enumerate(order_folders(runs, folders)[0])}
-    return sorted(enumerate(folders), key=lambda labelled: ranks[labelled[1]])
+    order = order_folders(runs, folders)[0]
+    return folders, [(order.index(folder),) for folder in folders]
+
+
+def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[list[str], list[tuple[int, ...]]]:
+    values = []
+    for run in runs:
+        for factor in factors:
+            if factor.value(run) is None:
+                known = ", ".join(sorted(factor.labels(run)))
+                hint = f"it has {known}" if known else f"give it with --{factor.kind} {factor.key}=VALUE when ingesting"
+                what = f"run {run.name} has no {factor.kind} {factor.key!r}"
+                raise SettingsError("--by", what, hint, code=f"no_such_{factor.kind}")
+        values.append([factor.value(run) or "" for factor in factors])
+    orders = [order_values(column) for column in zip(*values, strict=True)]
+    labels = [", ".join(f"{by.name}={value}" for by, value in zip(factors, each, strict=True)) for each in values]
+    return labels, [tuple(order.index(value) for order, value in zip(orders, each, strict=True)) for each in values]
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return for each run the folder that holds its log, the first one below those that all logs share.
-
-    None where the log lies in no such folder, or is no file: what a tracker stored, what came by a pipe.
-    """
+    """Return the folder of each log, the first below those that all share; None without one, or where it is no file."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of the name of a folder
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -124,8 +130,6 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
 
 
 class FolderOrder(StrEnum):
-    """What the order of folders rests on."""
-
     NUMBERS = "the numbers that their folders begin with"
     STARTS = "the start of their first runs"
     NAMES = "the names of their folders, since not all starts are known"
@@ -148,17 +152,6 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 def share_a_clock(runs: Sequence["Run"]) -> bool:
     """Return whether times of runs compare: all have time stamps, and all or none a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
-
-
-def _group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:
-    """Return the place of every run and the label of its group, in the order of the values of the first factor."""
-    values = [tuple(_require_value(run, factor) for factor in factors) for run in runs]
-    ranks = [{value: rank for rank, value in enumerate(order_values(column))} for column in zip(*values, strict=True)]
-    places = [tuple(rank[value] for rank, value in zip(ranks, each, strict=True)) for each in values]
-    labels = [
-        ", ".join(f"{factor.name}={value}" for factor, value in zip(factors, each, strict=True)) for each in values
-    ]
-    return [(place, labels[place]) for place in sorted(range(len(runs)), key=places.__getitem__)]
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
@@ -187,23 +180,9 @@ def order_levels(column: Sequence[str | None]) -> list[str | None]:
     return [*known, *([None] if None in column else [])]
 
 
-def _require_value(run: "Run", factor: Factor) -> str:
-    value = factor.value(run)
-    if value is None:
-        known = ", ".join(sorted(factor.labels(run)))
-        hint = f"it has {known}" if known else f"give it with --{factor.kind} {factor.key}=VALUE when ingesting"
-        what = f"run {run.name} has no {factor.kind} {factor.key!r}"
-        raise SettingsError("--by", what, hint, code=f"no_such_{factor.kind}")
-    return value
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedParams:
-    """Settings that differ between runs: those that may have an effect, the ones that make the groups first.
-
-    Params that only set `repetitions` apart, such as a seed, may not, and of `names` nothing can be said: they have
-    another value in every run, such as a folder.
-    """
+    """Settings that differ between runs; those that only set `repetitions` apart, or are `names`, have no effect."""
 
     factors: tuple[Factor, ...]
     repetitions: tuple[Factor, ...]
@@ -218,25 +197,19 @@ def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedPar
     if all(factor.kind != "gpu" for factor in by):
         others.append(Factor(kind="gpu"))
     found: dict[str, list[Factor]] = {"factors": [*by], "repetitions": [], "names": []}
+    is_repeated = len({tuple(each.value(run) for each in by) for run in runs}) < len(runs)
     for factor in others:
         values = [factor.value(run) for run in runs]
+        # names differ in every run though groups are repeated, or are texts as well
+        is_name = len(set(values)) == len(runs) and (is_repeated or not all(map(_is_number, values)))
+        kind = "repetitions" if is_repetition_param(factor.key) else "names" if is_name else "factors"
         if len(set(values)) > 1:
-            is_repetition = is_repetition_param(factor.key)
-            kind = "repetitions" if is_repetition else "names" if _are_names(values, runs, by) else "factors"
             found[kind].append(factor)
     return VariedParams(**{kind: tuple(factors) for kind, factors in found.items()})
 
 
 def is_repetition_param(name: str) -> bool:
-    """Return whether a param, by its name, only sets repetitions apart, such as a seed."""
     return _REPETITION.search(name.lower()) is not None
-
-
-def _are_names(values: Sequence[str | None], runs: Sequence["Run"], by: Sequence[Factor]) -> bool:
-    """Return whether values differ in every run though groups are repeated, or are texts as well."""
-    if len(set(values)) < len(runs):
-        return False
-    return len({tuple(each.value(run) for each in by) for run in runs}) < len(runs) or not all(map(_is_number, values))
 
 
 def _is_number(value: str | None) -> bool:

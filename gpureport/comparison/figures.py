@@ -3,8 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, fsum, log
+from itertools import compress
+from math import fsum, log
+from statistics import fmean, geometric_mean
 from typing import NamedTuple
+
+import numpy as np
 
 from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.estimate import Ends
@@ -17,19 +21,28 @@ PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
-TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}
-"""Those that go by how long recordings last."""
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # those that go by how long recordings last
 
 POINTS, SHARE = 0.02, 0.03
 """Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
-SHORTEST_SECONDS = 60.0
-"""Time below which shares of a run say nothing, and single runs show only large changes."""
+SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
+"""How far slow changes let two short recordings of one load lie apart: in points of a share, else as a ratio.
+
+A recording shorter than the regimes of a load shows one of them only, however little it scatters. So a difference
+counts only if no change of regime explains it: regimes of 90 and 50%, and what any two runs differ by.
+"""
+_FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
+"""Length up to which a recording may hold a single regime, and from which its own scatter speaks for itself.
+
+Simulated with 1000 pairs of equal loads for each process of tests/statistics/processes.py: at 30, 60, 120, 300 and
+450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
+points alone up to 64, 63, 47, 30 and 32% do.
+"""
+SHORTEST_SECONDS = 60.0  # time below which shares of a run say nothing, and single runs show only large changes
 SHORTEST_REPETITION_SECONDS = 20.0
 """Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
-FINEST_RATIO = 0.003
-"""Step of figures per unit of work at best: work and time are read off points in time."""
-_FEWEST_SAMPLES = 6
-"""Samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)."""
+FINEST_RATIO = 0.003  # step of figures per unit of work at best: work and time are read off points in time
+_FEWEST_SAMPLES = 6  # samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)
 _LIKE = 1 / 3
 """Share of the longest run of a step from which a shorter one counts (simulated with 100,000 comparisons of three runs
 and three, of which one is shorter: counting it shows more differences than leaving it out from a third on)."""
@@ -73,6 +86,11 @@ class Figure:
         """Return how far two runs of one job commonly lie apart, in the figure's unit."""
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
+    def allow_slow_change(self, seconds: float) -> float:
+        """Return how far slow changes let two recordings so long lie apart, in points of a share, else a logarithm."""
+        most = SLOW_POINTS if self.is_share else log(SLOW_RATIO)
+        return most * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
+
     @property
     def is_share(self) -> bool:
         """Whether it lies between 0 and 1."""
@@ -96,15 +114,12 @@ def _list_gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
 
 
 def observed_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the time that samples of the best covered GPU stand for."""
-    return max(
-        (
-            min(gpu.observed_seconds, (analysis.run.ended - analysis.run.started) / 1e6)
-            for analysis in analyses
-            for gpu in _list_gpus([analysis])
-        ),
-        default=0.0,
-    )
+    each = [
+        min(gpu.observed_seconds, (analysis.run.ended - analysis.run.started) / 1e6)
+        for analysis in analyses
+        for gpu in _list_gpus([analysis])
+    ]
+    return max(each, default=0.0)
 
 
 def recorded_seconds(analyses: Sequence[Analysis]) -> float:
@@ -114,8 +129,6 @@ def recorded_seconds(analyses: Sequence[Analysis]) -> float:
 
 
 def _of_time(metric: str) -> Read:
-    """Return what reads the mean of a metric over all GPUs, weighted with time."""
-
     def read(runs: Sequence[SampledRun]) -> float | None:
         found = [gpu.metric(metric) for gpu in _list_gpus(run.analysis for run in runs)]
         known = [each for each in found if each is not None and each.seconds > 0]
@@ -141,7 +154,6 @@ def _memory(runs: Sequence[SampledRun]) -> float | None:
 
 
 def _energy(runs: Sequence[SampledRun]) -> float | None:
-    """Return the mean energy of a run; None unless every GPU logged its power."""
     used = [gpu.energy_joules for gpu in _list_gpus(run.analysis for run in runs)]
     known = [joules for joules in used if joules is not None]
     return fsum(known) / len(runs) if known and len(known) == len(used) else None
@@ -160,32 +172,23 @@ def _per_work(total: Read) -> Read:
     """Return what reads a total for a batch of work; None unless every run says its work in one unit."""
 
     def read(runs: Sequence[SampledRun]) -> float | None:
-        works = [run.info.work for run in runs]
-        totals = [total([run]) for run in runs]
-        known = [(one, work.amount) for one, work in zip(totals, works, strict=True) if one is not None and work]
-        units = {work.unit for work in works if work}
-        if len(known) < len(runs) or len(units) != 1 or min(amount for _, amount in known) <= 0:
-            return None
-        return mean_of_ratios([one / amount * WORK_BATCH for one, amount in known])
+        each = [(total([run]), run.info.work) for run in runs]
+        known = [one / work.amount * WORK_BATCH for one, work in each if one is not None and work and work.amount > 0]
+        units = {work and work.unit for _, work in each}
+        return mean_of_ratios(known) if len(known) == len(runs) and len(units) == 1 else None
 
     return read
 
 
-def _work_rate(runs: Sequence[SampledRun]) -> float | None:
-    each = _per_work(lambda one: one[0].analysis.seconds)(runs)
-    return WORK_BATCH / each if each else None
-
-
 def mean_of_ratios(values: Sequence[float]) -> float:
     """Return the geometric mean; the plain one where a value is zero."""
-    if len(values) > 1 and min(values) > 0:
-        return exp(fsum(map(log, values)) / len(values))
-    return fsum(values) / len(values)
+    return geometric_mean(values) if len(values) > 1 and min(values) > 0 else fmean(values)
 
 
 _WORK, _MEAN, _TOTAL = FigureRole.WORK, FigureRole.MEAN, FigureRole.TOTAL
+_SECONDS = _per_work(lambda one: one[0].analysis.seconds)
 FIGURES = (
-    Figure(WORK_RATE, "1/s", _WORK, 1, _work_rate),
+    Figure(WORK_RATE, "1/s", _WORK, 1, lambda runs: (each := _SECONDS(runs)) and WORK_BATCH / each),
     Figure(TRAINING_RATE, "1/s", _WORK, 1, lambda _: None),
     Figure(PER_WORK, "s", _WORK, -1, _per_work(_gpu_seconds)),
     Figure(COST_PER_WORK, "currency", _WORK, -1, _per_work(_cost)),
@@ -224,17 +227,12 @@ class ShortRun:
 
 
 class CountedRuns(NamedTuple):
-    """The runs of a step that count, and those left out, in order."""
-
     counted: tuple[SampledRun, ...]
     left_out: tuple[ShortRun, ...]
 
 
 def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> CountedRuns:
-    """Return which runs of a step count as observations of the steady mean of a metric.
-
-    Runs that are all short count all the same where they are about as long as each other: the run is the observation.
-    """
+    """Return which runs count as observations of a steady mean: short ones too, where others are about as short."""
     held = [run.steady_seconds(metric, interval) for run in runs]
     sampled, alike = (min(SHORTEST_SECONDS, each) for each in (_FEWEST_SAMPLES * interval, max(held) * _LIKE))
     least = max(SHORTEST_REPETITION_SECONDS, sampled, alike)
@@ -259,11 +257,9 @@ def _split(
 ) -> CountedRuns:
     left_out = [
         ShortRun(run=run.info.name, seconds=min(held, run.lasted), least=least, stopped=stopped)
-        for run, held, is_short in zip(runs, seconds, short, strict=True)
-        if is_short
+        for run, held in compress(zip(runs, seconds, strict=True), short)
     ]
-    counted = [run for run, is_short in zip(runs, short, strict=True) if not is_short]
-    return CountedRuns(tuple(counted), tuple(left_out))
+    return CountedRuns(tuple(run for run, each in zip(runs, short, strict=True) if not each), tuple(left_out))
 
 
 class Resolution(NamedTuple):

@@ -12,42 +12,35 @@ from gpureport.analysis.rules import RULES
 from gpureport.analysis.rules.low_use import BELOW
 from gpureport.comparison import figures
 from gpureport.comparison.chain import Comparison, StepPair, pair_steps
-from gpureport.comparison.changes import FindingChange, RemainingLoss
+from gpureport.comparison.changes import FindingChange, RemainingLoss, SetupChange, has_params, list_distinct_changes
 from gpureport.comparison.evidence import Reason
 from gpureport.comparison.quality import QualityChange
-from gpureport.comparison.setup import SetupChange, has_params, list_distinct_changes
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
-from gpureport.recording import Run
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 """Seconds and samples of a GPU below which no share of its time counts (pragmatic)."""
 NOTABLE_RATIO = 0.005  # share of the GPU time from which a loss is worth naming (pragmatic)
 NEGLIGIBLE_RATIO = 0.0005  # share of the GPU time that would print as less than 0.1%
-UNSEEN_RATIO = 0.05
-"""Share of the GPU time without utilisation that a report mentions (pragmatic)."""
+UNSEEN_RATIO = 0.05  # share of the GPU time without utilisation that a report mentions (pragmatic)
 MOST_UNSEEN_RATIO = 0.5  # the same above which losses are of observed time alone (pragmatic)
-ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
-"""Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
-_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")
-"""Settings that a log states of itself."""
+_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # settings that a log states of itself
 
 
 def is_too_short(seconds: float, samples: int) -> bool:
-    """Return whether a recording is too short for a share of it to count."""
     return seconds < SHORTEST_SECONDS or samples < FEWEST_SAMPLES
 
 
 def loses_unknown_time(findings: Iterable[Finding]) -> bool:
-    """Return whether findings that lost GPU time do not say how much."""
     return bool(_list_unmeasured_kinds(findings))
 
 
 def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
     """Return the kinds that lost an unknown amount of GPU time; a root counts what follows from it."""
     unmeasured = {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
-    return sorted(ALWAYS_LOSING_KINDS & unmeasured)
+    # they always lose GPU time: where no amount is given it is unknown, rather than none
+    return sorted(unmeasured & {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time})
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
@@ -61,10 +54,7 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
 
 
 def list_possible_waits(analysis: Analysis) -> dict[str, float]:
-    """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are.
-
-    They are low use of unknown cause, and short pauses that take more than 30% of the time.
-    """
+    """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are."""
     unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
     low_use = fsum(
         dict(gpu.seconds).get("low_use", 0.0)
@@ -91,7 +81,6 @@ def measure_lost_ratio(analysis: Analysis) -> float | None:
 
 
 def is_recording_too_short(analysis: Analysis) -> bool:
-    """Return whether a run is too short, or has too few utilisation samples, for shares of its GPU time."""
     return is_too_short((analysis.run.ended - analysis.run.started) / 1e6, count_samples(analysis))
 
 
@@ -103,8 +92,6 @@ def count_samples(analysis: Analysis) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PotentialLoss:
-    """A class of GPU time lost: its share of the whole job, and the most speed-up without it."""
-
     name: str
     lost_ratio: float
     at_most: float | None
@@ -112,10 +99,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """What a step could gain from what it loses: an upper bound over the whole job, and no promise.
-
-    It counts time without utilisation and short pauses as lost; None where findings lost an unknown amount.
-    """
+    """What a step could gain at most, with unseen time and short pauses lost; None where an unknown amount was lost."""
 
     step: str
     lost_ratio: float | None
@@ -127,10 +111,7 @@ class Potential:
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
-    """Return the most a step could gain: 1 / (1 - share that is or may be lost), over the whole job.
-
-    The findings of the `analyses` of its runs say where an amount is not known.
-    """
+    """Return the most a step could gain: 1 / (1 - share that is or may be lost), over the whole job."""
     unmeasured = _list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
     held = left.held_gpu_seconds
     unseen, pauses = (left.unseen_gpu_seconds / held, left.pause_gpu_seconds / held) if held else (1.0, 0.0)
@@ -173,45 +154,39 @@ def _list_advised(
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
             if before is not None and after is not None and shows(change, before[0], after[0]):
-                if found := _find_advice(earlier, name):
-                    label, finding = found
+                found = [
+                    (each.label, finding)
+                    for each in earlier
+                    for analysis in each.analyses
+                    for finding in analysis.findings
+                    if name in {advised.name for advised in finding.steps}
+                ]
+                if found:
+                    label = found[-1][0]
+                    latest = [finding for each, finding in found if each == label]
+                    most = max(latest, key=lambda finding: (finding.lost_gpu_seconds or 0.0, finding.kind))
                     yield AdvisedChange(
-                        name=name, setting=change.setting, advised_in=label, kind=finding.kind, cause=finding.cause
+                        name=name, setting=change.setting, advised_in=label, kind=most.kind, cause=most.cause
                     )
                 break
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    """Return the value of a setting in a step; None where its runs differ or say nothing of any setting.
-
-    One that some runs do not name is not known of the step, as is one that none names.
-    """
-    values = {_read_run_setting(analysis.run, setting) for analysis in step.analyses}
+    # one that some runs do not name is not known of the step, as is one that none names
+    values: set[tuple[float | None] | None] = set()
+    for run in (analysis.run for analysis in step.analyses):
+        if setting == "gpu_count":
+            values.add((float(len(run.gpus)),))
+        elif setting in _OF_THE_RECORDING:
+            sizes = {gpu.memory_total_bytes if setting == "gpu_memory" else gpu.power_limit_watts for gpu in run.gpus}
+            values.add((sizes.pop(),) if len(sizes) == 1 else None)
+        else:
+            found = getattr(read_params(run.params_and_tags), setting)
+            values.add((found and found.value,) if run.states_setup else None)
     unnamed: tuple[float | None] = (None,)
     if unnamed in values and None not in values:
         return unnamed
     return values.pop() if len(values) == 1 else None
-
-
-def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
-    if setting == "gpu_count":
-        return (float(len(run.gpus)),)
-    if setting in _OF_THE_RECORDING:
-        sizes = {gpu.memory_total_bytes if setting == "gpu_memory" else gpu.power_limit_watts for gpu in run.gpus}
-        return (sizes.pop(),) if len(sizes) == 1 else None
-    if not run.states_setup:
-        return None
-    found = getattr(read_params(run.params_and_tags), setting)
-    return (None if found is None else found.value,)
-
-
-def _find_advice(earlier: Sequence[Step], name: str) -> tuple[str, Finding] | None:
-    for step in reversed(earlier):
-        findings = (finding for analysis in step.analyses for finding in analysis.findings)
-        advising = [finding for finding in findings if name in {advised.name for advised in finding.steps}]
-        if advising:
-            return step.label, max(advising, key=lambda finding: (finding.lost_gpu_seconds or 0.0, finding.kind))
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,8 +202,6 @@ class RelativeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GainSince:
-    """What a step was worth against the earlier step `base`; None where a figure is not known of both."""
-
     base: str
     whole_job: RelativeChange | None
     training: RelativeChange | None
@@ -282,35 +255,31 @@ def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None)
 
 
 def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
-    deltas = {delta.metric: delta for delta in comparison.between(base.label, step.label)}
-    gpu_time = _express_as_ratio(deltas.get(figures.PER_WORK))
-    # with as many GPUs, GPU time per unit of work is its time, and its verdict allows for the other steps
-    same_count = base.gpu_count is not None and base.gpu_count == step.gpu_count
-    whole_job = _invert(gpu_time) if gpu_time and same_count else _express_as_ratio(deltas.get(figures.WORK_RATE))
+    ratios = {delta.metric: _express_as_ratio(delta) for delta in comparison.between(base.label, step.label)}
+    gpu_time, whole_job = ratios.get(figures.PER_WORK), ratios.get(figures.WORK_RATE)
+    if gpu_time and base.gpu_count is not None and base.gpu_count == step.gpu_count:
+        # with as many GPUs, GPU time per unit of work is its time, and its verdict allows for the other steps
+        low, high = gpu_time.interval or (0.0, inf)
+        interval = (1 / high, 1 / low) if low > 0 else None
+        whole_job = replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)
     return GainSince(
         base=base.label,
         whole_job=whole_job,
-        training=_express_as_ratio(deltas.get(figures.TRAINING_RATE)),
+        training=ratios.get(figures.TRAINING_RATE),
         gpu_time=gpu_time,
-        cost=_express_as_ratio(deltas.get(figures.COST_PER_WORK)),
-        energy=_express_as_ratio(deltas.get(figures.ENERGY_PER_WORK)),
+        cost=ratios.get(figures.COST_PER_WORK),
+        energy=ratios.get(figures.ENERGY_PER_WORK),
     )
 
 
-def _express_as_ratio(delta: Delta | None) -> RelativeChange | None:
-    if delta is None or not delta.before or delta.difference is None:
-        return None
-    ratio = 1 + delta.difference / delta.before
-    if ratio <= 0 or delta.before < 0:
+def _express_as_ratio(delta: Delta) -> RelativeChange | None:
+    if not delta.before or delta.before < 0 or delta.difference is None or delta.difference <= -delta.before:
         return None
     low, high = (1 + end / delta.before for end in delta.interval or (-inf, inf))
-    interval = (low, high) if isfinite(low) and isfinite(high) else None
     return RelativeChange(
-        metric=delta.metric, ratio=ratio, interval=interval, verdict=delta.verdict, reason=delta.reason
+        metric=delta.metric,
+        ratio=1 + delta.difference / delta.before,
+        interval=(low, high) if isfinite(low) and isfinite(high) else None,
+        verdict=delta.verdict,
+        reason=delta.reason,
     )
-
-
-def _invert(gpu_time: RelativeChange) -> RelativeChange:
-    low, high = gpu_time.interval or (0.0, inf)
-    interval = (1 / high, 1 / low) if low > 0 else None
-    return replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)

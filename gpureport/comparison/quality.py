@@ -1,28 +1,29 @@
-"""How well two steps trained, metric by metric and at equal work, and what may be said of the difference."""
+"""How well two steps trained, metric by metric and at equal work, and when each first reached the target."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import fsum, hypot, sqrt
+from statistics import fmean, stdev
 
 import numpy as np
 
-from gpureport.columns import FloatArray
+from gpureport.comparison import figures
 from gpureport.comparison.estimate import LEVEL, estimate_between_runs
+from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, compare_ratios, compare_whole_recordings
 from gpureport.comparison.quality_at_work import EqualWork, NoWork, measure_spread, read_at_equal_work, read_end
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
-from gpureport.comparison.verdict import Verdict
+from gpureport.comparison.verdict import Judgement, Verdict
 from gpureport.comparison.work import TrainingCurve
+from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
-_LEVEL = 0.99
-"""Level at which quality changed: stricter than for speed, with several metrics and a loud warning."""
-_SHARE_NOISE = 0.04
-"""Plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1."""
+_LEVEL = 0.99  # level at which quality changed: stricter than for speed, with several metrics and a loud warning
+_SHARE_NOISE = 0.04  # plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1
 _RELATIVE_NOISE = 0.1  # the same of any other metric, as a part of it (pragmatic)
-_ERRORS = 2.5
-"""Standard errors of final values that single runs must differ by as well (pragmatic)."""
+_ERRORS = 2.5  # standard errors of final values that single runs must differ by as well (pragmatic)
 _PERCENT = 100.0
 _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 """How much a metric counts: first those a person named, then validation, training, single batches."""
@@ -88,8 +89,10 @@ class QualityChange:
 
 
 def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_better: bool | None) -> QualityFigure:
-    """Return how well a run trained by one of its metrics."""
-    row = _find_best_row(curve.values, higher_is_better=higher_is_better)
+    """Return how well a run trained by one of its metrics; the best value is the first of equal ones."""
+    row, is_known = None, np.isfinite(curve.values)
+    if higher_is_better is not None and is_known.any():
+        row = int(np.where(is_known, curve.values if higher_is_better else -curve.values, -np.inf).argmax())
     return QualityFigure(
         final=read_end(curve.known).value if curve.is_finished else None,
         best=None if row is None else float(curve.values[row]),
@@ -98,14 +101,6 @@ def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_bett
         runs=1,
         diverged=int(curve.has_diverged),
     )
-
-
-def _find_best_row(values: FloatArray, *, higher_is_better: bool | None) -> int | None:
-    """Return the row of the first best value; None without any, or without a direction."""
-    if higher_is_better is None or not np.isfinite(values).any():
-        return None
-    ranked = np.where(np.isfinite(values), values if higher_is_better else -values, -np.inf)
-    return int(ranked.argmax())
 
 
 def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> float:
@@ -121,36 +116,28 @@ def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
 
 
 def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[QualityChange, ...]:
-    """Return how well two steps trained, by every metric that says so, the weightiest first.
-
-    Figures of single batches are left out where anything else was recorded.
-    """
+    """Return how well two steps trained by each metric that says so, the weightiest first; by batches at last."""
     sides = [{curve.name for run in side.runs for curve in run.training} for side in (base, step)]
     ranks = {name: rank for name in sides[0] | sides[1] if (rank := _rank(name, goals)) is not None}
-    if not ranks:
-        return ()
-    others = {name: rank for name, rank in ranks.items() if rank != _NAMED}
+    others = {name: rank for name, (rank, _) in ranks.items() if rank != _NAMED}
     first = min([others[name] for name in others if name in sides[0] & sides[1]] or others.values(), default=None)
-    shown = (name for name, rank in ranks.items() if rank != _BATCH or len(set(ranks.values())) == 1)
+    is_batch_alone = {rank for rank, _ in ranks.values()} == {_BATCH}
+    shown = (name for name, (rank, _) in ranks.items() if rank != _BATCH or is_batch_alone)
     return tuple(
-        _compare_metric(base, step, name, goals, leading=ranks[name] in {_NAMED, first})
-        for name in sorted(shown, key=lambda name: (ranks[name], _role_order(name), name))
+        _compare_metric(base, step, name, goals, leading=ranks[name][0] in {_NAMED, first})
+        for name in sorted(shown, key=lambda name: (ranks[name], name))
     )
 
 
-def _rank(name: str, goals: TrainingGoals) -> int | None:
+def _rank(name: str, goals: TrainingGoals) -> tuple[int, int] | None:
+    """Return how much a metric counts; of equal ones accuracies say more than errors, and errors more than losses."""
+    metric, roles = recognise_metric(name), (Role.ACCURACY, Role.ERROR, Role.LOSS)
+    order = roles.index(metric.role) if metric and metric.role in QUALITY_ROLES else None
     if goals.is_named(name):
-        return _NAMED
-    metric = recognise_metric(name)
-    if metric is None or metric.role not in QUALITY_ROLES:
+        return _NAMED, order or 0
+    if metric is None or order is None:
         return None
-    return _BATCH if is_batch_metric(name) else _VALIDATION if metric.validation else _TRAINING
-
-
-def _role_order(name: str) -> int:
-    """Return the place of a metric by its role: accuracies say more than errors, and errors more than losses."""
-    metric = recognise_metric(name)
-    return (Role.ACCURACY, Role.ERROR, Role.LOSS).index(metric.role) if metric and metric.role in QUALITY_ROLES else 0
+    return _BATCH if is_batch_metric(name) else _VALIDATION if metric.validation else _TRAINING, order
 
 
 def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, leading: bool) -> QualityChange:
@@ -184,21 +171,17 @@ def _list_curves(step: Step, name: str) -> list[tuple[SampledRun, TrainingCurve]
 
 
 def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> QualityFigure:
-    """Return one training metric of a step."""
     higher = goals.is_higher_better(name)
     runs = [measure_run_quality(run, curve, higher_is_better=higher) for run, curve in _list_curves(step, name)]
     finals, bests, seconds, spreads = (
         [value for run in runs if (value := getattr(run, field)) is not None]
         for field in ("final", "best", "best_seconds", "spread")
     )
-    spread = max(spreads, default=None)
-    if len(finals) > 1:
-        spread = sqrt(fsum((value - _mean(finals)) ** 2 for value in finals) / (len(finals) - 1))
     return QualityFigure(
-        final=_mean(finals) if finals else None,
-        best=_mean(bests) if bests else None,
-        best_seconds=_mean(seconds) if seconds else None,
-        spread=spread,
+        final=fmean(finals) if finals else None,
+        best=fmean(bests) if bests else None,
+        best_seconds=fmean(seconds) if seconds else None,
+        spread=stdev(finals) if len(finals) > 1 else max(spreads, default=None),
         runs=len(runs),
         diverged=sum(run.diverged for run in runs),
     )
@@ -216,12 +199,15 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
     """Return a change with its verdict; the first `count` of the values at equal work are of the earlier step."""
     sides, higher = (found.readings[:count], found.readings[count:]), change.higher_is_better
     before, after = ([reading.value for reading in side] for side in sides)
-    errors = [max(reading.error for reading in side) for side in sides]
+    means, errors = (fmean(before), fmean(after)), [max(reading.error for reading in side) for side in sides]
     # a bend of the curve moves all interpolated values alike, however well repetitions agree
     bias = max(reading.bias for reading in found.readings)
-    noise = _plausible_noise(_mean(before), _mean(after), full_scale=change.full_scale)
+    noise = _RELATIVE_NOISE * max(map(abs, means))
+    if change.full_scale is not None:
+        share = fmean(means) / change.full_scale
+        noise = change.full_scale * 2 * _SHARE_NOISE * sqrt(max(share * (1 - share), 0.0))
     margin = hypot(noise, _ERRORS * hypot(*errors)) + bias
-    difference, interval = _mean(after) - _mean(before), None
+    difference, interval = means[1] - means[0], None
     # nor are values before the end surer than their own scatter
     finest = 0.0 if found.at_end else sqrt(12) * max(errors)
     contrast = estimate_between_runs(before, after, finest) if min(len(before), len(after)) > 1 else None
@@ -235,10 +221,14 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
         else:
             verdict = Verdict.BETTER if (difference > 0) == higher else Verdict.WORSE
             verdict = Verdict.DIFFERS if higher is None else verdict
+    failed = []
+    if len(after) > 1 and higher is not None:
+        sign, worst = (1, min(before)) if higher else (-1, max(before))
+        failed = sorted((value for value in after if sign * (worst - value) > margin), reverse=not higher)
     return replace(
         change,
-        before=replace(change.before, at_work=_mean(before)),
-        after=replace(change.after, at_work=_mean(after)),
+        before=replace(change.before, at_work=means[0]),
+        after=replace(change.after, at_work=means[1]),
         work=found.work,
         work_unit=found.unit,
         at_end=found.at_end,
@@ -246,23 +236,8 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
         interval=interval,
         verdict=verdict,
         margin=margin,
-        failed=_find_failed_runs(before, after, margin, higher_is_better=higher),
+        failed=tuple(failed),
     )
-
-
-def _find_failed_runs(
-    before: Sequence[float], after: Sequence[float], margin: float, *, higher_is_better: bool | None
-) -> tuple[float, ...]:
-    """Return the values of runs, several of a step, that are worse than each run before by more than a margin."""
-    if len(after) < 2 or higher_is_better is None:  # noqa: PLR2004 - a single run is no exception
-        return ()
-    if higher_is_better:
-        return tuple(sorted(value for value in after if value < min(before) - margin))
-    return tuple(sorted((value for value in after if value > max(before) + margin), reverse=True))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
 
 
 def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -> float | None:
@@ -273,8 +248,108 @@ def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -
     return 1.0 if max(known) <= 1 else _PERCENT
 
 
-def _plausible_noise(before: float, after: float, *, full_scale: float | None) -> float:
-    if full_scale is not None:
-        mean = (before + after) / 2 / full_scale
-        return full_scale * 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))
-    return _RELATIVE_NOISE * max(abs(before), abs(after))
+class MissingTarget(StrEnum):
+    NOT_RECORDED = "the metric was not recorded"
+    NO_TIMES = "the metric was recorded without times"
+    NOT_REACHED = "the target was never reached"
+    BEFORE_RECORDING = "the target was reached before the recording began"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimeToTarget:
+    """When a run first reached the target, from the start of the job; `interval` is how finely the time is known."""
+
+    run: str
+    seconds: float | None = None
+    gpu_seconds: float | None = None
+    cost: float | None = None
+    interval: float = 0.0
+    missing: MissingTarget | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeToTarget:
+    """When the runs of a step first reached the target; a geometric mean, other amounts plain ones, if each did."""
+
+    step: str
+    name: str
+    target: float
+    runs: tuple[RunTimeToTarget, ...]
+    reached: int
+    seconds: float | None
+    gpu_seconds: float | None
+    cost: float | None
+
+
+def measure_time_to_target(step: Step, goals: TrainingGoals) -> TimeToTarget | None:
+    if goals.target is None:
+        return None
+    runs = tuple(measure_run_time_to_target(run, goals) for run in step.runs)
+    seconds, gpu_seconds, costs = (
+        [value for value in column if value is not None]
+        for column in zip(*((run.seconds, run.gpu_seconds, run.cost) for run in runs), strict=True)
+    )
+    return TimeToTarget(
+        step=step.label,
+        name=goals.target.name,
+        target=goals.target.value,
+        runs=runs,
+        reached=len(seconds),
+        seconds=figures.mean_of_ratios(seconds) if len(seconds) == len(runs) else None,
+        gpu_seconds=fsum(gpu_seconds) / len(runs) if len(gpu_seconds) == len(runs) else None,
+        cost=fsum(costs) / len(runs) if len(costs) == len(runs) else None,
+    )
+
+
+def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTimeToTarget:
+    name, target = run.info.name, goals.target
+    curve = next((each for each in run.training if target is not None and each.name == target.name), None)
+    if target is None or curve is None:
+        return RunTimeToTarget(run=name, missing=MissingTarget.NOT_RECORDED)
+    if not len(curve.times):
+        return RunTimeToTarget(run=name, missing=MissingTarget.NO_TIMES)
+    falls = goals.is_higher_better(target.name) is False
+    rows = np.flatnonzero(curve.values <= target.value if falls else curve.values >= target.value)
+    if not len(rows):
+        return RunTimeToTarget(run=name, missing=MissingTarget.NOT_REACHED)
+    start, moment = find_job_start(run, curve), int(curve.times[rows[0]])
+    if moment <= start:
+        return RunTimeToTarget(run=name, missing=MissingTarget.BEFORE_RECORDING)
+    gpu_seconds = sum(
+        Interval(start, moment).seconds
+        - sum(max(min(free.end, moment) - max(free.start, start), 0) for free in run.analysis.no_job.get(gpu.id, ()))
+        / 1e6
+        for gpu in run.info.gpus
+    )
+    # no value lies before the first: the next one says how far they lie apart
+    apart = np.diff(curve.times[max(int(rows[0]) - 1, 0) :][:2])
+    return RunTimeToTarget(
+        run=name,
+        seconds=(moment - start) / 1e6,
+        gpu_seconds=gpu_seconds,
+        cost=None if run.gpu_hour_price is None else gpu_seconds / figures.HOUR * run.gpu_hour_price,
+        interval=float(apart[0]) / 1e6 if len(apart) else 0.0,
+    )
+
+
+def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evidence:
+    sides = [[measure_run_time_to_target(run, goals) for run in side.runs] for side in (base, step)]
+    runs = [run for side in sides for run in side]
+    if missing := {run.missing for run in runs} - {None}:
+        kind = ReasonKind.TARGET_NOT_REACHED if MissingTarget.NOT_REACHED in missing else ReasonKind.NOT_RECORDED
+        return compare_whole_recordings(base, step, figures.TIME_TO_TARGET, Reason(kind=kind))
+    seconds = [[run.seconds for run in side if run.seconds is not None] for side in sides]
+    finest = max(run.interval / run.seconds for run in runs if run.seconds)
+    return compare_ratios(base, step, figures.TIME_TO_TARGET, seconds, figures.Resolution(finest=finest))
+
+
+def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
+    """Return the verdict where every run of one step reached the target and none of the other, else None."""
+    before, after = ({measure_run_time_to_target(run, goals).missing for run in side.runs} for side in (base, step))
+    reached: set[MissingTarget | None] = {None}
+    missed: set[MissingTarget | None] = {MissingTarget.NOT_REACHED}
+    if (before, after) not in ((reached, missed), (missed, reached)):
+        return None
+    verdict = Verdict.BETTER if after == reached else Verdict.WORSE
+    is_single = min(len(base.runs), len(step.runs)) == 1
+    return Judgement(Verdict.UNCONFIRMED if is_single else verdict, Reason(kind=ReasonKind.TARGET_NOT_REACHED))

@@ -7,9 +7,9 @@ that lie far apart it is interpolated, and no surer than that is.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,9 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
-_ALIKE = 1.02
-"""Ratio of works that count as equal, so that the ends of runs are compared (pragmatic)."""
-_NEAR = 0.85
-"""Share of the common work in whose rest the last values lie, where they are read together (pragmatic)."""
-_EPOCH_RATIO = 5.0
-"""Ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)."""
+_ALIKE = 1.02  # ratio of works that count as equal, so that the ends of runs are compared (pragmatic)
+_NEAR = 0.85  # share of the common work in whose rest the last values lie, where they are read together (pragmatic)
+_EPOCH_RATIO = 5.0  # ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)
 _SAME_SIZE = 1.1  # ratio of measured sizes of steps that count as equal (pragmatic)
 _LAST, _FEWEST = 0.1, 3
 """Share of the values, from the end, in the final value's mean (pragmatic), and how many where there are twice as many:
@@ -38,15 +35,12 @@ _COUNTERS = {_SAMPLES: {"consumed samples"}, _EPOCHS: {"epoch", "epochs"}}
 
 
 class NoWork(StrEnum):
-    """Why a metric is not judged at equal work."""
-
     NOT_LOGGED = "work_not_logged"
     OTHER_UNIT = "other_work_unit"
     NO_OVERLAP = "no_common_work"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):
     """A metric of a run at some work: its value, standard error, and by how much interpolating may have missed it."""
 
     value: float
@@ -54,10 +48,7 @@ class Reading:
     bias: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EqualWork:
-    """The last work common to all runs, and a metric of each of them there; `at_end` is whether all ended there."""
-
+class EqualWork(NamedTuple):
     work: float
     unit: str
     at_end: bool
@@ -83,7 +74,12 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
     """Return a metric at the last work common to all runs, if any; `works` is the work at each of its values."""
-    points = [_order_by_work(curve, work) for (_, curve), work in zip(runs, works, strict=True)]
+    points = []
+    for (_, curve), each in zip(runs, works, strict=True):
+        # in order of work; at the same work the last value logged
+        rows = np.flatnonzero(np.isfinite(each) & np.isfinite(curve.values))[::-1]
+        amounts, last = np.unique(each[rows], return_index=True)
+        points.append((amounts, curve.values[rows[last]]))
     if not all(len(work) for work, _ in points):
         return None
     common, most = (choose(float(work[-1]) for work, _ in points) for choose in (min, max))
@@ -188,13 +184,6 @@ def _name_counter(run: SampledRun, last: float) -> str:
     return _EPOCHS if is_epochs else _STEPS
 
 
-def _order_by_work(curve: TrainingCurve, work: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return work and value of each number in order of work; at the same work the last one logged."""
-    rows = np.flatnonzero(np.isfinite(work) & np.isfinite(curve.values))[::-1]
-    amounts, last = np.unique(work[rows], return_index=True)
-    return amounts, curve.values[rows[last]]
-
-
 def _read_ends(runs: Runs) -> tuple[Reading, ...]:
     return tuple(read_end(curve.known) for _, curve in runs)
 
@@ -234,10 +223,7 @@ def _count_last(count: int) -> int:
 
 
 def measure_spread(values: FloatArray) -> float | None:
-    """Return the standard deviation of the last values about their line; None of fewer than three.
-
-    The line takes out what the run still learned at its end.
-    """
+    """Return the standard deviation of the last values about their line, which is what the run still learned."""
     if len(values) < _FEWEST:
         return None
     last = values[-max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES) :]

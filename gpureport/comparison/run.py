@@ -28,15 +28,13 @@ from gpureport.comparison.work import (
 )
 from gpureport.findings import Interval
 from gpureport.names import normalise_work_unit
-from gpureport.recording import Device, Recording, Run, Work
+from gpureport.recording import Recording, Run, Work
 
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
 _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # averaged over GPUs, bin by bin
-_TAIL_SECONDS = 60.0
-"""Idle end from which the job counts as ended; a shorter one may be a pause."""
-_THINNED = 1.25
-"""Ratio of sampling intervals from which the finer run is thinned to the coarser."""
+_TAIL_SECONDS = 60.0  # idle end from which the job counts as ended; a shorter one may be a pause
+_THINNED = 1.25  # ratio of sampling intervals from which the finer run is thinned to the coarser
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
 """Seconds, or share of the job, of the longest warm-up; a longer one is a part of the run (pragmatic)."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
@@ -64,7 +62,6 @@ class RunSeries:
 
     @cached_property
     def steady(self) -> slice:
-        """The bins in which the run had settled."""
         first, stop = self.job
         busy = self.columns.get(UTILISATION, self.columns.get(POWER))
         if busy is None:
@@ -83,10 +80,7 @@ class RunSeries:
         return Interval(int(edges[0]), int(edges[1]))
 
     def thinned(self, width: float) -> "RunSeries":
-        """Return the run as a log would hold it that was sampled every `width` seconds: one bin of each stretch.
-
-        A mean over the stretch would not do: a coarse log sees one moment of it, and calls that idle or not.
-        """
+        # one bin of each stretch, no mean: a coarse log sees one moment of it, and calls that idle or not
         times = round(width / self.width)
         if times <= 1:
             return self
@@ -97,7 +91,6 @@ class RunSeries:
 
 
 def build_run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries | None:
-    """Return a run on bins as wide as its interval, at least 1 s; None without samples."""
     if not any(one.observed_seconds > 0 for one in cells):
         return None
     start = min(int(one.start[0]) - one.shift for one in cells)
@@ -111,20 +104,19 @@ def build_run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSe
         if one.is_recorded(UTILISATION)
         for busy in [one.values(UTILISATION)]
     ]
+    over_gpus = {}
+    for metric, each in means.items():
+        if each:
+            known = ~np.isnan(values := np.stack(each))
+            with np.errstate(invalid="ignore"):
+                over_gpus[metric] = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
     return RunSeries(
         width=grid.width,
         interval=max(one.interval for one in cells),
-        columns={metric: _mean_over_gpus(each) for metric, each in means.items() if each},
+        columns=over_gpus,
         job=_find_job_bins(analysis, grid, cells),
         grid=grid,
     )
-
-
-def _mean_over_gpus(series: Sequence[FloatArray]) -> FloatArray:
-    values = np.stack(series)
-    known = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0), dtype=np.float64)
 
 
 def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]) -> tuple[int, int]:
@@ -147,9 +139,10 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledRun:
-    """A run of a step; what is not known of it is None.
+    """A run of a step; what is not known of it is None, the unit of work neither stated nor found, for one.
 
     Its series is made once, when a comparison first asks. `start_celsius` is a mean over the first samples of its GPUs.
+    Amounts and means once the run had settled are `steady`, of all its time `recorded`; a mean of nothing is NaN.
     """
 
     analysis: Analysis
@@ -163,12 +156,10 @@ class SampledRun:
     _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False)
 
     def in_step(self, label: str) -> "SampledRun":
-        """Return the run as one of another step."""
         return replace(self, analysis=replace(self.analysis, run=replace(self.info, step=label)))
 
     @property
     def info(self) -> Run:
-        """What is known of the run itself."""
         return self.analysis.run
 
     @property
@@ -178,12 +169,10 @@ class SampledRun:
 
     @property
     def series(self) -> RunSeries | None:
-        """Its series on bins; None without samples of a GPU."""
         return self.make_series()
 
     @property
     def work_unit(self) -> str | None:
-        """The unit of its work, as stated or else found in its training metrics, if any."""
         return self.info.work.unit if self.info.work else None
 
     @property
@@ -195,7 +184,6 @@ class SampledRun:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """Work per second in each settled bin; empty unless training metrics tell of its unit."""
         speed, series = self.logged_work, self.series
         if speed is None:
             return np.zeros(0)
@@ -203,7 +191,6 @@ class SampledRun:
 
     @property
     def rate_seconds(self) -> float:
-        """Time that `rates` cover."""
         return len(self.rates) * self.throughput.width if self.throughput else 0.0
 
     def at(self, interval: float) -> RunSeries | None:
@@ -216,7 +203,7 @@ class SampledRun:
         return self._thinned[interval]
 
     def settled(self, metric: str, interval: float) -> tuple[FloatArray, BoolArray]:
-        """Return the settled values of a metric, and which of them lie in a gap."""
+        """Return the settled values of a metric that are known, and which of them lie in a gap."""
         series = self.at(interval)
         if series is None or metric not in series.columns:
             return np.zeros(0), np.zeros(0, dtype=np.bool_)
@@ -225,23 +212,19 @@ class SampledRun:
         return values[known], gap[known]
 
     def steady_seconds(self, metric: str, interval: float) -> float:
-        """Return the settled time that holds values of a metric."""
         series = self.at(interval)
         return len(self.settled(metric, interval)[0]) * series.width if series else 0.0
 
     def recorded_seconds(self, metric: str, interval: float) -> float:
-        """Return all the time that holds values of a metric."""
         series = self.at(interval)
         values = series.columns.get(metric) if series else None
         return 0.0 if series is None or values is None else float((~np.isnan(values)).sum()) * series.width
 
     def steady_mean(self, metric: str, interval: float) -> float:
-        """Return the mean of a metric once the run had settled; NaN without any value."""
         values = self.settled(metric, interval)[0]
         return float(values.mean()) if len(values) else float("nan")
 
     def estimate(self, metric: str, interval: float, finest: float) -> MeanEstimate:
-        """Return the same, and how sure it is; made once."""
         if (metric, interval) not in self._estimates:
             self._estimates[metric, interval] = estimate_mean(*self.settled(metric, interval), finest)
         return self._estimates[metric, interval]
@@ -254,7 +237,12 @@ def coarsest_interval(runs: Sequence[SampledRun]) -> float:
 
 def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
     """Return a run as a comparison takes it; `key` is the training metric that counts its work."""
-    cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _select_jobs(recording, analysis, gpu))]
+    cells = []
+    for gpu in analysis.run.gpus:
+        one, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
+        one = remove_stretches(one, intervals.to_spans(free)) if free else one
+        if len(one) and not gpu.mixed:
+            cells.append(one)
     taken = {is_preallocated(one) for one in cells}
     celsius = [columns.floats(one.rows.column(_CELSIUS)) for one in cells if _CELSIUS in one.rows.column_names]
     first = [each for values in celsius for each in values[:_FIRST_ROWS][~np.isnan(values[:_FIRST_ROWS])][:1].tolist()]
@@ -266,11 +254,6 @@ def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None 
         preallocated=True if True in taken else None if None in taken or not taken else False,
         gpu_hour_price=mean_gpu_hour_price(analysis),
     )
-
-
-def _select_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:
-    cells, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
-    return remove_stretches(cells, intervals.to_spans(free)) if free else cells
 
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
@@ -289,7 +272,6 @@ def count_work(recording: Recording, analysis: Analysis, key: str | None = None)
 
 
 def mean_gpu_hour_price(analysis: Analysis) -> float | None:
-    """Return the mean price of its GPUs; None where one has none."""
     stated = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
     amounts = [amount for amount in stated if amount is not None]
     return sum(amounts) / len(amounts) if amounts and len(amounts) == len(stated) else None

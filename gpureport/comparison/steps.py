@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import exp, fsum
+from math import fsum
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison import figures
@@ -19,18 +19,13 @@ class TrainingBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSource:
-    """What the training rates of a step rest on, with the names of the series, if any."""
-
     basis: TrainingBasis
     names: tuple[str, ...] = ()
 
 
 def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
-    """Return the work per second that a run did while it trained; None where the basis does not give it.
-
-    By a series it is all logged work over the time that it took, first batch and warm-up included. By the steady phase
-    it is the work of the run over the time from the first to the last activity of a GPU.
-    """
+    # by a series all logged work over the time that it took, first batch included; by the steady phase the work of the
+    # run over the time from the first to the last activity of a GPU
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
     work, seconds = run.info.work, _steady_seconds(run)
@@ -42,7 +37,6 @@ def _steady_seconds(run: SampledRun) -> float:
 
 
 def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None) -> float | None:
-    """Return the geometric mean of the training rates of runs; None without a source."""
     rates = [rate for run in runs if source and (rate := training_rate(run, source.basis))]
     return figures.mean_of_ratios(rates) if rates and len(rates) == len(runs) else None
 
@@ -62,7 +56,6 @@ class Step:
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:
-        """What was found out about each of its runs."""
         return tuple(run.analysis for run in self.runs)
 
     @property
@@ -78,7 +71,6 @@ class Step:
         return counts.pop() if len(counts) == 1 else None
 
     def value(self, metric: str) -> float | None:
-        """Return one figure of the whole recordings, None if not recorded."""
         return self.values.get(metric)
 
     def read(self, figure: figures.Figure) -> list[float | None]:
@@ -90,11 +82,8 @@ class Step:
 
 
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
-    """Yield one step per label; a run without a label is a step of its own, named after the run.
-
-    All training rates rest on one basis, for rates of two bases cannot be compared: a series where it serves as many
-    steps as the steady phase does.
-    """
+    # all training rates rest on one basis, for rates of two bases cannot be compared: a series where it serves as many
+    # steps as the steady phase does
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for place, run in enumerate(runs):
         groups.setdefault((run.info.step, -1 if run.info.step is not None else place), []).append(run)
@@ -110,15 +99,12 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
         taken.add(label)
         series = {run.throughput.name for run in group if run.throughput and basis is TrainingBasis.SERIES}
         source = TrainingSource(basis=basis, names=tuple(sorted(series))) if is_known else None
-        yield Step(label=label, runs=tuple(group), values=_read_figures(group, source), training_source=source)
-
-
-def _read_figures(group: Sequence[SampledRun], source: TrainingSource | None) -> dict[str, float | None]:
-    jobs = figures.count_jobs(group).counted
-    values = {
-        each.metric: each.read(jobs if each.role is figures.FigureRole.WORK else group) for each in figures.LISTED
-    }
-    return values | {figures.TRAINING_RATE: mean_training_rate(jobs, source)}
+        jobs = figures.count_jobs(group).counted
+        values = {
+            each.metric: each.read(jobs if each.role is figures.FigureRole.WORK else group) for each in figures.LISTED
+        }
+        values[figures.TRAINING_RATE] = mean_training_rate(jobs, source)
+        yield Step(label=label, runs=tuple(group), values=values, training_source=source)
 
 
 def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
@@ -131,9 +117,3 @@ def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
         return figures.Resolution(figures.FINEST_RATIO)
     # the steady phase begins and ends with a sample
     return figures.Resolution(max(figures.find_interval(run) / _steady_seconds(run) for run in runs))
-
-
-def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
-    """Return the half-width that no number of runs narrows, in the unit of the figure."""
-    is_work = figures.BY_METRIC[metric].role is figures.FigureRole.WORK
-    return before * (exp(find_resolution(base, step, metric).least) - 1) if is_work else 0.0

@@ -1,37 +1,37 @@
-"""A study: groups by one or two settings, the best by cost and by speed, and each setting's effect."""
+"""A study: groups by one or two settings, the best by cost and by speed, and each setting's effect.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import inf, isfinite
+An effect is one of a linear model that takes all other settings into account.
+"""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, isfinite, log, sqrt
+
+import numpy as np
+
+from gpureport.columns import FloatArray
+from gpureport.comparison import figures
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.comparable import check_comparability, is_same_recording
-from gpureport.comparison.effects import FigureEffects, estimate_effects
-from gpureport.comparison.estimate import LEVEL, find_holm_levels
-from gpureport.comparison.evidence import Evidence, gather_evidence
+from gpureport.comparison.estimate import LEVEL, DifferenceEstimate, estimate_from_scatter, find_holm_levels
+from gpureport.comparison.evidence import gather_evidence
 from gpureport.comparison.factors import Factor, VariedParams, find_varied_params, order_levels
-from gpureport.comparison.figures import (
-    BY_METRIC,
-    COST_PER_WORK,
-    PER_WORK,
-    SHORTEST_REPETITION_SECONDS,
-    TRAINING_RATE,
-    WORK_RATE,
-    recorded_seconds,
-)
+from gpureport.comparison.figures import BY_METRIC, COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE, recorded_seconds
 from gpureport.comparison.quality import QualityChange, compare_quality
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
-from gpureport.comparison.verdict import Judgement, Verdict, find_obstacle, judge
+from gpureport.comparison.verdict import Verdict, find_obstacle, judge
+
+_MOST_TRIED = 12  # settings left out one by one to find which changed together with another
+Levels = tuple[tuple[int, ...], ...]  # for every factor the level of each observation, from 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, against the next one, and the verdict on the group it stands least clear of.
-
-    All were tested together; `rivals` are those not shown to be worse.
-    """
+    """The group with the best figure, against the next one, its verdict against the one it stands least clear of."""
 
     metric: str
     unit: str
@@ -51,10 +51,41 @@ class BestGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyGroup:
-    """A group and the value of each setting in it, None where its runs do not have it."""
-
     label: str
     values: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelEffect:
+    """One value of a setting against its first; None is its absence, and what is not known."""
+
+    value: str | None
+    runs: int
+    change: float | None = None
+    interval: tuple[float, float] | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingEffect:
+    factor: Factor
+    levels: tuple[LevelEffect, ...]
+    confounded_with: tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureEffects:
+    """What every setting did to one figure, by a linear model of its logarithm, of a share of itself."""
+
+    metric: str
+    unit: str
+    better: int
+    relative: bool
+    runs: int
+    missing_runs: int
+    degrees: int
+    additive: bool | None
+    settings: tuple[SettingEffect, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +117,12 @@ class Study:
 
 
 def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
-    """Return what is said of groups, the steps of a comparison, by the settings `by`."""
     steps = comparison.steps
     runs = [run for step in steps for run in step.runs]
     groups = tuple(
-        StudyGroup(label=step.label, values=tuple(factor.value(step.runs[0].analysis.run) for factor in by))
-        for step in steps
+        StudyGroup(label=step.label, values=tuple(factor.value(step.runs[0].info) for factor in by)) for step in steps
     )
-    varied = find_varied_params([run.analysis.run for run in runs], by)
+    varied = find_varied_params([run.info for run in runs], by)
     cost = COST_PER_WORK if all(run.gpu_hour_price is not None for run in runs) else PER_WORK
     found = [estimate_effects(steps, varied.factors, metric) for metric in (TRAINING_RATE, WORK_RATE, cost)]
     if not any(found):
@@ -118,22 +147,32 @@ def select_focus(comparison: Comparison, study: Study | None) -> Step:
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
     """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
 
-    A group of short runs takes part: the verdict says whether it differs from the others.
+    A group of short runs takes part: the verdict says whether it differs from the others. The comparisons are one
+    family, by Holm's levels: a group that is not the best is called so in one study of twenty at most.
     """
     figure = BY_METRIC[metric]
-    values = {step.label: _read_value(step, metric) for step in steps}
-    known = [(value, step) for step in steps if (value := values[step.label]) is not None]
+    long_enough = [each for each in steps if recorded_seconds(each.analyses) >= figures.SHORTEST_REPETITION_SECONDS]
+    known = [(value, step) for step in long_enough if (value := gather_evidence(step, step, figure).before)]
     if len(known) < 2 or len({step.work_unit for _, step in known}) > 1:  # noqa: PLR2004 - best of two at least
         return None
-    ranked = sorted(known, key=lambda each: -figure.better * each[0])
-    (value, best), (next_value, following) = ranked[:2]
+    (value, best), (next_value, following), *_ = ranked = sorted(known, key=lambda each: -figure.better * each[0])
     others = [step for _, step in ranked[1:]]
-    evidence = {other.label: gather_evidence(other, best, figure) for other in others}
-    obstacles = {
-        other.label: find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best))
-        for other in others
+    evidence = [gather_evidence(other, best, figure) for other in others]
+    barred = [
+        find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best)) for other in others
+    ]
+    contrasts = [each.contrast for each, bar in zip(evidence, barred, strict=True) if not bar]
+    tested = [contrast for contrast in contrasts if contrast is not None]
+    levels = {id(each): level for each, level in zip(tested, find_holm_levels(tested), strict=True)}
+    verdicts = {
+        other.label: (bar or judge(each, levels.get(id(each.contrast), LEVEL), max(len(tested), 1))).verdict
+        for other, each, bar in zip(others, evidence, barred, strict=True)
     }
-    verdicts = _judge_against_others(evidence, {label: barred for label, barred in obstacles.items() if barred})
+    ends = [end / next_value for end in evidence[0].contrast.interval()] if evidence[0].contrast else [inf, inf]
+    # the weakest of the verdicts, of which another than better, unconfirmed and unknown is no clear change
+    order = (Verdict.BETTER, Verdict.UNCONFIRMED, Verdict.NOT_ENOUGH_DATA, Verdict.NO_CLEAR_CHANGE)
+    weakest = max(order.index(each) if each in order else len(order) - 1 for each in verdicts.values())
+    labels = {step.label for _, step in known}
     return BestGroup(
         metric=metric,
         unit=figure.unit,
@@ -142,33 +181,14 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         next=following.label,
         next_value=next_value,
         change=value / next_value - 1,
-        interval=_relative_interval(evidence[following.label]),
-        verdict=_judge_best(set(verdicts.values())),
+        interval=(ends[0], ends[1]) if all(map(isfinite, ends)) else None,
+        verdict=order[weakest],
         rivals=tuple(label for label, verdict in verdicts.items() if verdict is not Verdict.BETTER),
         unconfirmed=tuple(label for label, verdict in verdicts.items() if verdict is Verdict.UNCONFIRMED),
-        unknown=tuple(step.label for step in steps if values[step.label] is None),
+        unknown=tuple(step.label for step in steps if step.label not in labels),
         tested=len(verdicts),
         lower_quality=tuple(_find_lower_quality(best, steps, goals)),
     )
-
-
-def _read_value(step: Step, metric: str) -> float | None:
-    if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
-        return None
-    return gather_evidence(step, step, BY_METRIC[metric]).before or None
-
-
-def _judge_against_others(evidence: Mapping[str, Evidence], obstacles: Mapping[str, Judgement]) -> dict[str, Verdict]:
-    """Return the verdict on one group against each other, the other one as the earlier step.
-
-    They are one family, by Holm's levels: a group that is not the best is called so in one study of twenty at most.
-    """
-    tested = [label for label, each in evidence.items() if each.contrast is not None and label not in obstacles]
-    levels = dict(zip(tested, find_holm_levels([evidence[label].contrast for label in tested]), strict=True))
-    return {
-        label: (obstacles.get(label) or judge(each, levels.get(label, LEVEL), max(len(tested), 1))).verdict
-        for label, each in evidence.items()
-    }
 
 
 def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals) -> Iterator[QualityChange]:
@@ -182,16 +202,165 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
         yield max(changes, key=lambda change: inf if change.difference is None else abs(change.difference))
 
 
-def _judge_best(verdicts: set[Verdict]) -> Verdict:
-    left = verdicts - {Verdict.BETTER}
-    doubts = (Verdict.NOT_ENOUGH_DATA, Verdict.UNCONFIRMED)
-    if left <= {*doubts}:
-        return next((verdict for verdict in doubts if verdict in left), Verdict.BETTER)
-    return Verdict.NO_CLEAR_CHANGE
-
-
-def _relative_interval(evidence: Evidence) -> tuple[float, float] | None:
-    if evidence.contrast is None or not evidence.before:
+def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
+    """Return what each setting did to a figure of work, or a share; None in several units, or if none varied."""
+    figure = BY_METRIC[metric]
+    relative = figure.role is figures.FigureRole.WORK
+    runs = [run for step in steps for run in step.runs]
+    singles = [replace(step, runs=(run,), values=figures.read_run(run)) for step in steps for run in step.runs]
+    found = [gather_evidence(single, single, figure) for single in singles]
+    # settled values, if those are known of all, otherwise those of whole recordings
+    steady = metric == TRAINING_RATE or all(each.steady for each in found if each.before is not None)
+    values = [each.before if steady else each.whole.before for each in found]
+    known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
+    if relative and (len({run.work_unit for run, _ in known}) > 1 or any(value <= 0 for _, value in known)):
         return None
-    low, high = (end / evidence.before for end in evidence.contrast.interval(LEVEL))
-    return (low, high) if isfinite(low) and isfinite(high) else None
+    columns = [(factor, [factor.value(run.info) for run, _ in known]) for factor in factors]
+    columns = [(factor, column) for factor, column in columns if len(set(column)) > 1]
+    if not columns:
+        return None
+    model = LinearModel(
+        levels=tuple(tuple(map(order_levels(column).index, column)) for _, column in columns),
+        values=np.array([log(value) if relative else value for _, value in known]),
+    )
+    shortest = min(recorded_seconds([run.analysis]) for run, _ in known)
+    if relative and metric != TRAINING_RATE:
+        # a figure of a whole run
+        shortest = 0.0 if shortest < figures.SHORTEST_SECONDS else inf
+    return FigureEffects(
+        metric=metric,
+        unit=figure.unit,
+        better=figure.better,
+        relative=relative,
+        runs=len(known),
+        missing_runs=len(runs) - len(known),
+        degrees=model.degrees,
+        additive=model.is_additive(LEVEL) if len(columns) > 1 else None,
+        settings=tuple(_describe_settings(model, columns, figure, figure.allow_slow_change(shortest))),
+    )
+
+
+def _describe_settings(
+    model: "LinearModel", columns: Sequence[tuple[Factor, list[str | None]]], figure: figures.Figure, allowance: float
+) -> Iterator[SettingEffect]:
+    is_work = figure.role is figures.FigureRole.WORK
+    finest, ratio_of = (figures.FINEST_RATIO, 1.0) if is_work else (figure.finest, None)
+    known = [model.is_estimable(place) for place in range(len(columns))]
+    effects = {
+        (place, level): model.effect(place, level, finest, ratio_of)
+        for place, codes in enumerate(model.levels)
+        for level in range(1, max(codes) + 1)
+        if known[place]
+    }
+    # verdicts allow for all effects of the figure
+    holm = dict(zip(effects, find_holm_levels([*effects.values()]), strict=True))
+    for place, (factor, column) in enumerate(columns):
+        counts = Counter(model.levels[place])
+        levels = []
+        for level, value in enumerate(order_levels(column)):
+            found = LevelEffect(value=value, runs=counts[level])
+            if effect := effects.get((place, level)):
+                fewest = min(counts[level], counts[0])
+                verdict = _judge(effect, holm[place, level], figure, fewest=fewest, allowance=allowance)
+                interval = effect.interval() if model.degrees else None
+                found = replace(found, change=effect.difference, interval=interval, verdict=verdict)
+            levels.append(found)
+        mixed = () if known[place] else _find_confounded(model, place, known)
+        yield SettingEffect(
+            factor=factor, levels=tuple(levels), confounded_with=tuple(columns[other][0] for other in mixed)
+        )
+
+
+def _judge(
+    effect: DifferenceEstimate, level: float, figure: figures.Figure, *, fewest: int, allowance: float
+) -> Verdict:
+    # where nothing shows its scatter, slow changes of a load explain as much as the allowance
+    is_sure = effect.degrees >= 1
+    if not is_sure and abs(effect.change) <= allowance:
+        return Verdict.NOT_ENOUGH_DATA
+    if not (effect.excludes_zero(level) if is_sure else abs(effect.difference) > figure.margin(1.0)):
+        return Verdict.NO_CLEAR_CHANGE
+    if not is_sure or fewest == 1:
+        return Verdict.UNCONFIRMED
+    gain = effect.change * figure.better
+    return Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else Verdict.DIFFERS
+
+
+def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
+    # those without which its effect could be told; of very many settings all, for each try is a fit of its own
+    others = [other for other in range(len(known)) if other != place and not known[other]]
+    alone = []
+    for other in others if len(others) <= _MOST_TRIED else []:
+        left = tuple(codes for at, codes in enumerate(model.levels) if at != other)
+        if LinearModel(levels=left, values=model.values).is_estimable(place - (other < place)):
+            alone.append(other)
+    return alone or others
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearModel:
+    """A constant and one effect for each level of each factor but its first, by least squares."""
+
+    levels: Levels
+    values: FloatArray
+
+    @cached_property
+    def _design(self) -> FloatArray:
+        return _build_design(self.levels)
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return np.asarray(np.linalg.pinv(self._design), dtype=np.float64)
+
+    @cached_property
+    def degrees(self) -> int:
+        """Observations beyond those that the effects use up: residual degrees of freedom."""
+        return len(self.values) - _count_effects(self.levels)
+
+    @cached_property
+    def residual_squares(self) -> float:
+        residuals = self.values - self._design @ (self._inverse @ self.values)
+        return float(residuals @ residuals)
+
+    def is_estimable(self, factor: int) -> bool:
+        """Return whether the design separates the effects of a factor from all others."""
+        others = (*self.levels[:factor], *self.levels[factor + 1 :])
+        return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
+
+    def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
+        """Return the effect of a level of a factor that `is_estimable` against its first; no surer than `finest`."""
+        weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
+        change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
+        error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))
+        return estimate_from_scatter(change, error, self.degrees, ratio_of=ratio_of)
+
+    def is_additive(self, level: float) -> bool | None:
+        """Return whether the factors work independently of each other, as far as repetitions show.
+
+        The test of lack of fit: what the model leaves beyond the scatter of repetitions, against that scatter. None
+        where no setting was repeated, or the model has an effect for every setting. A design of independent factors
+        passes with the probability `level`.
+        """
+        from scipy import special
+
+        cells = np.unique(np.array(self.levels), axis=1, return_inverse=True)[1].ravel()
+        counts = np.bincount(cells)
+        means = np.bincount(cells, self.values) / counts
+        pure, repeated = float(((self.values - means[cells]) ** 2).sum()), len(cells) - len(counts)
+        misfit = self.degrees - repeated
+        if repeated < 1 or misfit < 1 or pure <= 0:
+            return None
+        ratio = max(self.residual_squares - pure, 0.0) / misfit / (pure / repeated)
+        return float(special.fdtrc(misfit, repeated, ratio)) >= 1 - level
+
+
+def _build_design(levels: Levels, observations: int = 0) -> FloatArray:
+    """Return one row per observation: the constant, then a column per level but the first of each factor."""
+    columns = [np.ones(observations or len(levels[0]))]
+    for factor in levels:
+        columns += [(np.array(factor) == level).astype(np.float64) for level in range(1, max(factor) + 1)]
+    return np.column_stack(columns)
+
+
+def _count_effects(levels: Levels, observations: int = 0) -> int:
+    return int(np.linalg.matrix_rank(_build_design(levels, observations)))

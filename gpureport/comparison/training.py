@@ -16,8 +16,6 @@ _DIRECTIONS = {"higher": True, "lower": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityTarget:
-    """A value that a training metric is to reach."""
-
     name: str
     value: float
 
@@ -29,8 +27,6 @@ class QualityTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingGoals:
-    """What a person says of training metrics: whether higher is better, and the value to reach."""
-
     better: tuple[tuple[str, bool], ...] = ()
     target: QualityTarget | None = None
 
@@ -41,11 +37,7 @@ class TrainingGoals:
         return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
-        """Return these goals with those of the command line in their place.
-
-        Raises:
-            SettingsError: when it is not known which way the metric of the target gets better.
-        """
+        """Return these goals under those of the command line; raise SettingsError if the target lacks a direction."""
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
@@ -55,7 +47,6 @@ class TrainingGoals:
         return goals
 
     def is_named(self, name: str) -> bool:
-        """Return whether a person named the metric."""
         return name in dict(self.better) or (self.target is not None and self.target.name == name)
 
 
@@ -70,7 +61,6 @@ def parse_direction(text: str) -> tuple[str, bool] | None:
 
 
 def parse_target(text: str) -> QualityTarget | None:
-    """Return the target in `NAME=VALUE`, the value as logged; None of other texts."""
     name, _, written = text.rpartition("=")
     try:
         value = float(written)
@@ -80,29 +70,19 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals from plain values: a direction per metric, and the target as `NAME=VALUE`.
-
-    Raises:
-        ValueError: when one of them says nothing.
-        SettingsError: when it is not known which way the metric of the target gets better.
-    """
-    for name, direction in better.items():
-        if direction not in _DIRECTIONS:
-            msg = f"better of {name} must be 'higher' or 'lower'"
-            raise ValueError(msg)
+    """Return goals from plain values; raise ValueError if one says nothing, SettingsError if it lacks a direction."""
+    if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
+        msg = f"better of {wrong} must be 'higher' or 'lower'"
+        raise ValueError(msg)
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:
-        msg = f"{target!r} is no target: NAME=VALUE"
+        msg = f"{target!r} is not a target: NAME=VALUE"
         raise ValueError(msg)
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 
 
 def read_goals(settings: "Settings") -> TrainingGoals:
-    """Return what `[training]` of the settings says.
-
-    Raises:
-        SettingsError: with the line of the first mistake.
-    """
+    """Return what `[training]` of the settings says; raise SettingsError with the line of the first mistake."""
     section = settings.section("training")
     section.only({"better", "target"})
     written = section.text("target")

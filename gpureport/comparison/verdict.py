@@ -3,23 +3,30 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, fsum, inf, sqrt
+from math import exp, expm1, fsum, inf, sqrt
+from statistics import fmean
 from typing import NamedTuple
 
 from gpureport.comparison import estimate
-from gpureport.comparison.comparable import Comparability, find_barrier
-from gpureport.comparison.estimate import LEVEL, Basis, DifferenceEstimate, Ends, excludes_zero, two_sided
+from gpureport.comparison.comparable import Comparability
+from gpureport.comparison.estimate import LEVEL, Basis, Ends, excludes_zero, two_sided
 from gpureport.comparison.evidence import Evidence, Reason, ReasonKind, WholeRecordingFigure
-from gpureport.comparison.figures import POINTS, TRAINING_RATE, ShortRun
-from gpureport.comparison.steps import Step, find_least_half_width
+from gpureport.comparison.figures import (
+    BY_METRIC,
+    LONG_SECONDS,
+    POINTS,
+    SLOW_RATIO,
+    TRAINING_RATE,
+    FigureRole,
+    ShortRun,
+)
+from gpureport.comparison.steps import Step, find_resolution
 
 _UNSEEN = 3.0  # random gaps stay unseen over three times their distance in one case of twenty
 _MOST_RUNS, _MOST_NEEDED = 20, 1000  # runs beyond which nobody repeats a job, and no number is told (pragmatic)
 
 
 class Verdict(StrEnum):
-    """The verdict on a difference."""
-
     BETTER = "better"
     WORSE = "worse"
     DIFFERS = "differs"
@@ -39,7 +46,6 @@ class Verdict(StrEnum):
 
     @property
     def short(self) -> str:
-        """The verdict without its explanation in brackets."""
         return self.value.partition(" (")[0]
 
 
@@ -52,8 +58,6 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needed:
-    """What would narrow an interval to a half-width: how long each run, or how many runs a side, if known."""
-
     half_width: float
     seconds: float | None
     runs: int | None
@@ -61,10 +65,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one, in its base unit, of all GPUs together.
-
-    The interval does not allow for gaps that are rarer than one in `unseen_gap_seconds`.
-    """
+    """One figure of a step against an earlier one, in its base unit, but for gaps rarer than `unseen_gap_seconds`."""
 
     metric: str
     unit: str
@@ -91,8 +92,7 @@ class Delta:
 
 
 def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
-    """Return the verdict on a figure that must not be compared, if so."""
-    failed = find_barrier(checks, metric)
+    failed = next((check for check in checks if check.comparable is False and metric in check.touches), None)
     # what is too short to compare is so with itself, too
     if same and (failed is None or not failed.bars_itself):
         return Judgement(Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.SAME_RECORDING))
@@ -108,7 +108,7 @@ def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
         # a mean without its scatter is not judged at all
         return _judge_single_runs(found) if found.lone else Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
     if not contrast.excludes_zero(level):
-        if contrast.is_short and excludes_zero(contrast.ends(level)) and not _is_within_usual_noise(found):
+        if found.reason and excludes_zero(contrast.ends(level)) and not _is_within_usual_noise(found):
             return Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
         by_chance = family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=family) if by_chance else None
@@ -122,7 +122,7 @@ def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
 def _judge_single_runs(found: Evidence) -> Judgement:
     """Judge a run without repetition: it differs, unconfirmed, by more than repeating usually changes."""
     low, high = sorted(abs(value or 0.0) for value in (found.before, found.after))
-    if found.lone and found.brief and high <= estimate.RATIO_ALLOWANCE * low:
+    if found.lone and found.brief and high <= SLOW_RATIO * low:
         return Judgement(Verdict.NOT_ENOUGH_DATA, found.brief)
     if _is_within_usual_noise(found):
         return Judgement(Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
@@ -135,7 +135,6 @@ def _is_within_usual_noise(found: Evidence) -> bool:
 
 
 def build_delta(base: Step, step: Step, found: Evidence, judgement: Judgement, *, primary: str) -> Delta:
-    """Return a figure of a step against an earlier one; `primary` is the figure that the chain is judged by."""
     figure, contrast = found.figure, found.contrast
     is_training, is_primary = figure.metric == TRAINING_RATE, figure.metric == primary
     counts = (len(found.figures[0]), len(found.figures[1])) if found.left_out and all(found.figures) else None
@@ -170,27 +169,17 @@ def _estimate_needed_data(found: Evidence) -> Needed | None:
     if contrast is None or half_width == 0:
         return None
     if contrast.basis is Basis.WITHIN_RUN:
-        seconds = found.seconds and estimate_seconds_needed(contrast, found.seconds, half_width)
+        # scatter shrinks with the root of the length
+        seconds = found.seconds and found.seconds * (contrast.scatter / half_width) ** 2
+        seconds = max(LONG_SECONDS, seconds) if seconds and found.reason else seconds
         return Needed(half_width=half_width, seconds=seconds, runs=None)
     if contrast.half_width <= half_width:
         # fewer runs than there are would tell no scatter
         return None
-    runs = None if contrast.least > half_width else estimate_runs_needed(*found.figures, half_width)
-    return Needed(half_width=half_width, seconds=None, runs=runs)
-
-
-def estimate_seconds_needed(found: DifferenceEstimate, seconds: float, half_width: float) -> float:
-    """Return how long each run must be for an interval: it shrinks with the root."""
-    needed = seconds * (found.own_half_width / half_width) ** 2
-    return max(estimate.LONG_SECONDS, needed) if found.is_short else needed
-
-
-def estimate_runs_needed(before: Sequence[float], after: Sequence[float], half_width: float) -> int | None:
-    """Return how many runs a side give an interval; None above a thousand."""
-    squares = [(value - fsum(side) / len(side)) ** 2 for side in (before, after) for value in side]
+    squares = [(value - fmean(side)) ** 2 for side in found.figures for value in side]
     spread = sqrt(fsum(squares) / (len(squares) - 2))
-    enough = (runs for runs in range(2, _MOST_NEEDED + 1) if spread * _width(runs, runs) <= half_width)
-    return next(enough, None)
+    runs = (each for each in range(2, _MOST_NEEDED + 1) if spread * _width(each, each) <= half_width)
+    return Needed(half_width=half_width, seconds=None, runs=None if contrast.least > half_width else next(runs, None))
 
 
 def _width(first: int, other: int) -> float:
@@ -207,7 +196,8 @@ class RunInterval(NamedTuple):
 
 def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *, repeat_base: bool) -> RunInterval:
     """Return the interval of a change; of the two steps the base or the later can get more runs."""
-    least = find_least_half_width(base, step, delta.metric, delta.before or 0.0)
+    is_work = BY_METRIC[delta.metric].role is FigureRole.WORK
+    least = (delta.before or 0.0) * expm1(find_resolution(base, step, delta.metric).least) if is_work else 0.0
     return RunInterval(delta.runs if repeat_base else delta.runs[::-1], (interval[1] - interval[0]) / 2, least)
 
 
@@ -228,8 +218,5 @@ def estimate_interval_of_next_run(values: Sequence[float], finest: float, least:
 
 
 def find_smallest_ratio(half_width: float) -> float:
-    """Return the relative change that one more run can be held to, from the half-width of its logarithm.
-
-    Even one at the upper end of the interval is then known finely enough.
-    """
+    # even a run at the upper end of the interval is then known finely enough
     return exp(2 * half_width) - exp(half_width) if half_width < 1 else inf

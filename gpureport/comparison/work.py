@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """Names of the series where the step column counts the work, and in which Megatron counts its samples."""
-_BESIDE_A_COUNTER = {"iteration_time", "it/s"}
-"""Said beside the number of a step: a pause between lines is not in it."""
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}  # said beside the number of a step: a pause between lines is not in it
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
     "tokens": r"tokens?|toks?",
@@ -35,10 +34,7 @@ _SECONDS_EACH = (
     r"|(?:time|seconds|secs?|s)[ _.-]*(?:per|/)[ _.-]*(?:{0}))(?:$|[^a-z])"
 )
 _THROUGHPUT = r"(?:^|[^a-z])throughput(?:$|[^a-z])"
-_SAMPLE_WORDS = {"images": r"images?|imgs?", "examples": r"examples?", "sequences": r"sequences?|seqs?"}
-"""What samples are called in the name of a metric; anything else is plainly samples."""
-_MOST_BINS = 1000
-"""Bins per point at most: where points lie years apart, bins are longer than most points."""
+_MOST_BINS = 1000  # bins per point at most: where points lie years apart, bins are longer than most points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +56,12 @@ class Throughput:
     @property
     def stated_unit(self) -> str:
         """What the metric's name calls its work: `images` of `images_per_s`, else its unit."""
-        words = re.findall(r"[a-z]+", _simplify(self.name)) if self.unit == SAMPLES else []
-        known = (unit for unit, form in _SAMPLE_WORDS.items() if any(re.fullmatch(form, word) for word in words))
-        return next(known, self.unit)
+        found = re.search(r"(?:^|[^a-z])(image|img|example|sequence|seq)s?(?:$|[^a-z])", _simplify(self.name))
+        if not found or self.unit != SAMPLES:
+            return self.unit
+        return {"img": "images", "seq": "sequences"}.get(found[1], f"{found[1]}s")
 
     def within(self, window: Interval) -> FloatArray:
-        """Return the rates of the bins in a stretch, without empty ones."""
         size = self.width * 1e6
         first = max(int(np.ceil((window.start - self.start) / size)), 0)
         rates = self.rates[first : max(int((window.end - self.start) // size), first)]
@@ -77,7 +73,6 @@ def _simplify(name: str) -> str:
 
 
 def parse_work_unit(name: str) -> tuple[str, bool] | None:
-    """Return the unit of work in a metric's name, and whether it is time for each."""
     plain = _simplify(name)
     for form, is_time in ((_PER_SECOND, False), (_SECONDS_EACH, True)):
         for unit, names in _UNITS.items():
@@ -157,7 +152,7 @@ class TrainingCurve:
     """One training metric of a run: its values in the order of time, NaN and infinities as they were logged.
 
     `times` are in microseconds since 1970, empty where one value has none; `steps` are as the step column counts them,
-    NaN where it says nothing.
+    NaN where it says nothing. It `has_diverged` where its last value is not a number, as a loss that overflowed.
     """
 
     name: str
@@ -167,26 +162,20 @@ class TrainingCurve:
 
     @cached_property
     def known(self) -> FloatArray:
-        """The values that are numbers."""
         return self.values[np.isfinite(self.values)]
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has a value, and the last one is a number."""
         return len(self.known) > 0 and not self.has_diverged
 
     @property
     def has_diverged(self) -> bool:
-        """Whether its last value is not a number, as a loss that overflowed."""
         return len(self.values) > 0 and not bool(np.isfinite(self.values[-1]))
 
 
 def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
-    """Return the curve of every training metric, by name; a value that is missing was logged as no number.
-
-    A metric with a secret in its name has none: names that differ look alike without it, so that a curve of one run
-    could be taken for another one of the next.
-    """
+    # a value that is missing was logged as no number; a metric with a secret in its name has no curve, for names that
+    # differ look alike without it
     column: Any = training.column("name").unify_dictionaries()
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if not chunks:

@@ -12,8 +12,8 @@ from gpureport.fleet import page_parts
 from gpureport.fleet.cards import Facts
 from gpureport.fleet.page import HEADING, FleetPage, build_page
 from gpureport.places import Place
-from gpureport.report.charts.elements import HorizontalScale, define_patterns, draw_swatch, paint_shape, write_document
-from gpureport.report.charts.rows import draw_spent_bars
+from gpureport.report.charts.elements import HorizontalScale, define_patterns, paint_shape, write_document
+from gpureport.report.charts.strips import draw_spent
 from gpureport.report.formats import output
 from gpureport.report.formats.analysis_json import iso_time
 from gpureport.report.formats.branding import PLAIN, Brand
@@ -103,11 +103,11 @@ def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float 
 def _render_html(page: FleetPage, brand: Brand) -> str:
     from markupsafe import Markup
 
-    from gpureport.report.formats import html, page_pictures, term_tooltips
+    from gpureport.report.formats import html
 
     pages = html.template_environment(brand)
     # a heading says what it means to whoever rests the pointer on it
-    pages.filters["term"] = term_tooltips.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
+    pages.filters["term"] = html.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
     style = pages.get_template(html.STYLE).render()
     return pages.get_template("fleet.html").render(
         report=page,
@@ -115,40 +115,25 @@ def _render_html(page: FleetPage, brand: Brand) -> str:
         samples=None,
         style=Markup(style),  # noqa: S704 - our file
         policy=html.content_security_policy(style),
-        pictures={
-            "legend": page_pictures.draw_legend(page.spent),
-            "spent": page_pictures.draw_spent(page.spent),
-            "bars": {part.id: page_pictures.mark_safe(_draw_bars(part.bars, part.id)) for part in page.parts},
-        },
+        pictures=html.mark_safe(
+            draw_spent(page.spent) | {"bars": {part.id: _draw_bars(part.bars, part.id) for part in page.parts}}
+        ),
     )
 
 
 def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
     """Return the page set by typst: two pages for a meeting, and an appendix, in `full` with every row."""
-    from gpureport.report.formats import pdf_figures, typesetting
+    from gpureport.report.formats import pdf
 
-    row, bar = _ROW_WIDTH / pdf_figures.SCALE, _BAR_WIDTH / pdf_figures.SCALE
-
-    def describe(files: pdf_figures.FigureWriter) -> dict[str, Any]:
-        legend = page.spent.legend if page.spent else ()
-        swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
-        bars: dict[str, list[dict[str, Any] | None]] = {}
-        for at, part in enumerate(page.parts):
-            drawn = enumerate(_draw_bars(part.bars, f"bars{at}-", bar))
-            bars[part.id] = [files.write(f"bars{at}-{place}", svg) if svg else None for place, svg in drawn]
-        return {
-            "full": full,
-            "heading": HEADING,
-            "headline": list(display.headline(page.verdict.sentence)),
-            "quiet_line": page.quiet_line,
-            "figures": {
-                "legend": files.write_all("legend", swatches),
-                "spent": files.write_all("spent", draw_spent_bars(page.spent, "spent", row) if page.spent else ()),
-                "bars": bars,
-            },
-        }
-
-    return typesetting.set_document("fleet.typ", page, describe, brand=brand, ended=page.ended)
+    bars = {part.id: _draw_bars(part.bars, f"bars{at}-", _BAR_WIDTH / pdf.SCALE) for at, part in enumerate(page.parts)}
+    rest = {
+        "full": full,
+        "heading": HEADING,
+        "headline": list(display.headline(page.verdict.sentence)),
+        "quiet_line": page.quiet_line,
+    }
+    figures = draw_spent(page.spent, _ROW_WIDTH / pdf.SCALE) | {"bars": bars}
+    return pdf.set_document("fleet.typ", page, rest, figures, brand=brand, ended=page.ended)
 
 
 def _list_blocks(page: FleetPage) -> Iterator[Block]:

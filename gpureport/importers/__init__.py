@@ -1,8 +1,5 @@
-"""Sources to recordings: every importer there is, each loaded when its turn comes.
+"""Sources to recordings: `sources` says which files are logs, `runs` which are one run, `reading` reads one.
 
-`sources` says which files are logs, and `refusals` what others are; `runs` which logs are one run, by what `surveys`
-learn of them. `reading` reads a run: its only log as it comes, several as `joining` puts them together. `labels` hold
-what is known beside the rows, `time_window` reads a part of a run, `tracked` a run of a tracker.
 `protocol` is what an importer and a tracker are; to follow one log, start at `extraction.py` and `nvidia_smi/query.py`.
 """
 
@@ -42,7 +39,7 @@ def _load(name: str) -> object:
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
-    "nvidia_smi:NvidiaSmi",
+    "nvidia_smi=nvidia_smi.query:NvidiaSmi",
     "gpustat=tools.monitors:GPUSTAT",
     "nvitop=tools.monitors:NVITOP",
     "tools.dcgm:DCGM",
@@ -54,10 +51,8 @@ IMPORTERS: "Registry[Importer]" = Registry(
 HOST_IMPORTERS: "Registry[Importer]" = Registry("host=host_forms:HOST")
 """Importers of files that lie beside a log and are joined to it by time."""
 TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
-"""Importers of what a training loop wrote of its metrics."""
 TRACKERS: "Registry[Tracker]" = Registry(
     "mlflow=mlflow.runs:MLFLOW", "neptune=neptune.runs:NEPTUNE", "trackio:TRACKIO", "accounting:ACCOUNTING"
 )
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
-"""What the locator of a tracker's store begins with."""

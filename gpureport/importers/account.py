@@ -36,7 +36,6 @@ _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """What only rows hold: memory, and cells between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
-"""A line of nothing but numbers."""
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
 """What stands in place of a value where a GPU answers no more."""
 ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
@@ -44,12 +43,10 @@ ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
 
 
 def find_message_kind(text: str) -> str:
-    """Return what a message of the driver says; empty for any other line."""
     return next((kind for pattern, kind in _MESSAGES.items() if re.match(pattern, text)), "")
 
 
 def format_count(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 row`, `1,200 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -60,20 +57,17 @@ def list_first(names: Sequence[str], most: int) -> str:
 
 
 def format_columns_option(row: Sequence[str]) -> str:
-    """Return the option to type for rows without a header, with a stand-in per cell."""
     names = ["timestamp" if _STAMPED.match(cell) else f"column_{place}" for place, cell in enumerate(row, 1)]
     return f"name its columns: --columns {shlex.quote(','.join(names))}, with the fields of --query-gpu in their place"
 
 
 @dataclass(slots=True)
 class Account:
-    """The lines of one log: rows, headers, noise, driver messages, rejected lines, and those that continue a row.
+    """The lines of one log. A form counts each line once: rows count as they are yielded, the others are reported here.
 
-    A form counts each line once. Rows count as they are yielded; forms report the other lines here. `absent` counts
-    cells without a value by column and reason, `columns` has headings and what each became, `forms` the rows of each
-    form, `rejected` by reason how many lines and the first. Power readings may be known to be `averaged` over a second;
-    a `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart, empty
-    where unnamed rows are not checked for that.
+    `absent` counts cells without a value by column and reason, `columns` has headings and what each became, `forms` the
+    rows of each form, `rejected` lines and the first by reason. Power may be known to be `averaged` over a second; a
+    `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart.
     """
 
     rows: int = 0
@@ -102,7 +96,6 @@ class Account:
         return self.rows + rejected + self.headers + self.noise + self.messages + self.continued
 
     def note(self, *notes: str) -> None:
-        """Keep what a reader must know; said once."""
         self.notes |= dict.fromkeys(notes)
 
     def reject(self, reason: str, number: int, text: str = "", rows: int = 1) -> None:
@@ -115,7 +108,6 @@ class Account:
             examples.append(RejectedLine(line=number, text=redact_start(text.strip(), _LONGEST)))
 
     def reject_rows(self, reason: str, numbers: IntArray) -> None:
-        """Count rows that are not yielded, by their lines."""
         if len(numbers):
             self.reject(reason, int(numbers.min()), rows=len(numbers))
 
@@ -160,17 +152,13 @@ class Account:
         self._last = int(times[-1])
 
     def keep_event(self, text: str, number: int, at: int | None, device: str | None = None) -> None:
-        """Keep a message of the driver, or that a device is lost: up to some, and each once.
-
-        A message that is repeated with no row between is one, and a GPU is lost once.
-        """
+        """Keep a message of the driver, or that a device is lost: up to some, and each once."""
         if len(self._events) < _MOST_EVENTS:
             kind = "gpu_lost" if device else find_message_kind(text) or "driver_message"
             event = LogEvent(kind=kind, at=at, line=number, device=device, text=text)
             self._events.setdefault((text, device or str(at)), event)
 
     def quality(self, notes: Iterable[str] = ()) -> Quality:
-        """Return the account, after the last row, without the timing of the devices."""
         for number, text in self._waiting:
             self.keep_event(text, number, self._last)
         self._waiting.clear()
@@ -192,7 +180,6 @@ class Account:
 
 
 def damage(line: str) -> str:
-    """Return why a line cannot be read, one of `reject_reasons`; empty if it can."""
     if "\0" in line:
         return NUL_BYTES
     return NOT_TEXT if "\ufffd" in line else ""

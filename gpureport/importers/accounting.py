@@ -52,8 +52,6 @@ class _Row(NamedTuple):
 
 
 class Table(LocalStore):
-    """A table whose rows are its runs; those without GPU figures hold no hardware series."""
-
     def __init__(self, where: str) -> None:
         super().__init__(take_stream(where) or Path(where), where)
         file = RawFile(self.path)
@@ -76,7 +74,6 @@ class Table(LocalStore):
                 self.rows[key] = row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}")
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return all runs; an experiment is a project."""
         return [
             RunInfo(
                 id=row.id,
@@ -174,7 +171,6 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
 
 
 def _read_emissions(cells: Cells) -> _Row:
-    """Return a run of CodeCarbon, one row written at its end, with the mean power of its GPUs."""
     run, project, ended = cells["run_id"], cells["project_name"] or "run", parse_time(cells["timestamp"])
     names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
     seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
@@ -191,7 +187,6 @@ def _read_emissions(cells: Cells) -> _Row:
 
 
 def _count(cells: Cells, column: str, name: str) -> float:
-    """Return what a Slurm list such as `cpu=32,gres/gpu=4` says of a resource; 0 for nothing."""
     found = re.search(rf"(?:^|,)gres/{name}=(\d{{1,15}})(?:,|$)", cells.get(column, ""))
     return float(found[1]) if found else 0.0
 

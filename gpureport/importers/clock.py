@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport import rates
-from gpureport.columns import BoolArray, IntArray, integers, present, read_codes, strings_to_arrow
+from gpureport.columns import BoolArray, IntArray, integers, present, strings_to_arrow
 from gpureport.data_quality import ClockStep, LogGap, gap_seconds
 from gpureport.errors import SettingsError
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
@@ -32,7 +32,6 @@ _SEVERAL = 3
 
 
 def load_zone(name: str) -> ZoneInfo:
-    """Return the zone of that name, or raise a `SettingsError`."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, RecursionError) as error:
@@ -49,10 +48,7 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
-    """Return local stamps, in microseconds, as UTC; of an hour that comes twice the first, or the `second`.
-
-    Raise a `SettingsError` where several stamps lie in an hour that the zone skips.
-    """
+    """Return local stamps as UTC, in microseconds; of an hour that comes twice the first, or the `second`."""
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
@@ -72,13 +68,11 @@ def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
 
 
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
-    """Return two UTC times, in microseconds, as local time of a zone kept as if UTC."""
     start, end = ((EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC) for time in span)
     return (start - EPOCH) // _MICROSECOND, (end - EPOCH) // _MICROSECOND
 
 
 def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """Return the bytes of texts, and the length of each."""
     buffers: Any = texts.buffers()
     bounds = np.frombuffer(buffers[1] or bytes(4), dtype=np.int32)[texts.offset :][: len(texts) + 1]
     return np.frombuffer(buffers[2] or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], np.diff(bounds)
@@ -86,10 +80,6 @@ def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArr
 
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
     """Return times in microseconds, which are valid, and the zone they state: `UTC`, or None for local."""
-    if isinstance(cells, pa.DictionaryArray):
-        codes = read_codes(cells.indices)
-        times, good, zone = read_times(cells.dictionary)
-        return times[codes], good[codes], zone
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     letters, lengths = letters_of(texts)
@@ -202,10 +192,7 @@ _SECOND, _FEWEST = 1_000_000, 10
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread the stamps of rows written several times per second evenly over it.
-
-    Stamps of whole seconds at a faster rate give several rows of a GPU the same stamp.
-    """
+    """Spread rows written several times per second, with stamps of whole seconds, evenly over it."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()
@@ -240,18 +227,13 @@ _DISTINCT = 50_000
 _AT_ONCE = 8_192
 """Rows of a device that are measured together: a few thousand cost about what a hundred do (pragmatic)."""
 _TOGETHER, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
-"""Rows within 60 ms of each other, then at least 90 ms without, 2 to 16 at a time, are rows of several GPUs.
-
-Genuine logs have 1 to 6 ms between the rows of a tick, and 50 under load.
-"""
+"""Rows within 60 ms of each other, then 90 ms without, 2 to 16 at a time, are of several GPUs: genuine logs have 1 to
+6 ms between the rows of a tick, and 50 under load."""
 
 
 @dataclass(slots=True)
 class Clock:
-    """The clock of one device, measured as it ticks: time of its `first` and `last` row, and backward `steps`.
-
-    `duplicates` counts rows with the time of the row before, after `measure`.
-    """
+    """The clock of one device, measured as it ticks; `duplicates` are rows with the time of the row before."""
 
     device: str
     steps: list[ClockStep] = field(default_factory=list)
@@ -277,7 +259,6 @@ class Clock:
         return times
 
     def measure(self) -> None:
-        """Note intervals, duplicates and possible gaps of the rows since the last call."""
         if not self._unmeasured:
             return
         times, self._unmeasured = np.concatenate(self._unmeasured), []
@@ -299,7 +280,6 @@ class Clock:
         return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
     def gaps(self) -> tuple[LogGap, ...]:
-        """Return the stretches without samples, judged by the log's interval."""
         interval = self.interval or 0.0
         far = np.array(self._long, np.int64).reshape(-1, 2)
         far = far[far[:, 1] - far[:, 0] > gap_seconds(interval) * 1e6]
@@ -307,7 +287,6 @@ class Clock:
         return tuple(LogGap(device=self.device, start=start, end=end) for start, end in found.tolist())
 
     def bunched(self) -> bool:
-        """Return whether rows come in bunches, as of several GPUs that no column tells apart."""
         self.measure()
         apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > _TOGETHER)
         if not apart or _middle(apart) < _APART:

@@ -35,7 +35,6 @@ TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 """Names in `Rows.data` and in records that are no metric: the time, NVML's mask of clock events, whether a row is the
 machine's, and what a row says of a GPU that answers no more."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
-"""What names a GPU, the surest first."""
 ATTRIBUTES = (*NAMES, "driver", "mig")
 """What describes a GPU instead of being a series."""
 _BARE = {"N/A", "-", "ERR!", "nan", ""}
@@ -75,15 +74,11 @@ class Column:
 
 
 def extra_name(source: str) -> str:
-    """Return the name of the column that keeps what has no place of its own."""
     return "extra_" + "".join(character if character.isalnum() else "_" for character in redact_text(source))
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return the column that fills a metric or attribute; without a target, an extra column of text.
-
-    `unit` is what the heading states; without it, nvidia-smi's unit counts.
-    """
+    """Return what fills a metric, an attribute or an extra column; `unit` is the heading's, else nvidia-smi's."""
     metric = BY_NAME.get(target)
     if metric is not None and metric.dtype != "bool" and metric.unit and target not in _PATTERNS:
         assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
@@ -95,7 +90,11 @@ def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **
     elif metric is not None or target in _PATTERNS:
         most = math.inf if metric is None else int(np.iinfo(metric.dtype).max)
         pattern, value = _PATTERNS.get(target, ("[0-9]{1,20}", int))
-        read = partial(_matched, pattern=re.compile(pattern), value=value, most=most)
+
+        def read(text: str) -> Any:
+            found = value(text) if re.fullmatch(pattern, text) else None
+            return None if isinstance(found, int) and found > most else found
+
     return Column(target=target or extra_name(source), source=source, read=read, stated=unit, **more)
 
 
@@ -127,12 +126,6 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mig": ("Enabled|Disabled", str),
     "gpu_performance_state": ("P(?:1[0-5]|[0-9])", lambda text: int(text[1:])),
 }
-"""What cells of columns that are no quantities look like, and their values."""
-
-
-def _matched(text: str, *, pattern: re.Pattern[str], value: Callable[[str], Any], most: float) -> Any:
-    found = value(text) if pattern.fullmatch(text) else None
-    return None if isinstance(found, int) and found > most else found
 
 
 @dataclass(slots=True)
@@ -144,7 +137,6 @@ class Texts:
 
     @classmethod
     def of(cls, found: Iterable[Hashable | None]) -> "Texts":
-        """Return a column by its texts."""
         places: dict[Hashable, int] = {}
         codes = [-1 if text is None else places.setdefault(text, len(places)) for text in found]
         return cls(np.array(codes, dtype=np.int32), list(places))
@@ -156,7 +148,6 @@ class Texts:
         return len(self.codes)
 
     def used(self) -> list[Any]:
-        """Return the texts that occur."""
         return [self.texts[code] for code in np.flatnonzero(np.bincount(self.codes + 1)[1:]).tolist()]
 
 
@@ -184,7 +175,6 @@ class Rows:
         return len(self.lines)
 
     def select(self, rows: BoolArray | IntArray) -> "Rows":
-        """Return some of the rows."""
         return Rows(
             self.lines[rows],
             None if self.times is None else self.times[rows],
@@ -195,10 +185,7 @@ class Rows:
 
 
 def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows by their lines and the cells of each column, and the rows of each fault, still among them.
-
-    Cells are the texts of a column: an Arrow dictionary array, or a list.
-    """
+    """Return rows by lines and cells, lists or Arrow dictionaries, and the rows of each fault, still among them."""
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
     # what is wrong with a time is said where nothing else is
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
@@ -351,17 +338,13 @@ class Layout:
 
     @property
     def stamp(self) -> int | None:
-        """Position of the time stamp, None when there is none."""
         return next((place for place, column in enumerate(self.columns) if column.target == TIME), None)
 
 
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which one column fills each target; further ones become extra columns.
-
-    `preferred` sources win over others for a target, else the first does.
-    """
+    """Return a layout in which one column, `preferred` or the first, fills each target; others become extra columns."""
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):
         held = chosen.get(column.target)

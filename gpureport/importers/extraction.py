@@ -26,23 +26,16 @@ if TYPE_CHECKING:
     from gpureport.importers.row_order import Order
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
-"""One way to write down what GPUs, or the machine they sit in, did.
-
-It is called with the lines of a log, as an open file yields them, the number of the first, and the account in which it
-counts each line that is no row.
-"""
+"""A form's rows, from a log's lines, the number of the first, and the account that counts each line that is no row."""
 _NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 _INTERVAL = "say with --interval how many seconds apart it was recorded"
 _ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
-_UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
 _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
     "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
 )
 _MOST_AT_ONCE = 128
 """Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
-_UNEVEN = 2
-"""Times a device has less than an even share of the rows, at least, for its own to be copied."""
 _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
@@ -51,10 +44,7 @@ _FEW = 2
 
 
 class Extraction:
-    """One log of GPUs, or of the machine, being read by a form, which is called `name` where there are several.
-
-    `explain` says why no row is left, and what to do; a line longer than `longest` bytes is shortened.
-    """
+    """One log being read by a form, called `name` where there are several; `explain` says why no row is left."""
 
     def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
@@ -111,7 +101,6 @@ class Extraction:
         return tables
 
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
-        """Yield the log's rows, with each one's stamp and the place of its device; negative for one left out."""
         if self._options.interval:
             # whether most early rows have a time, so that no others count
             counted = Counter[bool]()
@@ -186,10 +175,7 @@ class Extraction:
         return times
 
     def _survey(self) -> "Order":
-        """Return the place in time of every row, after a second pass over the log.
-
-        So memory holds 22 bytes per row, not the rows.
-        """
+        """Return every row's place in time, after a second pass over the log: memory holds 22 bytes per row."""
         from gpureport.importers.row_order import hash_values, put_in_order
 
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
@@ -212,7 +198,6 @@ class Extraction:
         return order
 
     def _happened(self, rows: Rows, times: IntArray, devices: IntArray) -> None:
-        """Keep what the log says happened up to the last of some rows."""
         kept = devices >= 0
         for column, why in rows.reasons.items():
             for code, cells in enumerate(np.bincount(why.codes[kept] + 1).tolist()[1:]):
@@ -247,7 +232,7 @@ class Extraction:
         whole = pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
         for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
             own = whole.slice(start, end - start)
-            if (end - start) * len(places) * _UNEVEN < len(times):
+            if (end - start) * len(places) * 2 < len(times):
                 # it would keep the memory of all rows until written
                 own = own.take(to_arrow(np.arange(end - start), pa.int64()))
             yield own.add_column(0, "device", category(self._ids[place], end - start))
@@ -257,7 +242,7 @@ class Extraction:
         if reject_reasons.NO_TIME in rejected:
             return f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"
         if set(rejected) == {reject_reasons.NOT_SELECTED}:
-            known = ", ".join(map(str, self._gpus.indices))
+            known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids)
             return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
         if set(rejected) == {reject_reasons.GPU_NOT_NAMED}:
             return "no row names its GPU", _NAME_GPUS, "no_gpu_named"
@@ -269,7 +254,6 @@ class Extraction:
         return what, RECORDS_ONE, "no_usable_row"
 
     def outcome(self) -> "Outcome":
-        """Return what is known after the last batch."""
         clocks = list(self._clocks.values())
         gaps = tuple(gap for each in clocks for gap in each.gaps()) if self._stamped else ()
         quality = replace(
@@ -282,7 +266,7 @@ class Extraction:
         )
         known = {each.device for each in clocks}
         devices = self._gpus.devices(averaged=self._account.averaged)
-        if self._is_mixed():
+        if self._is_mixed:
             devices = tuple(replace(each, mixed=True) for each in devices)
         return Outcome(
             devices=(*(each for each in devices if each.id in known), *((Device(id=HOST),) if HOST in known else ())),
@@ -296,7 +280,7 @@ class Extraction:
 
     def _notes(self) -> Iterator[str]:
         yield from self._gpus.notes()
-        if self._is_mixed():
+        if self._is_mixed:
             yield _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note
         if self._order is not None:
             yield from self._order.notes
@@ -308,17 +292,14 @@ class Extraction:
             # a few timed rows beside many others may not be the log's subject
             yield f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."
         elif self._stamped and self._options.interval:
-            yield _UNUSED_INTERVAL
+            yield "The log has time stamps: --interval was not used."
         yield from self._file.account.notes()
 
     @property
     def _is_shuffled(self) -> bool:
         return self._order is not None and self._order.shuffled and not self._gpus.sure
 
+    @property
     def _is_mixed(self) -> bool:
-        """Return whether rows are of several GPUs that nothing tells apart."""
-        if self._is_shuffled:
-            return True
-        if self._gpus.named or not self._account.mixed_note:
-            return False
-        return any(each.bunched() for each in self._clocks.values())
+        unnamed = bool(self._account.mixed_note) and not self._gpus.named
+        return self._is_shuffled or (unnamed and any(each.bunched() for each in self._clocks.values()))

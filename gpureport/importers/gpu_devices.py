@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +23,6 @@ _BY_ORDER = (
 )
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
-_NAMED = 3
-"""Most names of one GPU that a note lists."""
-_LARGER = 1.1
-"""Times the memory of a GPU that is another one's (pragmatic: ECC and what the driver keeps take less)."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
 LEFT_OUT = {
     NOT_NAMED: reject_reasons.GPU_NOT_NAMED,
@@ -49,8 +46,6 @@ Identity = tuple[str | None, ...]
 
 @dataclass(slots=True, eq=False)
 class Gpu:
-    """What was seen of one GPU so far."""
-
     index: int
     names: dict[str, str] = field(default_factory=dict)
     extremes: dict[str, float] = field(default_factory=dict)
@@ -63,26 +58,24 @@ class Gpu:
         return not self.names.keys() & set(_SURE)
 
     def device(self, *, averaged: bool) -> Device:
-        """Return it as a device; `averaged` power readings are averages over a second."""
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := find_gpu(model)) is not None}
+        names: dict[str, Any] = {name: self.names.get(name) for name in (*_SURE, "model", "driver")}
+        # ECC and what the driver keeps take less than a tenth of the memory
+        larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
             id=f"gpu:{self.index}",
             index=self.index,
-            uuid=self.names.get("uuid"),
-            bus_id=self.names.get("bus_id"),
-            serial=self.names.get("serial"),
-            model=self.names.get("model"),
-            driver=self.names.get("driver"),
+            **names,
             memory_total_bytes=None if memory is None else int(memory),
             memory_reserved_bytes=None if reserved is None else int(reserved),
             power_limit_watts=next((self.extremes[name] for name in _LIMITS if name in self.extremes), None),
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
-            mixed=self.by_index and (len(boards) > 1 or max(sizes, default=0) > _LARGER * min(sizes, default=0)),
+            mixed=self.by_index and (len(boards) > 1 or larger),
         )
 
 
@@ -91,7 +84,7 @@ class Gpus:
     """The GPUs of a log, of which those with the indices `keep` are kept; all for None.
 
     Where the cell of the surest column is empty, the next one names a row's GPU. A row that no column names is of the
-    log's only GPU, else of none. `named`: a column other than the model named any.
+    log's only GPU, else of none.
     """
 
     keep: tuple[int, ...] | None = None
@@ -102,11 +95,6 @@ class Gpus:
     _ambiguous: set[str] = field(default_factory=set)
     _by_order: bool = False
     _seen: Counter[Identity] = field(default_factory=Counter)
-
-    @property
-    def indices(self) -> list[int]:
-        """Indices of all GPUs seen, kept or not."""
-        return sorted(gpu.index for gpu in self._found)
 
     @property
     def ids(self) -> list[str]:
@@ -144,7 +132,6 @@ class Gpus:
         return codes
 
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
-        """Return the place of some rows' GPU, after noting what they say of it."""
         said = {each: text for each in ATTRIBUTES if (text := _first_text(rows, each, own)) is not None}
         gpu = self._called.get((key, name)) if key else next(iter(self._found), None)
         gpu = gpu or self._known(key, said)
@@ -187,18 +174,16 @@ class Gpus:
         return gpu
 
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
-        """Return the GPUs that are kept, by index."""
         kept = [gpu for gpu in self._found if not self.keep or gpu.index in self.keep]
         return tuple(gpu.device(averaged=averaged) for gpu in sorted(kept, key=lambda gpu: gpu.index))
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on GPUs that only an index names, or that several names stand for."""
         if self._by_order:
             yield _BY_ORDER
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
-                    f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:_NAMED])}: one GPU under the names "
+                    f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}: one GPU under the names "
                     "of several drivers, or GPUs of several machines; a uuid in the log would tell."
                 )
 
@@ -229,9 +214,6 @@ _MOST = 1024
 """Identities of a block beyond which no column names GPUs."""
 _HANDFUL, _OFTEN = 5, 20
 """Rows of a damaged identity at most, and how often as many the GPU must have that they are of (pragmatic)."""
-_BEAT_SHARE = 0.6
-"""Share of an interval to the rows before and after that a row in their beat keeps at least (pragmatic): a row of
-another GPU lies nearer to one of the two, unless one is missing."""
 _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -240,8 +222,7 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 def _find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
     """Return which rows name a GPU uniquely and stand where another GPU's row is missing.
 
-    A GPU that comes late, is lost early or is logged separately has rows beside those of the others; one
-    with a new name or index goes on under it. `seen` counts each identity of the `where` rows.
+    A GPU that comes late or is lost early has rows beside those of the others. `seen` counts each identity.
     """
     suspect, places = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(where)
     texts = [column for name in NAMES if isinstance(column := rows.data.get(name), Texts)]
@@ -267,14 +248,14 @@ def _find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Cou
         if any(text and text[:2] == "GP" and not _UUID.fullmatch(text) for text in identity):
             # where the log has whole ones, it is torn
             suspect[places[odd]] = any(text and _UUID.fullmatch(text) for each in others.values() for text in each)
-        elif not any(_agree(identity, each) for each in others.values()):
+        # a cell without a value contradicts nothing
+        elif all(
+            any(None not in pair and pair[0] != pair[1] for pair in zip(identity, each, strict=False))
+            for each in others.values()
+        ):
             for other in others:
                 suspect[places[odd]] |= _replaces_row(odd, np.flatnonzero(keys == other), times[places])
     return suspect
-
-
-def _agree(one: Identity, other: Identity) -> bool:
-    return all(mine == its for mine, its in zip(one, other, strict=False) if mine is not None and its is not None)
 
 
 def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
@@ -285,6 +266,7 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     fits = np.full(len(odd), step > 0)
     for neighbour, there in ((following - 1, following > 0), (following, following < len(own))):
         apart = np.abs(times[odd] - times[own[np.clip(neighbour, 0, len(own) - 1)]])
-        beat = (apart >= _BEAT_SHARE * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
+        # a row of another GPU lies nearer to one of the two, unless one is missing
+        beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
         fits &= np.where(there, beat, (~there).sum() < _AT_EDGE)
     return fits

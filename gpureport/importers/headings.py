@@ -1,14 +1,11 @@
-"""What hand-written and scripted column headings mean: one table for every source.
+"""What hand-written column headings mean: one table for every source, by words in one spelling, in any order.
 
-Words of a heading are lower case, parted at capitals, digits and signs, each in one spelling: `GPU Mem_Used(MB)`
-and `gpuMemoryUsed [mb]` are both `gpu memory used mb`. A table row names a metric, the words its heading must
-hold and may hold, in any order; a fitting unit is always allowed. Names of a single tool,
-such as DCGM's or nvidia-smi's fields, stay with its importer.
+`GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` are both `gpu memory used mb`.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,71 +13,27 @@ from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS
 
 
-def _by_word(words: Mapping[str, str]) -> dict[str, str]:
-    return {word: meaning for meaning, spellings in words.items() for word in spellings.split()}
+def _by_word(*rows: str) -> dict[str, str]:
+    pairs = [entry.split(": ") for row in rows for entry in row.split("; ")]
+    return {word: meaning for meaning, spellings in pairs for word in spellings.split()}
 
 
 UNIT_WORDS = _by_word(
-    {
-        "B": "bytes b",
-        "KiB": "kb kib",
-        "MiB": "mb mib",
-        "GiB": "gb gib",
-        "TiB": "tb tib",
-        "%": "percent",
-        "1": "ratio",
-        "W": "w watts",
-        "mW": "mw milliwatts",
-        "kW": "kw",
-        "C": "c celsius",
-        "Hz": "hz",
-        "kHz": "khz",
-        "MHz": "mhz",
-        "GHz": "ghz",
-    }
+    "B: bytes b; KiB: kb kib; MiB: mb mib; GiB: gb gib; TiB: tb tib",
+    "W: w watts; mW: mw milliwatts; kW: kw; Hz: hz; kHz: khz; MHz: mhz; GHz: ghz",
+    "%: percent; 1: ratio; C: c celsius",
 )
 """Words that state a unit. What monitoring scripts call MB are the MiB that drivers and psutil count."""
 _SPELLINGS = _by_word(
-    {
-        "gpu": "cuda",
-        "gpu memory": "vram hbm fb",
-        "memory": "mem",
-        "host memory": "ram",
-        "host": "virtual",
-        "system": "sys",
-        "index": "idx",
-        "device id": "deviceid",
-        "name": "model",
-        "utilization": "util utilisation",
-        "io wait": "iowait",
-        "load average": "loadavg",
-        "average": "avg mean",
-        "total": "overall",
-        "available": "avail",
-        "temperature": "temp",
-        "clock": "clk clocks freq frequency",
-        "power": "pwr",
-        "limit": "cap",
-        "write": "written",
-        "network": "net",
-        "receive": "recv received rx",
-        "transmit": "sent transmitted tx",
-        "process": "proc pid python train",
-        "percent": "% pct perc percentage",
-        "ratio": "frac fraction",
-        "c": "degc",
-        "watts": "watt",
-        "hz": "hertz",
-        "bytes": "byte",
-        "second": "s sec ps seconds",
-        "date time": "datetime",
-        "unix time": "unixtime",
-        "timestamp ms": "timestampms",
-        "timestamp us": "timestampus",
-        "timestamp ns": "timestampns",
-    }
+    "gpu: cuda; gpu memory: vram hbm fb; memory: mem; host memory: ram; host: virtual; system: sys",
+    "index: idx; device id: deviceid; name: model; process: proc pid python train",
+    "utilization: util utilisation; io wait: iowait; load average: loadavg; limit: cap; write: written",
+    "average: avg mean; total: overall; available: avail; temperature: temp; power: pwr",
+    "clock: clk clocks freq frequency; network: net; receive: recv received rx; transmit: sent transmitted tx",
+    "percent: % pct perc percentage; ratio: frac fraction; c: degc; watts: watt; hz: hertz; bytes: byte",
+    "second: s sec ps seconds; date time: datetime; unix time: unixtime",
+    "timestamp ms: timestampms; timestamp us: timestampus; timestamp ns: timestampns",
 ) | {"deg": ""}
-"""Words of the table and their other spellings."""
 _WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
 _CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 """Where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
@@ -102,9 +55,24 @@ CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 _LOAD = "percent usage utilization used total average"
 
 
-_Columns = tuple[tuple[str, str] | tuple[str, str, str], ...]
-"""Metrics, the words that the heading of each must hold, and those that it may hold."""
-GPU_COLUMNS: _Columns = (
+_SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
+_Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
+"""Metrics, the words that a heading of each must hold and may hold, its base unit, and whether to state one."""
+
+
+def _columns(*rows: tuple[str, ...]) -> _Columns:
+    found = []
+    for target, needed, *more in rows:
+        # a load of cores is stated as a share; bytes are those per second, too
+        base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
+        # numbers of these mean nothing without a unit
+        needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
+        words = frozenset(needed.split()), frozenset("".join(more).split())
+        found.append((target, *words, base.removesuffix("/s"), needs_unit))
+    return found
+
+
+GPU_COLUMNS = _columns(
     ("gpu_power_limit_requested_watts", "power limit", "gpu"),
     ("gpu_power_watts", "power", "gpu draw usage"),
     ("gpu_memory_temperature_celsius", "memory temperature", "gpu"),
@@ -126,10 +94,9 @@ GPU_COLUMNS: _Columns = (
     (INDEX, "device id"),
 )
 """Columns over which a heading says all: no other quantity of a GPU is called so."""
-INDEX_COLUMNS: _Columns = ((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
+INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 """Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
-_SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
-HOST_COLUMNS: _Columns = (
+HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),
     ("host_memory_total_bytes", "memory total", "host"),
     ("host_memory_used_ratio", "memory percent", f"ratio host {_LOAD}"),
@@ -164,8 +131,6 @@ _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
 
 class ColumnName(NamedTuple):
-    """What a heading says of its column: a metric, or INDEX, MODEL or CORE, and its unit."""
-
     target: str
     unit: str = ""
 
@@ -174,26 +139,20 @@ def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
     """Return what a heading says of its column, by one of the tables above; None unless that knows all its words."""
     words = heading_words(heading)
     readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
-    return next((found for each in readings for found in _matches(frozenset(each), columns)), None)
+    return next((found for each in readings if each for found in _matches(frozenset(each), columns)), None)
 
 
 def _matches(words: frozenset[str], columns: _Columns) -> Iterator[ColumnName]:
     numbered = frozenset("#" if word.isdigit() else word for word in words)
-    for target, needed, *more in columns:
-        needs, may = frozenset(needed.split()), frozenset("".join(more).split())
+    for target, needs, may, base, needs_unit in columns:
         have = numbered if "#" in needs else words
-        # a load of cores is stated as a share; bytes are those per second, too
-        base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
-        base = base.removesuffix("/s")
-        stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
-        # numbers of these mean nothing without a unit
-        needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
-        if needs <= have and not have - needs - may - {stated} and (stated or not needs_unit):
-            yield ColumnName(target, UNIT_WORDS.get(stated, ""))
+        if needs <= have:
+            stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
+            if not have - needs - may - {stated} and (stated or not needs_unit):
+                yield ColumnName(target, UNIT_WORDS.get(stated, ""))
 
 
 def is_time_heading(heading: str) -> bool:
-    """Return whether a heading names a time and nothing else."""
     words = frozenset(heading_words(heading))
     return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS
 
@@ -215,6 +174,5 @@ def parse_number(cell: object) -> float | None:
 
 
 def absence_word(cell: object) -> str | None:
-    """Return the word of a cell that stands for no value, else None."""
     text = "null" if cell is None else str(cell).strip()
     return (text or "empty") if text.lower() in _NONE else None

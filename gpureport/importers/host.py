@@ -42,8 +42,6 @@ _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 """Disks that are made of others, or of memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
 """Shares in whole per cent exceed the whole by so much at most; one of two decimals is off by half of the last."""
-_DIVIDED = 1.5
-"""Parts of a process beyond this multiple of the whole say that it was divided by two cores or more (pragmatic)."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
 """A clock that falls by more was set back, as when summer time ends; a time of day that does has passed midnight."""
 
@@ -54,10 +52,7 @@ Moment = tuple[int, bool] | None
 Cells = Mapping[str, Any]
 """A row by the names of its columns: texts, or the numbers of JSON."""
 Said = tuple[int, str, Moment, Sequence[Cells] | None, str | tuple[str, ...]]
-"""Line, its text, its time, its rows, None where it has more or fewer cells than names, and their table.
-
-Where the text is empty, a list ends; rows of no table are whole lists.
-"""
+"""Line, its text (none: a list ends), its time, its rows (None for a wrong number of cells), and their table."""
 
 
 def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
@@ -110,7 +105,8 @@ def _process(row: Cells) -> dict[str, float]:
     if "%CPU" in row:
         whole = parse_figure(row, "%CPU") / 100
         parts = sum(parse_figure(row, name) / 100 for name in ("%usr", "%system", "%guest") if name in row)
-        found[_RUNNING] = parts if parts > _DIVIDED * whole and parts > whole + _EXACT * 100 else whole
+        # parts far beyond the whole say that this was divided by two cores or more
+        found[_RUNNING] = parts if parts > 1.5 * whole and parts > whole + _EXACT * 100 else whole
     return found
 
 
@@ -132,21 +128,16 @@ _FIGURES = {
 
 @lru_cache(1024)
 def find_readers(names: tuple[str, ...]) -> tuple[list[Callable[[Cells], dict[str, float]]], list[str]]:
-    """Return what reads a row with these columns, and those that stand for themselves; nothing without a metric."""
     tables = {read: None for needed, read in _TABLES.items() if {*names}.issuperset(needed.split())}
     return list(tables), [name for name in _FIGURES if name in names]
 
 
 def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
-    """Make a form of what yields what each line says."""
     return lambda lines, first, account, around: _collect(read(lines, first, account, around), account)
 
 
 def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
-    """Yield one row per time: each table of a log goes through all times once, in order.
-
-    Where a table's clock falls, as when summer time ends, its times begin another pass.
-    """
+    """Yield one row per time: each table goes through all times once, or again where its clock is set back."""
     places: dict[tuple[int, int], int] = {}
     passes: dict[Hashable, tuple[int, int]] = {}
     columns: dict[str, array[float]] = {}
@@ -218,10 +209,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
 
 
 class DayClock:
-    """Turns times of day into moments: the date may be elsewhere or missing, and midnight may pass.
-
-    Each table has its own time: `sar` prints one for the whole day, then the next.
-    """
+    """Turns times of day into moments, table by table: `sar` prints one for the whole day, then the next."""
 
     def __init__(self, account: Account, around: Around) -> None:
         self._account, self._around = account, around
@@ -243,7 +231,6 @@ class DayClock:
             self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
 
     def at(self, since_midnight: int | None, table: Hashable = None) -> Moment:
-        """Return the moment of a time of day in a table, None without a date."""
         if since_midnight is None:
             return None
         if self._day is None and self._around is not None:
@@ -261,8 +248,6 @@ class DayClock:
 def _name_day(day: int) -> str:
     return datetime.fromtimestamp(day / 1e6, UTC).strftime("%Y-%m-%d")
 
-
-# a CSV of a recorder: headings as people name them, a column a core
 
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
@@ -285,8 +270,7 @@ class _Table(NamedTuple):
 def find_table(header: Sequence[str]) -> _Table | None:
     """Return the columns a header declares, None where it names no time or no processor load.
 
-    The first column of each metric counts, and every core without a column of the busiest. Beside GPU columns,
-    memory is theirs unless its heading says otherwise.
+    Beside GPU columns, memory is theirs unless its heading says otherwise.
     """
     # a line of no table may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
@@ -325,8 +309,6 @@ def _read_cell(text: str, scale: float, most: float) -> float | None:
 
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
-    """Yield the rows of such a CSV; headers may recur, also with other columns."""
-    del around
     found = tools.table_rows(lines, first, account, find_table, "")
     for table, same in groupby(found, itemgetter(1)):
         if table.others:
@@ -343,7 +325,6 @@ def read_csv(lines: Iterable[str], first: int, account: Account, around: object)
 
 
 def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
-    """Return rows of a CSV; of several cores the busiest counts."""
     found: dict[Column, FloatArray] = {}
     for column in table.kept.values():
         values, why = rows.data.pop(column.target), rows.reasons.get(column.source)

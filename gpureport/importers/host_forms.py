@@ -1,8 +1,4 @@
-"""What tools print of a machine: sysstat, vmstat, top and AMDuProf.
-
-A form yields what each line says: its number and text, its time, its rows by column name, and their
-table. It counts lines that say nothing of the machine.
-"""
+"""What tools print of a machine: a form yields what each line says, and counts those that say nothing."""
 
 import json
 import re
@@ -30,8 +26,6 @@ from gpureport.importers.host import (
 )
 from gpureport.importers.protocol import reject_reasons as reasons
 
-# sar, mpstat and pidstat: a heading begins with a time, as rows do
-
 _TIMED = re.compile(
     r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d(?: [AP]M)?)|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",
     re.ASCII | re.IGNORECASE,
@@ -45,12 +39,10 @@ _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
 }
-"""Columns by which a table of sysstat is known."""
 
 
 @host_form
 def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield the rows of tables below a line with the date."""
     clock, names = DayClock(account, around), tuple[str, ...]()
     cores: list[str] = []
     for number, line in whole_lines(lines, first, account):
@@ -80,7 +72,6 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
 
 
 def _find_heading(line: str) -> tuple[str, ...]:
-    """Return the column names of a heading, without its time; none for another line."""
     timed = _TIMED.match(line)
     cells = timed["rest"].split() if timed else []
     # one name may be a message
@@ -95,8 +86,6 @@ def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | N
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
     return [dict(zip(names, cells, strict=False))] if fits else None
 
-
-# sadf -d: semicolons, a heading per table, and stamps in UTC unless asked for otherwise
 
 _SADF = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
 
@@ -123,13 +112,10 @@ def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> 
             yield number, line, time, _name_cells(names, cells[3:]), names
 
 
-# sadf -j and mpstat -o JSON: an object per time
-
 _OBJECT = re.compile(r'(?=\{\s*"timestamp"\s*:)')
 _DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
 _DECODER = json.JSONDecoder()
 _TOGETHER = 20_000
-"""Lines that are read at once."""
 _ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
 _NAMES = {
     **{"cpu": "CPU", "idle": "%idle", "iowait": "%iowait", "ldavg-1": "ldavg-1", "disk-device": "DEV"},
@@ -142,7 +128,6 @@ _NAMES = {
 
 @host_form
 def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield what each object says, wherever the log ends."""
     clock, number, remaining, held = DayClock(account, around), first, iter(lines), ""
     while part := "".join(islice(remaining, _TOGETHER)):
         # the last one may go on
@@ -154,7 +139,6 @@ def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around
 
 
 def _read_object(text: str, number: int, account: Account, clock: DayClock) -> Iterator[Said]:
-    """Yield what each object says at a text's beginning, which runs to the next object."""
     content, end, time = None, 0, None
     with suppress(ValueError, RecursionError):
         content, end = _DECODER.raw_decode(text)
@@ -178,14 +162,11 @@ def _read_object(text: str, number: int, account: Account, clock: DayClock) -> I
 
 
 def _name_figures(part: object) -> dict[str, Any]:
-    """Return the figures of an activity by the names of the tables."""
     found = part if isinstance(part, dict) else {}
     for way in ("io-reads", "io-writes"):
         found = found | (found[way] if isinstance(found.get(way), dict) else {})
     return {_NAMES[name]: value for name, value in found.items() if name in _NAMES}
 
-
-# vmstat -t: date and time last, in a zone that the heading names
 
 _GROUPS = re.compile(r"-*procs-* -+memory-+ ")
 _SHORTEST, _SECOND = 10, 1_000_000
@@ -193,7 +174,6 @@ _SHORTEST, _SECOND = 10, 1_000_000
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
-    """Return the column names of a heading, without its zone; none for another line."""
     last = max((cells.index(name) for name in ("wa", "st", "gu") if name in cells), default=-1)
     return list(cells[: last + 1]) if {"bi", "bo", "id", "wa"}.issubset(cells[: last + 1]) else []
 
@@ -228,8 +208,6 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
             below, last, pace = below + 1, last + step, step
 
 
-# top -b
-
 _TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)
 _CORE = re.compile(r"%?cpu(\(s\)|\d{1,4}) {0,9}:((?:%(?!cpu)|[^%]++)*+)", re.IGNORECASE | re.ASCII)
 _PART = re.compile(r"(?<!\d)(\d{1,3}[.,]\d{1,3}|\d{1,3})[ %]?(id|wa)\b", re.ASCII)
@@ -241,10 +219,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield a summary and a list of processes per time, without a date.
-
-    The first summary's cores cover no time of their own, so they are not kept.
-    """
+    """Yield a summary and a list of processes per time, but no cores of the first, which cover no time of their own."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []
@@ -290,10 +265,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return each core's load, where told apart, and that of all; None where any is cut off.
-
-    A line that is too long keeps one of two cores, every second of eight.
-    """
+    """Return the loads of cores and of all; None where a terminal cut some off: it keeps every second of eight."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:
@@ -303,8 +275,6 @@ def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | Non
     return [{"CPU": core, "%idle": parts["id"], "%iowait": parts["wa"]} for core, parts in named]
 
 
-# the timechart of AMDuProf: times of day below the profile's start time
-
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2}):(\d{1,3})", re.ASCII)
 _STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)
 _POWER = re.compile(r"socket\d+-package-power")
@@ -312,7 +282,6 @@ _POWER = re.compile(r"socket\d+-package-power")
 
 @host_form
 def read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield the power of the processors, all sockets together."""
     clock, names, sockets = DayClock(account, around), list[str](), list[int]()
     for number, line in whole_lines(lines, first, account):
         cells = [cell.strip() for cell in line.split(",")]
@@ -339,7 +308,6 @@ def _begins_table(text: str) -> bool:
 
 
 def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return what finds a line among the first; `top` and a shell may print some before."""
     return lambda text: any(map(found, tools.first_lines(text, 100)))
 
 

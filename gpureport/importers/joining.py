@@ -24,10 +24,6 @@ from gpureport.names import merge_pairs
 from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import Device, sort_by_time
 
-_COVERS = 1.25
-"""Intervals before its time stamp that a reading of the machine covers at most."""
-_LISTED = 3
-"""At most so many machines are named in a note."""
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 """Parts of names of logs that say nothing of a node."""
 _JOINED, _HELD = "joined", "held"
@@ -37,10 +33,8 @@ _JOINED, _HELD = "joined", "held"
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
     """Return the rows of each device of several logs of one run, and what is known of the run and of the others.
 
-    Main logs continue one another, with one account: rows in two are taken once. Their companions, as
-    dmon or pmon beside a query, and then logs of the machine add metrics to rows of the same time, or devices. With
-    several nodes every device is called by its own. Incomparable or disjoint times, and
-    two logs of the machine with the same column, are a SourceError.
+    Main logs continue one another; their companions, then logs of the machine, add metrics to rows of the same time, or
+    devices. Incomparable or disjoint times, and two logs of the machine with one column, are a SourceError.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
@@ -67,10 +61,7 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
 
 
 def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> None:
-    """Name each log's node by its recording, file or folder; none where all are of one machine.
-
-    A single host log with the name of no GPU log is of no particular node.
-    """
+    """Name each log's node by its recording, file or folder; none where all are of one machine."""
     logs = [*mains, *hosts]
     leaders = list(range(len(mains)))
     apart = []
@@ -102,7 +93,6 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
 
 
 def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: surveys.Tables) -> Outcome:
-    """Add the rows and devices of main logs to those of the run; return what is known of all."""
     if len(logs) == 1:
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
@@ -131,17 +121,14 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
     for name, parts in kept.items():
         tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
     whole, zones = merge_quality(accounts), {log.outcome.timezone for log in logs}
-    first, rejected, absent = dict[str, Rejected](), Counter[str](), Counter[tuple[str, str]]()
-    for entry in (*whole.rejected, Rejected(reason=TWICE, rows=twice, first_line=None)):
-        first.setdefault(entry.reason, entry)
-        rejected[entry.reason] += entry.rows
+    rejected = [*whole.rejected, *([Rejected(reason=TWICE, rows=twice, first_line=None)] if twice else [])]
+    absent = Counter[tuple[str, str]]()
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells
-    # each reason once, less the rows held twice
     quality = replace(
         whole,
         rows_kept=whole.rows_kept - twice,
-        rejected=tuple(replace(first[reason], rows=rows) for reason, rows in rejected.items() if rows),
+        rejected=tuple(rejected),
         absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
     )
     if not quality.synthetic_time:
@@ -161,13 +148,12 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         return outcome
     note = (
         "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-        f"{list_first(machines, _LISTED)}. A uuid among their columns would tell."
+        f"{list_first(machines, 3)}. A uuid among their columns would tell."
     )
     return replace(outcome, quality=replace(outcome.quality, notes=(*outcome.quality.notes, note)))
 
 
 def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
-    """Return a device's id in the run, with all that is known of it; `taken` are others of its log."""
     before = "" if node is None else f"{node}/"
     here = [each for each in known.values() if each.node == node]
     free = [each for each in here if each.id not in taken]
@@ -192,7 +178,6 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -> Quality:
-    """Return a log's account with its devices' names in the run, without devices that are not among them."""
     account = log.outcome.quality
     gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
     steps = (replace(step, device=names[step.device]) for step in account.clock_steps if step.device in names)
@@ -215,10 +200,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
     rates: dict[str, float],
     machines: Collection[str],
 ) -> Outcome:
-    """Add what a companion or log of the machine holds to the run; return what is known of it.
-
-    Of a machine recorded twice at a time, `machines`, one log counts.
-    """
+    """Add a companion or log of the machine to the run; of `machines` recorded twice at a time, one log counts."""
     names: dict[str, str] = {}
     taken: list[str] = []
     account: Counter[str] = Counter()
@@ -262,11 +244,10 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
 def _join_columns(
     whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Return a device's rows with the metrics of another log that they lack.
+    """Return a device's rows with the metrics of another log that they lack, of the reading nearest in time.
 
-    A row gets the reading nearest in time, at most an interval of the other log away. Where several
-    are nearest to one row, shares and rates are their mean. Of logs of means, `covering`, a row gets the reading that
-    covers the middle of its own time.
+    Where several are nearest to one row, shares and rates are their mean. Of means, `covering`, a row gets the reading
+    that covers the middle of its own time.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
@@ -277,7 +258,8 @@ def _join_columns(
     if covering:
         middles = times - every[0] // 2
         source = np.minimum(np.searchsorted(others, middles), len(others) - 1)
-        is_known = (others[source] >= middles) & (others[source] - middles <= _COVERS * every[1])
+        # a reading of the machine covers the interval before its stamp, or a little more
+        is_known = (others[source] >= middles) & (others[source] - middles <= 1.25 * every[1])
         near = np.isin(np.arange(len(others)), source[is_known])
     account.update({_JOINED: int(near.sum()), NO_MAIN_ROW: int((~near).sum())})
     picks: Any = pa.array(source, mask=~is_known)

@@ -51,16 +51,12 @@ class LabelRow(NamedTuple):
 
 
 class LabelMatch(NamedTuple):
-    """A run's name, the row that labels it or rows that fit equally well, and why it has no labels."""
-
     name: str
     rows: list[LabelRow]
     doubt: str
 
 
 class LabelTable:
-    """A table, and which of its rows belong to the runs looked up in it, by run id."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows, self.unread = _read_rows(path)
@@ -71,7 +67,6 @@ class LabelTable:
                 self._rows_by[key].append(row)
 
     def find_tags(self, run: Run) -> Pairs:
-        """Return a run's labels from the table; nothing without a row of its own."""
         # a param may name the host of a database
         named = [*(device.node for device in run.devices), *(find_label(run.tags, "node") or "").split(", ")]
         nodes = [shorten_node(node) for node in named if node]

@@ -12,7 +12,6 @@ from gpureport.errors import SourceError
 from gpureport.parsing import MOST_VALUE_BYTES
 from gpureport.regular_files import UnsafeFileError, check_regular_file, make_temporary_folder
 
-_MAGIC = b"SQLite format 3\0"
 _WAL_BYTE, _IN_WAL_MODE = 18, b"\2"
 _NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, AttributeError, IndexError, OverflowError)
 _PATIENCE = 10.0
@@ -23,9 +22,8 @@ _STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
 
 
 def is_database(path: Path) -> bool:
-    """Return whether a file is a SQLite database, by its first bytes; false if unreadable."""
     with suppress(OSError):
-        return _read_head(path).startswith(_MAGIC)
+        return _read_head(path).startswith(b"SQLite format 3\0")
     return False
 
 
@@ -78,7 +76,6 @@ def open_database(
 
 
 def holds_tables(path: Path, tables: Collection[str]) -> bool:
-    """Return whether a file is a database with tables."""
     with suppress(SourceError):
         if is_database(path):
             with open_database(path, tables, ""):
@@ -88,10 +85,13 @@ def holds_tables(path: Path, tables: Collection[str]) -> bool:
 
 def _copy(path: Path, log: Path) -> Path:
     """Return a copy of a database and its log in a folder, made once per state of both."""
+
+    def find_state() -> tuple[int, int, int]:
+        return path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
+
     for _ in range(_ATTEMPTS):
-        begun = path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
-        copy = _copy_state(path.resolve(), log.resolve(), begun)
-        if (path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size) == begun:
+        copy = _copy_state(path.resolve(), log.resolve(), begun := find_state())
+        if find_state() == begun:
             return copy
     hint = "try again, or copy it when its writer is done"
     raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")

@@ -17,7 +17,7 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol.importer import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.source_text import FileState, RawFile
+from gpureport.importers.source_text import FileState, RawFile, find_state
 from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
 from gpureport.metrics import Scope
 from gpureport.names import merge_pairs, override_pairs, read_environment_labels
@@ -37,8 +37,7 @@ surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 
 
 def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
-    """Return what a log was surveyed as."""
-    return given.path.resolve(), FileState.from_path(given.path), given.importer.kind, repr(options)
+    return given.path.resolve(), find_state(given.path), given.importer.kind, repr(options)
 
 
 def find_runs(
@@ -49,9 +48,8 @@ def find_runs(
 ) -> list[list[Input]]:
     """Return the runs of a file, a folder or `-`, each as main logs, companions and files beside it.
 
-    In a folder and below, logs of one machine and the same minutes are one run, and so is a log per node, with host
-    logs of its time. A person's `host` wins over what is found; `kind` names the importer of a file whatever its
-    content. Raise `SourceError` when there is no log, or a file is of no known kind.
+    A person's `host` wins over what is found; `kind` names the importer of a file whatever its content. Raise
+    `SourceError` when there is no log, or a file is of no known kind.
     """
     if not host and not is_folder(source):
         return [[identify(str(source), kind=kind)]]
@@ -61,11 +59,7 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs; take the batches before the run.
-
-    Sources are hashed as they are read. Asking for the run's id earlier reads the rest of them. With `strict`, a line
-    that is not understood is an error.
-    """
+    """Reads one run from its logs, hashed as they are read; take the batches before the run."""
 
     def __init__(
         self,
@@ -92,7 +86,6 @@ class Reading:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of each source of the run's identity; the batches read them all."""
         return tuple(file.size for file in self._files)
 
     def watch(self, seen: Callable[[int], None]) -> None:
@@ -112,7 +105,6 @@ class Reading:
 
     @property
     def run_id(self) -> str:
-        """The run's id, from the bytes of its logs and the options that select or place rows."""
         pairs = zip(self._inputs, self._files, strict=True)
         # the order in which logs of one run are named says nothing
         lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in pairs)
@@ -122,7 +114,7 @@ class Reading:
         """Yield tables of one device each, in order of time if the log has it; `sort_by_time` puts others right.
 
         Raise `SourceError` when a source has no usable content, changes meanwhile, or has rejected lines and reading is
-        strict; when host logs share a metric, or their times cannot be compared with the log's.
+        strict; when host logs share a metric, or times cannot be compared.
         """
         self._outcomes, self._training = [], {}
         held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
@@ -141,14 +133,12 @@ class Reading:
             yield from self._read_logs(range(1, len(self._inputs)))
         for each, file in self._trained:
             self._read_training(each, file)
-        trained = [(each.locator, file) for each, file in self._trained]
-        read = ((each.locator, file) for each, file in zip(self._inputs, self._files, strict=True))
-        for locator, file in (*read, *trained):
+        places = [each.locator for each in (*self._inputs, *(each for each, _ in self._trained))]
+        for locator, file in zip(places, (*self._files, *(file for _, file in self._trained)), strict=True):
             with _errors_at(locator):
                 file.settle()
 
     def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
-        """Yield the rows of one or several logs, read as a whole, as those of one run."""
         logs = [self._read_log(place, self._options) for place in places if not self._inputs[place].beside]
         spans = [log.span for log in logs] or [self._outcomes[0].span]
         # the local time of the GPU logs dates a file without dates
@@ -213,7 +203,6 @@ class Reading:
             raise SourceError(where, f"lines were rejected: {reasons}", hint, code="lines_rejected")
 
     def run(self) -> Run:
-        """Return what is known about the run, after the last batch; raise `SourceError` for too many GPUs."""
         outcomes, training = self._outcomes, self._training.values()
         devices = sorted(
             (device for outcome in outcomes for device in outcome.devices),
@@ -252,16 +241,13 @@ class Reading:
         return self.labels.applied(replace(run, sources=sources, quality=quality))
 
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Return its tables' headings, and the metric or attribute of each, after the last batch."""
         return tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns))
 
     def training(self) -> "pa.Table":
-        """Return the training metrics, after the last batch; empty without any."""
         tables = [read.table for read in self._training.values()]
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else empty_training()
 
     def recording(self) -> Recording:
-        """Read the whole run into memory."""
         batches = list(self.batches())
         run = self.run()
         series = collect_series(batches, [device.id for device in run.devices])
@@ -278,7 +264,6 @@ def _errors_at(locator: str) -> Iterator[None]:
 
 
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
-    """Name runs with equal names, from logs or files of labels, by as much of the path as differs."""
     from gpureport.importers import runs
 
     given = [(_name_after_logs(each._inputs), derive_name(each.locator), each.file_labels.name) for each in readings]
@@ -290,7 +275,6 @@ def lengthen_equal_names(readings: Sequence[Reading]) -> None:
 
 
 def _name_after_logs(inputs: Sequence[Input]) -> str:
-    """Return a run's name: that of its log, or of its logs' folder."""
     logs = [each for each in inputs if not each.beside and each.companion_of is None]
     if logs[0].locator == "-":
         return "standard input"
@@ -301,7 +285,6 @@ def _name_after_logs(inputs: Sequence[Input]) -> str:
 
 
 def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
-    """Return a run's id: from its sources, one per line, and the options that select or place rows."""
     later = {name: getattr(options, name) for name in ("columns", "interval", "gpus_per_tick", "map", "as_logged")}
     placed = [f"tz={options.tz or ''} gpus={options.gpus or ''}"]
     placed += [f"{name}={value}" for name, value in later.items() if value]
@@ -311,8 +294,7 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
     """Return how a run is read, labels and notes from files beside its logs, and whether its recorder did not end.
 
-    A run file holds for the logs that `gpureport record` wrote beside it. Its zone applies where a person
-    names none, and files of labels win over it. None of these files is a source, so none changes the run's id.
+    None of these files is a source, so none changes the run's id.
     """
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
@@ -346,7 +328,6 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
 
 
 def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
-    """Return the stamps' zone, None if unknown, and a note on it."""
     if len(named) > 1:
         return None, f"The recordings were made in different zones ({', '.join(named)}): their stamps are not moved."
     # whole hours; the signs in the official names of such zones are inverted

@@ -1,9 +1,8 @@
 """What a file is that nothing reads, and what to do about it; and less of a long text to recognise a log by."""
 
-import json
 import re
+import string
 from collections import Counter
-from contextlib import suppress
 
 from gpureport.errors import CodedProblem
 from gpureport.importers.account import find_message_kind, format_columns_option
@@ -59,10 +58,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:  # noqa: PLR0911 - a kind each
-    """Return what an unreadable file is, what to do about it, and a code for this, by name and beginning.
-
-    A host log is wanted `beside` a log of GPUs; `is_other`: it is a log of the kind not wanted.
-    """
+    """Return what an unreadable file is, what to do, and a code; `is_other`: a log of the kind not wanted."""
     if is_other and beside:
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
         return "a log of GPUs, not of a host", hint, "gpu_log_as_host"
@@ -95,33 +91,25 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
     if TrainingLog().is_training_log(head):
         hint = "give the log of the GPUs as a source, and this one with --training"
         return "a training log, which says nothing of GPUs", hint, "training_log"
-    with suppress(ValueError, RecursionError):
-        if isinstance(json.loads(first), dict):
-            return "JSON that no known tool writes", _JSON, "unknown_json"
-    return f"not a recognised GPU log (first line: {shown})", _find_option(text), "not_a_gpu_log"
-
-
-def _find_option(text: str) -> str:
-    """Return which option reads an unknown text that may be a table."""
+    if first[:1] == "{":
+        return "JSON that no known tool writes", _JSON, "unknown_json"
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
-    if draft_map(text):
-        return _MAP
-    if len(row) > 1 and any(map(is_time_heading, row)):
-        return _JSON
-    if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)):
-        return f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}"
-    return RECORDS_ONE
+    bare = 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row))
+    timed = len(row) > 1 and any(map(is_time_heading, row))
+    hint = f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}" if bare else RECORDS_ONE
+    hint = _MAP if draft_map(text) else _JSON if timed else hint
+    return f"not a recognised GPU log (first line: {shown})", hint, "not_a_gpu_log"
 
 
-_MOST_LINES, _OF_A_KIND = 300_000, 100
+_MOST_LINES, _OF_A_KIND = 300_000, 300
 """Lines of a text that are searched at most (no log of 4 MiB has as many, a file of line ends has), and of one kind."""
-_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_WORDS = string.ascii_letters.encode() + string.digits.encode()
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of a text's first lines of each kind, digits aside: some show what a log is."""
+    """Return the beginnings of a text's first lines of each kind, by their signs: some show what a log is."""
     seen, kept = Counter[bytes](), list[bytes]()
-    kinds = data.translate(_DIGITS).split(b"\n", _MOST_LINES)
+    kinds = data.translate(None, _WORDS).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):
         seen[kind] += 1
         if seen[kind] <= _OF_A_KIND:

@@ -20,18 +20,13 @@ _PUNCTUAL, _MANY = 3, 20
 """Intervals from its first stamp at which a log begins again, and rows above that show where it began (pragmatic)."""
 _LATE = 3
 """Rows that come late together at most (pragmatic); more are of a clock that was set back."""
-_COPIED = 0.5
-"""Share of the rows of a stretch that repeat earlier ones from which on it is a copy."""
 RESTARTED, SUMMER_TIME = "log restarted", "daylight saving"
 Step = tuple[int, int, int, str]
 """A step of a clock: when, by how much, by how much later rows are shifted, in microseconds, and its cause."""
 
 
 class Order(NamedTuple):
-    """The rows of a log by their rising `lines`: times, in UTC where the zone is known, and copies of earlier ones.
-
-    `steps` are backward steps of each device, by its place; `shuffled`: stamps run backwards too often for one writer.
-    """
+    """The rows by rising `lines`: times, copies of earlier ones, `steps` by device, and whether they are `shuffled`."""
 
     lines: npt.NDArray[Any]
     times: IntArray
@@ -67,9 +62,8 @@ def put_in_order(
 ) -> Order:
     """Return where rows belong: copies are left out, rows after a clock was set back move on.
 
-    A step back by a few intervals is a late row, and many steps, or steps over hours, are several recordings: such rows
-    keep their stamps and are sorted by time. Rows come by rising lines, with their stamps as written, the place of
-    their device, and a number for their content; `zone` is None where it is unknown or they are UTC.
+    Rows come by rising lines, with their stamps as written, the place of their device, and a number for their content;
+    `zone` is None where it is unknown or they are UTC. See docs/explanation/rows-out-of-order.md.
     """
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
     steps, shuffled, notes = dict[int, list[Step]](), 0, list[str]()
@@ -92,10 +86,7 @@ def put_in_order(
 
 
 def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | None) -> BoolArray:
-    """Return which rows of a device repeat rows above a step back, as most of their stretch do.
-
-    In a stretch that begins in the hour that summer time ends with, the same stamps recur rightly.
-    """
+    """Return which rows of a device repeat rows above a step back, as most of their stretch do."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
@@ -111,7 +102,7 @@ def _find_copies(stamps: IntArray, hashes: npt.NDArray[Any], zone: ZoneInfo | No
     # if a stretch goes on behind the copy, only values met before count, where they vary
     varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
     # a copy of which the last cell was cut off is one nevertheless
-    copies: BoolArray = place & (repeated >= _COPIED * np.where(varied, met, rows))[stretch]
+    copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
     begins = stamps[np.diff(stretch, prepend=-1) > 0]
     return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
 

@@ -21,15 +21,10 @@ _TOGETHER, _INTERVALS = 5_000_000, 3
 """Microseconds by which logs of different GPUs or nodes of one run begin and end apart at most, or so many intervals if
 that is longer: one command starts and ends their recorders, while jobs of a cluster may well begin in the same minute
 (pragmatic)."""
-_SIMILAR_INTERVALS = 2.0
-"""They are written with intervals that differ by no more than this factor (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):
-    """Per source its runs, each as main logs, companions and host logs; host logs of no run, and why.
-
-    A source whose logs all belong to other sources' runs has none.
-    """
+    """Per source its runs, each as main logs, companions and host logs; host logs of no run, and why."""
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str]
@@ -57,9 +52,8 @@ def find_source_runs(
 ) -> FoundRuns:
     """Return the runs of several sources: files, folders, or `-`.
 
-    `host` names host logs, or GPU logs to join to another, and `kind` the importer of a
-    file whatever its content. Logs of `steps` to compare, of different GPUs or all of one run, stay apart.
-    Raise `SourceError` when there is no log, a file is of no known kind, or a named one belongs to no run.
+    `host` names host logs, or GPU logs to join to another. Logs of `steps` to compare, of different GPUs or all of one
+    run, stay apart. Raise `SourceError` when there is no log, or a file is of no known kind or no run.
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
@@ -101,9 +95,7 @@ def find_run_logs(
 ) -> list[Input]:
     """Return all logs of several sources, then the files beside them, as one run's inputs.
 
-    Logs that only add metrics to another, as dmon beside a query, are its companions. Named host files
-    win over found ones; the rest is as in `find_source_runs`.
-    Raise `SourceError` when there is no log, a file is of no known kind, or one is named twice.
+    Logs that only add metrics to another are its companions. Named host files win over found ones.
     """
     logs, hosts = _find_logs(sources, host, kind)
     folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
@@ -147,8 +139,7 @@ def _group_logs(
 ) -> list[_Group]:
     """Return the runs of logs, in order. A log that spans several runs is a companion in each.
 
-    Logs without times belong to none, nor does a lone log, which is a run whatever it holds. Logs of other GPUs
-    are no part of a run of `steps` to compare. `only_adding` makes all one run, to which some add metrics.
+    Logs without times belong to none, nor does a lone log. `only_adding` makes all one run, to which some add metrics.
     """
     # logs of two folders that were searched are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
@@ -194,10 +185,7 @@ def _have_one_clock(one: Outcome, other: Outcome, options: ReadOptions) -> bool:
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
-    """Return the main logs that a log adds to, each with its run; None without any.
-
-    Of several at the same time, a uuid decides, otherwise none is returned.
-    """
+    """Return the main logs that a log adds to, each with its run; None without any, or of several without a uuid."""
     found: dict[str, dict[_Given, _Group]] = {}
     for group in groups:
         for other, main in ((other, main or other) for other, main in group.items()):
@@ -214,7 +202,6 @@ def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] 
 
 
 def _run_together(main: _Given, each: _Given) -> bool:
-    """Return whether two logs share folder, begin, end, interval and model, as from one command."""
     one, other = main.log, each.log
     longer = max(one.span[1] - one.span[0], other.span[1] - other.span[0])
     apart = max(abs(mine - theirs) for mine, theirs in zip(one.span, other.span, strict=True))
@@ -223,7 +210,7 @@ def _run_together(main: _Given, each: _Given) -> bool:
         main.path.parent == each.path.parent
         and surveys.shared_time(one.span, other.span) >= max(_SAME_MINUTES * longer, 1)
         and apart <= max(_TOGETHER, _INTERVALS * slower * 1e6)
-        and slower <= _SIMILAR_INTERVALS * faster
+        and slower <= 2 * faster
         and not any(surveys.models_differ(one.gpus[0], gpu) for gpu in other.gpus)
         # a file that labels one log alone says that it is a run
         and not any(place.is_file() for log in (main, each) for place in files.list_label_files(log.path)[1:])
@@ -256,7 +243,6 @@ def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: R
 
 
 def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[int, Outcome]:
-    """Return what is known of the runs with times, by place."""
     found = {place: surveys.survey_log(inputs[0], options) for place, inputs in enumerate(runs)}
     return {place: log.outcome for place, log in found.items() if log is not None}
 
@@ -269,11 +255,7 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 
 
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
-    """Return the places of the runs whose time a file shares, or why it belongs to none.
-
-    Successive runs may share a file; of simultaneous ones it may be any. `told` is
-    what is known of the file when read beside a run, None without a time.
-    """
+    """Return the runs whose time a file shares, or why it is of none; `told` is what is known of it beside each run."""
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [place for place, outcome in known.items() if _have_one_clock(outcome, runs[place], options)]
     found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
@@ -288,10 +270,7 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
 def assign_training_logs(
     files: Sequence[TrainingFile], runs: Sequence[Sequence[Input]], options: ReadOptions
 ) -> list[list[TrainingFile]]:
-    """Return per run the training logs whose time it shares; a single run has all.
-
-    One that belongs to none, or may belong to several, is a SourceError.
-    """
+    """Return per run the training logs whose time it shares; one of none, or of several, is a SourceError."""
     if len(runs) == 1:
         return [list(files)]
     from gpureport.importers.source_text import RawFile
@@ -315,7 +294,6 @@ def assign_training_logs(
 
 
 def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
-    """Return per run the training logs in its folder, where that holds no other run; each has its source."""
     found: list[list[TrainingFile]] = []
     held = Counter(inputs[0].path.parent for inputs in runs)
     for source, inputs in zip(sources, runs, strict=True):
@@ -329,7 +307,6 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
 
 
 def longer_names(locators: Sequence[str]) -> list[str]:
-    """Return names for logs with equal names, with as much of their paths as distinguishes them."""
     paths = [files.split_path(locator) for locator in locators]
     shortest = min((count for _, count in paths), default=1)
     longest = max((len(parts) for parts, _ in paths), default=0)
@@ -339,10 +316,7 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return names of runs; shared ones with the part of their paths that differs.
-
-    Each comes with the path of its log, None for a name that stays.
-    """
+    """Return names of runs; shared ones with the part of their paths that differs, if a path is given."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

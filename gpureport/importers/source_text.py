@@ -1,7 +1,4 @@
-"""A log as text: its bytes, hashed on reading, unpacked as far as they are whole, in UTF-8 and cut at line ends.
-
-A file is read up to its first size; memory holds a few blocks.
-"""
+"""A log as text: its bytes, hashed on reading, unpacked as far as they are whole, in UTF-8 and cut at line ends."""
 
 import bz2
 import codecs
@@ -44,7 +41,6 @@ class ByteAccount:
     latin_1_lines: int = 0
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a reader must know, one sentence each."""
         nul_bytes, runs = format_count(self.nul_bytes, "NUL byte"), format_count(self.nul_runs, "run")
         found = {
             f"The compressed log is {self.damage}: read up to there.": self.damage,
@@ -55,24 +51,18 @@ class ByteAccount:
         return tuple(note for note, met in found.items() if met)
 
 
-class FileState(NamedTuple):
-    """What shows whether a file was written to."""
+FileState = tuple[int, int, int]
+"""Inode, size, and nanoseconds of the last change: what shows whether a file was written to."""
 
-    inode: int
-    size: int
-    modified: int
 
-    @classmethod
-    def from_path(cls, path: Path) -> "FileState":
-        """Return the state of a file now."""
-        with raise_source_errors(path):
-            found = path.stat()
-        return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+def find_state(path: Path) -> FileState:
+    with raise_source_errors(path):
+        found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextmanager
 def raise_source_errors(path: Path) -> Iterator[None]:
-    """Turn system errors on reading a source into `SourceError`s that name it."""
     try:
         yield
     except PermissionError as error:
@@ -89,10 +79,9 @@ _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 class RawFile:
-    """A file's bytes, hashed when first read.
+    """A file's bytes, hashed when first read; those read twice, for parsing and for the hash, must be the same.
 
-    Asking for the hash before the end reads the rest for it at once, and again for parsing;
-    `settle` checks that both were the same. What cannot be read is a `SourceError`.
+    What cannot be read is a `SourceError`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -119,16 +108,14 @@ class RawFile:
     @property
     def size(self) -> int:
         """Bytes it had when it was first looked at."""
-        self._state = self._state or FileState.from_path(self.path)
-        return self._state.size
+        self._state = self._state or find_state(self.path)
+        return self._state[1]
 
     def first_bytes(self, length: int = 512) -> bytes:
-        """Return its first bytes."""
         with raise_source_errors(self.path), self.path.open("rb") as file:
             return file.read(min(length, self.size))
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
-        """Yield its bytes from the start."""
         for block in self._read(0, size):
             if self.watch:
                 self.watch(len(block))
@@ -165,7 +152,7 @@ class RawFile:
 
     def settle(self) -> None:
         """Raise a `SourceError` when bytes that were read twice, for parsing and for the hash, differ."""
-        if not self._again or FileState.from_path(self.path) == self._state:
+        if not self._again or find_state(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
             what = "it changed while it was read"
@@ -207,8 +194,6 @@ def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount)
 
 
 class _Chunks(RawIOBase):
-    """Chunks as the file that Arrow reads from."""
-
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self.ended = False
@@ -242,10 +227,7 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content in blocks of `size`, decompressed where needed.
-
-    Of a cut or damaged file it yields what is readable before; the account says so.
-    """
+    """Yield a file's content in blocks, decompressed as far as it is whole; the account says what is damaged."""
     magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
@@ -281,8 +263,7 @@ _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
 def _sniff(head: bytes) -> tuple[int, str]:
     """Return the size of a byte order mark, and the encoding of a text's beginning.
 
-    Without a mark, zeros in most pairs of bytes, on the same side, are UTF-16, as Latin letters and
-    digits look so. A run of NUL bytes fills both sides.
+    Zeros in most pairs of bytes, on one side, are UTF-16; a run of NUL bytes fills both sides.
     """
     marked = next(((len(mark), name) for mark, name in _BOMS.items() if head.startswith(mark)), None)
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
@@ -334,7 +315,6 @@ _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE
 
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
-    """Return whole lines with cells unquoted, and Latin-1 as UTF-8."""
     # one letter is looked for at many times the speed of two
     if b'"' in lines and (lines.startswith(b'"') or b'\n"' in lines):
         lines = _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)
@@ -355,15 +335,12 @@ def _decode_latin_1(line: bytes, account: ByteAccount) -> bytes:
     return line
 
 
-_HEAD_BLOCKS = 256
-"""Blocks that are searched for the beginning of the text: a file of zeros has none, however long it is."""
-
-
 def head(file: RawFile, length: int) -> bytes:
     """Return the first bytes of a log's text, whatever its compression and encoding."""
     file.account = ByteAccount()
     found = b""
-    for block in islice(_blocks(file, length), _HEAD_BLOCKS):
+    # a file of zeros has no text, however long it is
+    for block in islice(_blocks(file, length), 256):
         found += block
         if len(found) >= length:
             break
@@ -372,7 +349,6 @@ def head(file: RawFile, length: int) -> bytes:
 
 
 def head_text(head: bytes) -> str:
-    """Return the first bytes of a log, in UTF-8, as text."""
     return head.decode(errors="replace").replace("\0", "\n")
 
 
@@ -381,10 +357,7 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here.
-
-    All lines end with a newline, except possibly the log's last.
-    """
+    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here."""
 
     data: bytes
     first_line: int
@@ -400,7 +373,6 @@ class Text:
         self._file, self._longest, self._most = file, longest, blocks
 
     def blocks(self) -> Iterator[Piece]:
-        """Yield blocks of whole lines."""
         return islice(self._pieces(), self._most)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,8 +1,4 @@
-"""Which files are logs, and what reads each: a file, a folder's files, a pipe, and a tracker.
-
-Content identifies a file, not its name. First bytes and names decide what is loaded: no tracker for
-a folder of logs, no other tool for a log without GPU names.
-"""
+"""Which files are logs, and what reads each, by content: a file, a folder's files, a pipe, a tracker."""
 
 import atexit
 import os
@@ -20,7 +16,7 @@ from gpureport import record_folder
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
-from gpureport.importers.source_text import FileState, RawFile, archive_kind
+from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
 from gpureport.parsing import MOST_PIPE_BYTES, parse_json
 from gpureport.places import is_bucket_url
@@ -49,10 +45,7 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 
 
 def find_tracker(source: str) -> "Tracker | None":
-    """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run.
-
-    None for other sources.
-    """
+    """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None
@@ -60,7 +53,6 @@ def find_tracker(source: str) -> "Tracker | None":
 
 
 def _may_be_store(path: Path) -> bool:
-    """Return whether a file's first bytes, or names in a folder, may be a tracker's store."""
     try:
         if path.is_file():
             with path.open("rb") as file:
@@ -84,7 +76,6 @@ def _find_store_path(source: str) -> str:
 
 
 def find_store(folder: str | Path) -> tuple[str, Path] | None:
-    """Return the tracker and path of the first store directly in a folder; None without one."""
     for path in sorted(Path(folder).iterdir()) if is_folder(folder) else ():
         if (tracker := find_tracker(str(path))) is not None:
             return tracker.title, path
@@ -92,10 +83,7 @@ def find_store(folder: str | Path) -> tuple[str, Path] | None:
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
-    """Return a file with the importer that recognises its content, or that of the named kind.
-
-    Raise `SourceError` when it is missing, empty, unreadable, or of no known kind.
-    """
+    """Return a file with the importer of its content or the named kind; raise `SourceError` if it has none."""
     path, beside = _find_file(source), importers is HOST_IMPORTERS
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
@@ -119,10 +107,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
 
 
 def identify_companion(path: str) -> Input:
-    """Return a file that `--host` names: a host log, or a GPU log to join.
-
-    Raise a `SourceError` when it is neither.
-    """
+    """Return a file that `--host` names: a host log, or a GPU log to join; others are a `SourceError`."""
     try:
         return identify(path, HOST_IMPORTERS)
     except SourceError as error:
@@ -162,7 +147,6 @@ def take_stream(source: str) -> Path | None:
 
 
 def _spool(source: str) -> Path:
-    """Return a file with the content of a pipe or standard input, which is readable only once."""
     if source == "-" and sys.stdin is None:
         raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
     handle, name = tempfile.mkstemp(prefix="gpureport-")
@@ -183,7 +167,6 @@ def _spool(source: str) -> Path:
 
 
 def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    """Return the importer that recognises a file by its beginning, or by later text."""
     if head.lstrip().startswith(_STORES):
         return None
     found = _ask(importers, head)
@@ -214,15 +197,13 @@ def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
 
 
 def recognise_companion(path: Path) -> str | None:
-    """Return what a file beside GPU logs is: `host` or `training`; else None."""
-    role = _classify(path, FileState.from_path(path))[0] if path.is_file() else ""
+    role = _classify(path, find_state(path))[0] if path.is_file() else ""
     return role if role in {"host", "training"} else None
 
 
 def is_readable(path: Path) -> bool:
-    """Return whether a file is any log, or a tracker's store, by content."""
     try:
-        return find_tracker(str(path)) is not None or bool(_classify(path, FileState.from_path(path))[0])
+        return find_tracker(str(path)) is not None or bool(_classify(path, find_state(path))[0])
     except SourceError:
         return False
 
@@ -233,25 +214,20 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> Iterator[Input]:
-    """Yield the logs of `gpu` or `host` in a folder, except some files."""
     for path in (path for path in list_files(folder) if path not in without):
-        found, importer = _classify(path, FileState.from_path(path))
+        found, importer = _classify(path, find_state(path))
         if importer is not None and found == role:
             yield Input(path, importer, str(path), beside=role == "host")
 
 
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
-    """Return a folder's own files that look like logs and are not among those used."""
     known = {path.resolve() for path in used}
     files = list_files(Path(source)) if is_folder(source) else []
     return [path for path in files if path.resolve() not in known and path.suffix.lower() not in _NO_LOGS]
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below, without a tracker's files of a run.
-
-    Raise `SourceError` when there is none.
-    """
+    """Return the GPU logs in a folder and below, without a tracker's files of a run; none is a `SourceError`."""
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
@@ -277,14 +253,13 @@ def list_gpu_logs(source: Path) -> list[Input]:
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
-    """Return the named training logs; raise `SourceError` when one is missing or none."""
     found = []
     for path in map(str, paths):
         from gpureport.importers.training import WANTED, TrainingLog
 
         file = _find_file(path)
         head = read_head(RawFile(file), HEAD_BYTES)
-        role = "" if TrainingLog().is_training_log(head) else _classify(file, FileState.from_path(file))[0]
+        role = "" if TrainingLog().is_training_log(head) else _classify(file, find_state(file))[0]
         if role in {"gpu", "host"} or not TrainingLog().identify(head):
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
         found.append(TrainingFile(file, path))
@@ -292,17 +267,13 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
 
 def strip_suffixes(name: str) -> str:
-    """Return a file name without suffixes of kind, compression and rotation."""
     while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
         name = shorter
     return name
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return a log's parent folders and own name, and how many of the last are its name.
-
-    A log with a usual nvidia-smi name goes by its folder.
-    """
+    """Return a log's folders and name, usual ones left out, and how many of the last are its name."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
@@ -315,7 +286,6 @@ def count_named(folders: Sequence[str]) -> int:
 
 
 def derive_name(locator: str) -> str:
-    """Return a log's name, or its folder's where nvidia-smi's logs are usually called so."""
     parts, count = split_path(locator)
     return "/".join(parts[-count:])
 

@@ -27,21 +27,11 @@ Tables = dict[str, pa.Table]
 Hashes = npt.NDArray[np.uint64]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
 """Columns that say whose a row is and when, not what was measured."""
-CORE_METRICS = frozenset(
-    {
-        "gpu_utilization_ratio",
-        "gpu_memory_used_bytes",
-        "gpu_power_watts",
-        "gpu_temperature_celsius",
-        "gpu_sm_clock_hertz",
-        "clock_event_sw_power_cap",
-    }
-)
+CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
+CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 """What most checks need; the log that holds the most of it is the main one (pragmatic)."""
 _IDENTITY = ("uuid", "bus_id", "serial")
 """What identifies a GPU of a machine, the most reliable first."""
-_UNIQUE = ("uuid", "serial")
-"""What no two GPUs of different machines share."""
 _SLACK = 5_000_000
 """Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
 _MOST_HELD = 256 * 2**20
@@ -56,7 +46,6 @@ class Log:
 
     `metrics` are columns with values, `interval` the median seconds between samples, 1 for a single one. `rank` sorts
     the main log first: most metrics that checks need, then finest, then richest. `held` counts bytes of the held rows.
-    `node` is its machine among several, once the logs are joined. A `SourceError` says that nothing in it can be used.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
@@ -91,7 +80,6 @@ class Log:
 
     @property
     def tables(self) -> Tables:
-        """Its rows by device, in order of time, held from the first call on."""
         self._tables = self._tables or self._read_again()
         return self._tables
 
@@ -99,7 +87,6 @@ class Log:
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
     def take(self) -> Tables:
-        """Return its rows, which are not held any longer."""
         tables, self._tables, self.held = self.tables, None, 0
         return tables
 
@@ -115,7 +102,6 @@ _holding: WeakSet[Log] = WeakSet()
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
-    """Return each device's rows in order of time, from tables of one device each."""
     kept: dict[str, list[pa.Table]] = {}
     for batch in batches:
         kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
@@ -142,7 +128,6 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
 
 
 def find_span(table: pa.Table) -> Span:
-    """Return the first and last time of rows in the order of time."""
     times = columns.integers(table.column("timestamp"))
     return int(times[0]), int(times[-1])
 
@@ -159,7 +144,6 @@ def spans_overlap(one: Span, other: Span) -> bool:
 
 
 def any_overlap(spans: Sequence[Span]) -> bool:
-    """Return whether any two of several spans overlap."""
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
@@ -201,16 +185,12 @@ def _is_same(one: Device, other: Device, names: Sequence[str]) -> bool | None:
 
 
 def models_differ(one: Device, other: Device) -> bool:
-    """Return whether two GPUs differ in model; tools shorten names."""
     mine, theirs = one.model or "", other.model or ""
     return mine not in theirs and theirs not in mine
 
 
 def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
-    """Return the known device that a device is, by the surest attribute of both, else by id.
-
-    GPUs of a board share its serial number, so the id decides between several.
-    """
+    """Return the known device that a device is, by the surest attribute of both, else by id."""
     told = [(_is_same(each, device, _IDENTITY), each) for each in known]
     named = [each for same, each in told if same]
     by_id = (each for same, each in told if same is not False and each.id == device.id)
@@ -218,7 +198,6 @@ def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
 
 
 def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tuple[Device, Device]]:
-    """Return pairs of a known GPU and the same one of another log."""
     pairs: dict[str, tuple[Device, Device]] = {}
     for device in devices:
         if (found := find_same_device(device, [each for each in known if each.id not in pairs])) is not None:
@@ -229,8 +208,7 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     """Return how two logs relate, by the GPUs both hold at the same time; empty without any.
 
-    They are of one machine where a uuid or serial number is the `same`, or most rows if `copies` count, of machines
-    `apart` where names contradict; otherwise `untold`.
+    `same`: a uuid or serial number, or most rows if `copies` count; `apart`: names contradict; otherwise `untold`.
     """
     together = {
         (mine, theirs)
@@ -240,7 +218,7 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     }
     matched = match_devices(one.gpus or one.outcome.devices, other.gpus or other.outcome.devices)
     pairs = [(mine, theirs) for mine, theirs in matched if (mine.id, theirs.id) in together]
-    if any(_is_same(mine, theirs, _UNIQUE) for mine, theirs in pairs):
+    if any(_is_same(mine, theirs, ("uuid", "serial")) for mine, theirs in pairs):
         return "same"
     if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
         return "apart" if any(mine == theirs for mine, theirs in together) else ""

@@ -53,7 +53,6 @@ class Window:
 
 
 def _parse_moment(option: str, text: str, run: Run) -> int:
-    """Return a moment in the time base of a run, in microseconds."""
     elapsed = parse_duration(text)
     if clock := _CLOCK.fullmatch(text):
         elapsed = int(clock[1] or 0) * 3_600 + int(clock[2]) * 60 + float(clock[3])
@@ -132,7 +131,6 @@ class CutReading:
         self.labels: Labels = reading.labels
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is known of the whole: its origin, its columns."""
         return getattr(self._reading, name)
 
     @cached_property
@@ -144,26 +142,21 @@ class CutReading:
 
     @property
     def run_id(self) -> str:
-        """The id of the part, from that of the run and the bounds."""
         text = f"{self._reading.run_id}\nfrom={self._window.start or ''} to={self._window.end or ''}\n"
         # a shell hands over any bytes
         return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield a table of each device."""
         tables = (self._part.rows_of(device.id) for device in self._part.run.devices)
         yield from (table for table in tables if len(table))
 
     def run(self) -> Run:
-        """Return what is known about the part."""
         return self._part.run
 
     def training(self) -> "pa.Table":
-        """Return its training metrics."""
         return self._part.training
 
     def recording(self) -> Recording:
-        """Read the part into memory."""
         return self._part
 
 

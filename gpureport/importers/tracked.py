@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
@@ -27,7 +26,6 @@ _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4,
 """What a zone may differ by from UTC, the nearest first."""
 _COVERED, _EQUAL = 0.8, 0.99
 """Share of a device's time that a log must cover to stand for it, and of the longest shared time that is as long."""
-_USE = "gpu_utilization_ratio"
 
 
 def _note(tracked: Tracked, note: str) -> Tracked:
@@ -42,13 +40,21 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
         log = Reading([identify_companion(str(path))], options, Labels(name=name)).recording()
     except SourceError as error:
         return _note(tracked, f"{name} is attached to the run and not read: {error.what}.")
-    offset = 0 if log.run.timezone is not None else _find_offset(log, tracked)
+    window, offset, zone = tracked.lasted or (tracked.run.started, tracked.run.ended), 0, f"in {log.run.timezone}"
+    if log.run.timezone is None:
+        measured = (tracked.run.started, tracked.run.ended) if tracked.series else window
+        shared = {each: shared_time((log.run.started + each, log.run.ended + each), measured) for each in _OFFSETS}
+        fitting = [each for each, time in shared.items() if time >= max(_EQUAL * max(shared.values()), 1)]
+        if len(fitting) != 1:
+            return _note(tracked, f"{name} is attached to the run and not used: name the zone of its stamps with --tz.")
+        hours, minutes = divmod(abs(offset := fitting[0]) // 60_000_000, 60)
+        zone = f"taken to be UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which it fits the run best"
     series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.run.devices}, 0, []
     has_nodes = any(each.node for each in tracked.run.devices)
     for device in log.run.devices:
         own, rows = series.get(device.id), log.rows_of(device.id)
         times = columns.integers(rows.column("timestamp")) + offset
-        start, end = _window(tracked) if own is None else find_span(own)
+        start, end = window if own is None else find_span(own)
         covered = shared_time((int(times[0]), int(times[-1])), (start, end))
         if (own is None and has_nodes) or covered < max(_COVERED * (end - start), 0):
             continue
@@ -64,10 +70,6 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
     if not taken:
         why = "it covers too little of it, or the run has several nodes and nothing says of which it is"
         return _note(tracked, f"{name} is attached to the run and not used: {why}.")
-    zone = f"in {log.run.timezone}"
-    if log.run.timezone is None:
-        hours, minutes = divmod(abs(offset) // 60_000_000, 60)
-        zone = f"taken to be UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which it fits the run best"
     used = f"{name} is attached to the run and is read for {', '.join(taken)} instead; its stamps are {zone}."
     run = _note(tracked, used).run
     quality = merge_quality([run.quality, log.run.quality])
@@ -89,37 +91,6 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
     )
 
 
-def _window(tracked: Tracked) -> tuple[int, int]:
-    return tracked.lasted or (tracked.run.started, tracked.run.ended)
-
-
-def _find_offset(log: Recording, tracked: Tracked) -> int:
-    """Return the offset of stamps without a zone that gives the log the most time shared with the run.
-
-    Of several such offsets, the one wins where the GPUs were as busy as the tracker says.
-    """
-    (start, end), window = (log.run.started, log.run.ended), _window(tracked)
-    shared = {each: shared_time((start + each, end + each), window) for each in _OFFSETS}
-    most = max(shared.values())
-    pairs = [(tracked.series[each.id], log.rows_of(each.id)) for each in log.run.gpus if each.id in tracked.series]
-    curves = [
-        [(columns.integers(table["timestamp"]), columns.floats(table[_USE])) for table in pair]
-        for pair in pairs
-        if all(_USE in table.column_names for table in pair)
-    ]
-
-    def difference(offset: int) -> float:
-        found = []
-        for (at, expected), (times, values) in curves:
-            inside = (at >= times[0] + offset) & (at <= times[-1] + offset)
-            if inside.any():
-                apart = np.abs(np.interp(at[inside], times + offset, values) - expected[inside])
-                found.append(float(np.nanmean(apart)))
-        return float(np.mean(found)) if found else 0.0
-
-    return min((each for each in _OFFSETS if shared[each] >= _EQUAL * most), key=difference) if most > 0 else 0
-
-
 class TrackedReading:
     """Reads one run of a tracker, as `Reading` reads one from logs."""
 
@@ -129,7 +100,6 @@ class TrackedReading:
     def __init__(
         self, chosen: SelectedRuns, info: RunInfo, options: ReadOptions, labels: Labels, *, strict: bool
     ) -> None:
-        """Prepare to read, in an existing zone; with `strict`, a point that is not understood is an error."""
         if options.tz:
             load_zone(options.tz)
         self._kind, self._info, self._options, self._strict = chosen.tracker.kind, info, options, strict
@@ -156,22 +126,18 @@ class TrackedReading:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Where the run comes from, with the state it had."""
         state = sha256(self._tracked.state.encode()).hexdigest()
         own = Source(kind=self._kind, locator=self.locator, sha256=state, bytes=self._tracked.size)
         return (own, *self._tracked.sources)
 
     @property
     def run_id(self) -> str:
-        """The run's id, from the tracker's and the options that select or place rows."""
         return compute_run_id([f"{self._kind} {self._info.key or self._info.id}"], self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield a table of each device."""
         yield from self._tracked.series.values()
 
     def run(self) -> Run:
-        """Return what is known about the run."""
         run = self._tracked.run
         return self.labels.applied(
             replace(
@@ -184,15 +150,12 @@ class TrackedReading:
         )
 
     def training(self) -> "pa.Table":
-        """Return its training metrics."""
         return self._tracked.training
 
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Return nothing: a tracker names its metrics."""
         return ()
 
     def recording(self) -> Recording:
-        """Read the whole run into memory."""
         run = self.run()
         series = collect_series(self.batches(), [device.id for device in run.devices])
         return Recording(run=run, series=series, training=self.training())

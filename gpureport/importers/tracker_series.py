@@ -15,16 +15,12 @@ from gpureport.importers.account import list_first
 from gpureport.importers.clock import Clock, coverage_ratio
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.tracker import Tracked
-from gpureport.names import choose_throughput, recognise_metric
+from gpureport.names import choose_throughput
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND, MOST
 from gpureport.rates import count_by_rates
 from gpureport.recording import HOST, METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, Device, Run, Work, empty_training
 
-_MOST_NAMED = 4
-"""Names that are listed, the others are counted."""
 _MOST_STEP = 2**62
-_UNSAMPLED_INTERVALS = 3
-"""Intervals without samples at the end of a run that are worth a note (pragmatic)."""
 
 
 class Series(NamedTuple):
@@ -35,7 +31,6 @@ class Series(NamedTuple):
     steps: "FloatArray | IntArray"
 
     def taken(self, rows: "IntArray | BoolArray") -> "Series":
-        """Return some of the points."""
         return Series(self.times[rows], self.values[rows], self.steps[rows])
 
 
@@ -50,18 +45,15 @@ class Meaning(NamedTuple):
 
 
 def make_series(points: Iterable[tuple[int, float, float]]) -> Series:
-    """Return points of time, value and step as a series."""
     times, values, steps = zip(*points, strict=True)
     return Series(np.array(times, np.int64), np.array(values, np.float64), np.array(steps))
 
 
 def join_series(parts: Iterable[Series]) -> Series:
-    """Return the points of several series, one after the other."""
     return Series(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def is_dated(time: Any) -> Any:
-    """Return whether a number of microseconds, or each of an array, is a date."""
     return (time >= FIRST_MICROSECOND) & (time < LAST_MICROSECOND)
 
 
@@ -83,12 +75,10 @@ def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
 
 
 def list_rejected(counts: Mapping[str, int]) -> tuple[Rejected, ...]:
-    """Return the rejected points, from their number by reason."""
     return tuple(Rejected(reason=why, rows=rows, first_line=None) for why, rows in counts.items() if rows)
 
 
 def list_absent(counts: Mapping[tuple[str, str], int]) -> tuple[AbsentCells, ...]:
-    """Return the unknown values, from their number by column and reason."""
     return tuple(AbsentCells(column=name, reason=why, cells=n) for (name, why), n in counts.items() if n)
 
 
@@ -210,21 +200,15 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         times = np.concatenate([points.times for points in metrics.values()])
         span = int(times.min()), int(times.max())
     work, notes = _count_work(metrics, throughput, span), [*quality.notes]
-    roles: dict[str, list[str]] = {}
-    for each in metrics:
-        if recognition := recognise_metric(each):
-            roles.setdefault(recognition.role, []).append(each)
     if work is not None:
         notes.append(f"Work done, by {work[0]}: {work[1].amount:.0f} {work[1].unit}.")
     elif throughput is not None:
-        available = list_first([*metrics], _MOST_NAMED) or "none"
+        available = list_first([*metrics], 4) or "none"
         notes.append(f"No training metric {throughput!r} counts work in this run; it has {available}.")
-    if roles:
-        told = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
-        notes.append(f"Training metrics by their names: {told}.")
     training = _arrange_training(metrics, span if stage else None)
     unseen = (last - span[1]) / 1e6
-    if unseen > max(_UNSAMPLED_INTERVALS * (interval or 0.0), 0):
+    # three intervals without samples at the end are worth a note (pragmatic)
+    if unseen > max(3 * (interval or 0.0), 0):
         what = "before the run did: nothing is known of that time, its stderr may say why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")
     lines, kept = (count + len(training) for count in (quality.lines, quality.rows_kept))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from gpureport.columns import FloatArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
+from gpureport.importers import tracker_series
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments
@@ -23,14 +24,7 @@ from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database
-from gpureport.importers.tracker_series import (
-    Series,
-    build_device_table,
-    build_tracked,
-    list_rejected,
-    make_series,
-    place_on_ticks,
-)
+from gpureport.importers.tracker_series import Series
 from gpureport.recording import HOST, Device
 
 _TABLES = ("metrics", "system_metrics")
@@ -72,7 +66,6 @@ _RUNS = """
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
-    """Return the numbers logged at once by name; None for what is not Trackio's JSON."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         found = json.loads(text).items()
         known = ("NaN", "Infinity", "-Infinity")
@@ -81,8 +74,6 @@ def _read_numbers(text: Any) -> dict[str, float] | None:
 
 
 class TrackioStore(LocalStore):
-    """A database of Trackio, which holds the runs of one project."""
-
     def query(self, query: str, *values: str) -> list[Any]:
         """Return rows; `RUN` is the column that names a run, which had no id before version 0.24."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
@@ -91,7 +82,6 @@ class TrackioStore(LocalStore):
             return connection.execute(query, values).fetchall()
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return all runs, newest first."""
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
         found = []
         for key, name, began, system in self.query(_RUNS):
@@ -119,7 +109,7 @@ class TrackioStore(LocalStore):
                 continue
             for name, value in content.items():
                 found[name].append((time[0], value, number))
-        return {name: make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
+        return {name: tracker_series.make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
 
     def config(self, run_id: str) -> dict[str, Any]:
         """Return a run's configuration; a database of an early version has none."""
@@ -132,8 +122,7 @@ class TrackioStore(LocalStore):
 def _build_devices(
     points: Mapping[str, Series], gpus: tuple[int, ...] | None, counts: Counter[str]
 ) -> dict[Device, pa.Table]:
-    """Return the rows of a run's devices, GPUs by number before the machine; of cores the busiest counts."""
-    ticks, read = place_on_ticks([*points.values()])
+    ticks, read = tracker_series.place_on_ticks([*points.values()])
     values: dict[int | None, dict[str, FloatArray]] = defaultdict(dict)
     for (key, own), row in zip(points.items(), read, strict=True):
         match = _GPU.fullmatch(key)
@@ -157,7 +146,7 @@ def _build_devices(
         if "gpu_power_limit_requested_watts" in known:
             device = replace(device, power_limit_watts=float(np.nanmin(known["gpu_power_limit_requested_watts"])))
         if known:
-            series[device] = build_device_table(device.id, ticks, known)
+            series[device] = tracker_series.build_device_table(device.id, ticks, known)
     return series
 
 
@@ -169,9 +158,9 @@ def _record(store: TrackioStore, info: RunInfo, selection: Selection, options: R
         lines=counts.total(),
         rows_kept=counts["kept"],
         noise=counts["noise"],
-        rejected=list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
+        rejected=tracker_series.list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
     )
-    return build_tracked(
+    return tracker_series.build_tracked(
         f"trackio:{store.where}#{info.id}",
         series,
         metrics,

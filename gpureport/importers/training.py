@@ -3,17 +3,26 @@
 Lightning's CSVLogger, Hugging Face's Trainer, TensorBoard and most private loops write a CSV, JSON lines, a
 Trainer's state, an event file, or text on the screen. A row may state a date, seconds since 1970 or since the run
 began, or only a step; then its points have no time, and the steps count the run's work.
+
+A printed line counts if it states its step: bars of tqdm and Keras, Hugging Face's dictionaries, `Epoch: [0][ 10/5005]`
+(ImageNet), `Epoch(train) [1][50/5000]` (mmengine), `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`,
+`10/1000 [00:05<08:15, 2.00it/s]`. Numbers follow names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. A time is a date
+before the line, or a bar's elapsed time. Seconds per iteration are no clock: they are `iteration_time`, whatever the
+loop calls them, and the share of data loading in it is `data_wait_ratio`.
 """
 
+import ast
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +30,6 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers import clock, tools
-from gpureport.importers import training_text as printed
 from gpureport.importers.account import Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.protobuf import MARK, read_events
@@ -47,7 +55,7 @@ _FEW, _FALLING = 2, 0.1
 _SLOW = 2
 """Times the usual iteration that those take in which the loop starts up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
-_LONGEST = 1e8
+_LONGEST_TIME = 1e8
 """Seconds a training may last, above which a number is a date."""
 _KINDS = ("none", "elapsed", "local", "utc")
 """How rows tell their time."""
@@ -59,6 +67,53 @@ _START_UP = (
     "The first iterations of the training log took over twice as long as usual: what they waited for data is start-up, "
     "and left out."
 )
+
+
+Row = tuple[int, str, Mapping[str, object] | str]
+"""Line, what it says, and the cells by name, or why it is none."""
+STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
+STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
+_DATA_TIMES = {"data", "data_time"}
+LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
+"""What only a training loop writes."""
+_STAMP = re.compile(
+    r"\W{0,4}((?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII
+)
+_COUNTER = re.compile(
+    r"\b(?:epoch:? *\[?(?P<turn>\d{1,9}) */ *\d{1,9}\]?\W{1,4}(?:step|batch|iter|iteration):? *\[? *(?P<part>\d{1,9})"
+    r" */ *(?P<parts>\d{1,9})\]?"
+    r"|(?:epoch|train)(?:\(train\))?(?P<colon>:?) {0,3}\[?(?P<epoch>\d{1,9})\]? {0,3}"
+    r"\[ *(?P<batch>\d{1,9})/ *(?P<size>\d{1,9})(?: \( *\d{1,3}%\))?\]"
+    r"|(?:global_step|iteration|iter|step)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
+    r"(?: */ *\d{1,15})?\]?:?)",
+    re.IGNORECASE | re.ASCII,
+)
+_BAR = re.compile(
+    r"(?P<title>[^|%]{0,200}?):? *\d{1,3}%\|[^|]{0,300}\| *(?P<done>\d{1,12})/(?P<total>\d{1,12})"
+    r" \[(?P<spent>[\d:]{4,12})<[^,\]]{0,20}(?P<rest>[^\]]{0,1000})\]",
+    re.ASCII,
+)
+_RATE = re.compile(
+    r"(?P<rate>\d+(?:\.\d+)?) ?(?P<unit>[a-z]{1,12})/s\b|(?P<each>\d+(?:\.\d+)?)s/(?P<thing>[a-z]{1,12})", re.ASCII
+)
+_KERAS = re.compile(r"(?P<done>\d{1,9})/(?P<total>\d{1,9}) (?:(?:\[=+\]|\u2501+)(?: -)?|-) \d+s(?P<rest> .*)", re.ASCII)
+_EACH = re.compile(r" (?P<each>\d+(?:\.\d+)?)(?P<unit>ms|us|s)/step", re.ASCII)
+_PAIR = re.compile(
+    r"(?P<name>[A-Za-z_][\w@/.%]{0,60}(?: [A-Za-z(][\w/()]{0,30}){0,4}?)(?: ?= ?|: {1,20}| {1,20}|\t)"
+    r"(?P<number>[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?|(?:nan|inf)(?= *(?:[,|)\]]|$)))"
+    r"(?P<unit>ms|us|s|%)?(?![\w:/.-])",
+    re.ASCII,
+)
+_NO_NUMBER = re.compile(r"(?<=[ :])-?(?:nan|inf)(?=[,}])")
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_ASIDE = re.compile(
+    r"val|eval|test|predict|infer|load|token|map|filter|sanity|generat|extract|fetch|shard", re.IGNORECASE
+)
+"""Bars of something else than training."""
+_SCALES = {"ms": 1e-3, "us": 1e-6}
+_HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
+"""Lines that are looked at to recognise a text, steps that must be among them, and characters of a line that count."""
+_ADDED = "The bars of the training log were taken one after the other: time between two of them is not in them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +130,11 @@ class Training:
 
 
 class TrainingLog:
-    """The importer of training logs."""
-
-    kind: ClassVar[str] = "training"
-    title: ClassVar[str] = "training log"
+    kind, title = "training", "training log"
 
     def identify(self, head: bytes) -> bool:
         """Return whether a named file begins as a training log: any object may be one."""
-        text = head_text(head).lstrip()
-        return text.startswith("{") or _is_training(text, of_loss=False)
+        return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
         """Return whether an unnamed file is a training log: it must also name a loss or the like."""
@@ -108,7 +159,7 @@ class TrainingLog:
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
             turn = at if step else _parse_number(cells.get("epoch"))
             of_epochs = of_epochs or not step or _normalise(step) == "epoch"
-            for heading, cell in (printed.add_waiting(cells) if waits else cells).items():
+            for heading, cell in (add_waiting(cells) if waits else cells).items():
                 if heading not in {time, step} and (value := _parse_number(cell)) is not None:
                     places.append(len(lines))
                     codes.append(known.setdefault(heading, len(known)))
@@ -149,16 +200,15 @@ class TrainingLog:
 
 
 def _is_training(text: str, *, of_loss: bool) -> bool:
-    if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or printed.is_training_text(text):
+    if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or is_training_text(text):
         return True
     lines = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
     return any(_tells_progress(tuple(_split_header(line)[1]), of_loss=of_loss) for line in lines)
 
 
 def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
-    """Return whether names include a step or time, and a metric; `of_loss` asks for a loss or the like."""
     plain = set(map(_normalise, names))
-    is_known = not of_loss or plain >= _BOARD or any(map(printed.LOSS.search, plain))
+    is_known = not of_loss or plain >= _BOARD or any(map(LOSS.search, plain))
     return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
 
 
@@ -173,8 +223,8 @@ def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None,
     Without either, an epoch is a step; beside data loading time alone, `time` is that of an iteration.
     """
     known = {_normalise(name): name for name in names}
-    waits = printed.DATA_TIME in known
-    is_clock = not waits or known.keys() & printed.STEP_TIMES != {"time"}
+    waits = DATA_TIME in known
+    is_clock = not waits or known.keys() & STEP_TIMES != {"time"}
     times = [each for each in _TIMES if each in known and (is_clock or each != "time")]
     time, step = (next((known[each] for each in wanted if each in known), None) for wanted in (times, _STEPS))
     return time, step or (known.get("epoch") if time is None else None), waits
@@ -183,21 +233,28 @@ def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None,
 # rows of each kind of file
 
 
-def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[printed.Row]:
+def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
     if MARK.encode() in file.first_bytes(_MARKED):
-        return ((number, "", cells) for number, cells in read_events(file, account))
+        yield from ((number, "", cells) for number, cells in read_events(file, account))
+        return
     lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
     text = "".join(lines)
+    first = [line for line in lines if not line.isspace()][:_FIRST_LINES]
     if f'"{_HISTORY}"' in text and isinstance(content := _parse_object(text), dict):
         history = content.get(_HISTORY)
         entries = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
         account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
-        return iter([(0, "", entry) for entry in entries])
-    if printed.is_training_text(text[:HEAD_BYTES]):
-        return printed.read_text(lines, account)
-    first = [line for line in lines if not line.isspace()][:_FIRST_LINES]
-    are_objects = any(line.startswith("{") for line in first)
-    return _read_objects(lines, account) if are_objects else _read_table(lines, first, name, account)
+        yield from ((0, "", entry) for entry in entries)
+    elif is_training_text(text[:HEAD_BYTES]):
+        yield from read_text(lines, account)
+    elif any(line.startswith("{") for line in first):
+        for number, line in tools.text_lines(lines, 1, account, may_be_cut=True):
+            cells = _parse_object(line)
+            cut = cells is None and number == len(lines)
+            damaged = reasons.CUT_LAST_LINE if cut else f"{reasons.MALFORMED} object"
+            yield number, line, cells if isinstance(cells, dict) else damaged
+    else:
+        yield from _read_table(lines, first, name, account)
 
 
 def _parse_object(text: str) -> object:
@@ -212,14 +269,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
     return delimiter, [name.strip().strip('"').removeprefix("\ufeff") for name in line.strip().split(delimiter)]
 
 
-def _read_objects(lines: Sequence[str], account: Account) -> Iterator[printed.Row]:
-    for number, line in tools.text_lines(lines, 1, account, may_be_cut=True):
-        content = _parse_object(line)
-        damaged = reasons.CUT_LAST_LINE if content is None and number == len(lines) else f"{reasons.MALFORMED} object"
-        yield number, line, content if isinstance(content, dict) else damaged
-
-
-def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: Account) -> Iterator[printed.Row]:
+def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: Account) -> Iterator[Row]:
     headers = (_split_header(line) for line in first)
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
@@ -237,7 +287,6 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) -> Work | None:
-    """Return the total of its rows' steps, None if they do not rise; a row may stand for its epoch."""
     done = done[~np.isnan(done)]
     if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
         return None
@@ -254,11 +303,11 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
 def _make_table(
     points: Series, codes: columns.IntArray, known: Mapping[str, int], account: Account, *, dated: bool
 ) -> pa.Table:
-    kept, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(printed.STEP_TIME, -1))
-    if printed.WAITING in known and len(took):
+    kept, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(STEP_TIME, -1))
+    if WAITING in known and len(took):
         slow = points.values[took] > _SLOW * np.quantile(points.values[took], 0.5, method="lower")
         begun = took[np.argmin(slow)]
-        kept[:begun] = codes[:begun] != known[printed.WAITING]
+        kept[:begun] = codes[:begun] != known[WAITING]
         account.note(*[] if kept.all() else [_START_UP])
     return build_training_table(known, codes[kept], points.taken(kept), dated=dated, null=False)
 
@@ -271,24 +320,117 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
     if time is None:
         return 0, 0
     text = str(cells[time]).strip()
-    years: tuple[str, ...] = ("",)
-    if _NO_YEAR.match(text):
-        year = datetime.fromtimestamp(started / 1e6, UTC).year
-        years = tuple(f"{each:04}/" for each in (year - 1, year, year + 1))
+    year = datetime.fromtimestamp(started / 1e6, UTC).year
+    years = [f"{each:04}/" for each in (year - 1, year, year + 1)] if _NO_YEAR.match(text) else [""]
     days = [day for each in years if (day := parse_time(each + text))]
     if days:
         found = min(days, key=lambda day: abs(day[0] - started))
         return 3 if found[1] else 2, found[0]
     seconds = _parse_number(text)
-    is_elapsed = seconds is not None and 0 <= seconds < _LONGEST
+    is_elapsed = seconds is not None and 0 <= seconds < _LONGEST_TIME
     return (1, round(seconds * 1e6)) if seconds is not None and is_elapsed else f"{reasons.MALFORMED} time"
 
 
 def _parse_number(cell: object) -> float | None:
-    if isinstance(cell, bool) or not isinstance(cell, str | int | float):
-        return None
+    with suppress(ValueError, OverflowError):
+        if isinstance(cell, str | int | float) and not isinstance(cell, bool):
+            return math.nan if math.isinf(value := float(cell)) else value
+    return None
+
+
+# what loops print
+
+
+def is_training_text(text: str) -> bool:
+    rows = (cells for _, _, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account()))
+    of_loop = (
+        any(name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) for name in cells)
+        for cells in rows
+        if not isinstance(cells, str)
+    )
+    return sum(of_loop) >= _FEWEST
+
+
+def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
+    bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
+    names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
+    # the bars that count training steps are those drawn most
+    loop, keras, where = max(names, key=names.__getitem__, default=""), 0, dict[str, object]()
+    done = spent = before = steps = 0
+    from_zero = False
+    for number, raw in enumerate(lines, 1):
+        line = _COLOUR.sub("", raw[:_LONGEST_LINE]).strip()
+        if not line:
+            continue
+        cells: dict[str, Any] = {}
+        if bar := _BAR.match(line):
+            if _name_bar(bar) == loop:
+                at = int(bar["done"])
+                passed = sum(int(part or 0) * 60**place for place, part in enumerate(bar["spent"].split(":")[::-1]))
+                if at < done:
+                    steps, before = steps + done, before + spent
+                    account.note(_ADDED)
+                done, spent = at, passed
+                where = {"elapsed": before + passed, "step": steps + at}
+                cells = where | _read_pairs(bar["rest"])
+                rate = _RATE.search(bar["rest"])
+                if rate and float(rate["rate"] or rate["each"]) > 0:
+                    cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
+        elif line.startswith("{'"):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                # Python prints a number that is none so, but does not read it
+                found = ast.literal_eval(_NO_NUMBER.sub("None", line))
+                cells = where | ({str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {})
+        elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
+            keras += int(epoch["done"])
+            cells = {"step": keras} | _read_pairs(epoch["rest"])
+            if each := _EACH.search(epoch["rest"]):
+                cells[STEP_TIME] = float(each["each"]) * _SCALES.get(each["unit"], 1)
+        elif counter := _COUNTER.search(line):
+            stamp = _STAMP.match(line)
+            start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
+            cells = {"timestamp": stamp[1]} if stamp else {}
+            said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
+            turn, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
+            # epochs count from 0 behind a colon, as `Epoch: [0]`, or where one is 0, else from 1
+            from_zero = from_zero or bool(counter["colon"]) or not turn
+            step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
+            cells |= {"step": step, **_read_pairs(said)}
+        if len(cells.keys() - {"timestamp", "elapsed", "step"}):
+            # a bar and a dictionary have an end of their own
+            whole = raw.endswith("\n") or line.endswith(("]", "}"))
+            yield number, raw, cells if whole else reasons.CUT_LAST_LINE
+        else:
+            account.noise += 1
+
+
+def _name_bar(bar: "re.Match[str]") -> str:
+    return re.sub(r"[\d\W_]+", " ", bar["title"])
+
+
+def _read_pairs(text: str) -> dict[str, float]:
+    cells: dict[str, float] = {}
+    for match in _PAIR.finditer(text):
+        name, value = match["name"].strip(), float(match["number"])
+        key = name.lower().replace(" ", "_")
+        scale = _SCALES["ms"] if "(ms)" in key else _SCALES.get(match["unit"] or "", 1)
+        if "flop" in key:
+            # arithmetic a second is no work done a second
+            name = re.sub("(?i)throughput", "compute", name)
+        name = STEP_TIME if key in STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
+        cells.setdefault(name, value * scale)
+    batch, seconds = cells.get("global batch size"), cells.get(STEP_TIME)
+    return cells | ({"samples/s": batch / seconds} if batch and seconds and seconds > 0 else {})
+
+
+def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
+    # the time beside data loading is seconds per iteration, unless another one is called so
+    named = [name for name in cells if str(name).lower() in STEP_TIMES]
+    times = [name for name in named if str(name).lower() != "time"] or named
+    data = next((name for name in cells if str(name).lower() in _DATA_TIMES), "")
     try:
-        value = float(cell)
-    except (ValueError, OverflowError):
-        return None
-    return value if not math.isinf(value) else math.nan
+        share = float(cells[data]) / float(cells[times[0]])
+    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return cells
+    rest = {name: cell for name, cell in cells.items() if name not in times}
+    return {**rest, STEP_TIME: cells[times[0]], DATA_TIME: cells[data], **({WAITING: share} if 0 <= share <= 1 else {})}

@@ -59,7 +59,6 @@ Result = TypeVar("Result")
 
 
 def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError:
-    """Return an error of this scheme's cloud client as one that a person can act on."""
     text = " ".join(str(error).split())
     for code, words, what, hint in _CASES:
         if re.search(words, text):
@@ -147,13 +146,11 @@ class RemotePath:
                 raise
 
     def unlink(self, *, missing_ok: bool = True) -> None:
-        """Remove an object; nothing where there is none."""
         del missing_ok
         with suppress(FileNotFoundError), self.reach() as client:
             client.delete_file(self.path)
 
     def remove_folder(self, last: str) -> None:
-        """Remove a folder with its content, if there is one: first the file that readers look for."""
         (self / last).unlink()
         with suppress(FileNotFoundError), self.reach() as client:
             client.delete_dir(self.path)
@@ -171,7 +168,6 @@ class RemotePath:
                 yield RemotePath(scheme=self.scheme, path=info.path)
 
     def list_infos(self, *, recursive: bool) -> "list[fs.FileInfo]":
-        """Return pyarrow's data on each object and folder in a folder, and below if `recursive`."""
         from pyarrow import fs
 
         with self.reach() as client:
@@ -240,7 +236,6 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
 
 
 def is_bucket_url(text: str) -> bool:
-    """Return whether a text is the URL of something in a bucket."""
     return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 

@@ -73,7 +73,6 @@ def stage_folder(place: Place, last: str) -> Iterator[Path]:
 
 
 def send_folder(folder: Path, target: RemotePath, last: str) -> None:
-    """Send the files of a folder and below, several at a time, and the last one at the end."""
     names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
     for group in ([name for name in names if name != last], [last]):
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -110,7 +109,6 @@ def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
 
 
 def remove_entry(path: Path) -> None:
-    """Remove a file, a folder, or a link without its target, as far as possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return

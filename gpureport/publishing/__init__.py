@@ -1,15 +1,24 @@
-"""Reports and figures put where people look: a folder, or runs of MLflow."""
+"""Reports and figures put where people look: a folder, of this machine or of a bucket, or runs of MLflow.
 
+A file appears whole or not at all.
+"""
+
+import re
+import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
-from gpureport.errors import SourceError
-from gpureport.importers.mlflow.runs import MLFLOW, PREFIX
+from gpureport.errors import RenderError, SettingsError, SourceError
+from gpureport.importers.mlflow.runs import MLFLOW, PREFIX, is_store_scheme, refuse_database_server
 from gpureport.importers.mlflow.stores import refuse_artifacts
 from gpureport.importers.protocol.tracker import split_locator
-from gpureport.places import Place, RemotePath
-from gpureport.places.transfer import fetch
-from gpureport.publishing import folders
+from gpureport.places import Place, RemotePath, parse_place
+from gpureport.places.transfer import fetch, write_part
+from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
+
+# of two letters at least: a drive of Windows has one
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def prepare(
@@ -22,7 +31,11 @@ def prepare(
     of the files is the JSON of a comparison, and the others are artifacts of each of its runs. `skip_missing` leaves
     out those that the store lacks; `follow_artifact_uri` puts artifacts also where a store says, outside its folder.
     """
-    places = {target: folders.parse_folder(target) for target in targets if not _is_mlflow_target(target)}
+
+    def is_of_mlflow(target: str) -> bool:
+        return target.startswith(PREFIX) or ("://" not in target and MLFLOW.claims(split_locator(target, PREFIX)[0]))
+
+    places = {target: _parse_folder(target) for target in targets if not is_of_mlflow(target)}
     for folder in places.values():
         if not isinstance(folder, RemotePath):
             refuse_artifacts(folder, "mlflow:STORE#RUN")
@@ -30,11 +43,11 @@ def prepare(
     if missing := next((copy for copy in copies if not copy.is_file()), None):
         hint = "write a report first: gpureport report RUN -o report.html"
         raise SourceError(str(missing), "no such file", hint, code="no_such_file")
-    folders.check_copies(files, [*places.values()])
+    _check_copies(files, [*places.values()])
     puts: list[Callable[[], str]] = []
     for target in targets:
         if target in places:
-            puts += [partial(folders.copy_to_folder, file, places[target]) for file in copies]
+            puts += [partial(copy_to_folder, file, places[target]) for file in copies]
             continue
         from gpureport.publishing.mlflow_runs import prepare_mlflow
 
@@ -42,5 +55,56 @@ def prepare(
     return puts
 
 
-def _is_mlflow_target(target: str) -> bool:
-    return target.startswith(PREFIX) or ("://" not in target and MLFLOW.claims(split_locator(target, PREFIX)[0]))
+def _parse_folder(target: str) -> Place:
+    """Return the folder that a target names; a word and a colon never silently name a new one."""
+    match = _SCHEME.match(target)
+    scheme = match[1].lower() if match else ""
+    names_run = False
+    if match is None and "#" in target:
+        from gpureport.importers import sources
+
+        names_run = sources.names_run(target)
+    if scheme in {"neptune", "trackio", "accounting"} or names_run:
+        what = "nothing can be published to Neptune, Trackio or a table"
+        raise SourceError(target, what, "give a folder, or mlflow:STORE#RUN", code="read_only_store")
+    refuse_database_server(scheme, target)
+    if match is None or (not is_store_scheme(scheme) and target[match.end() :].startswith("//")):
+        return parse_place(target)
+    what = f"{match[0]} is not known as the beginning of a target"
+    hint = f"write ./{target} for a folder of that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
+    if is_store_scheme(scheme):
+        what, hint = f"{scheme}: names no folder", f"write mlflow:{target} for a store of MLflow"
+    raise SettingsError(target, what, hint, code="not_a_publish_target")
+
+
+def _check_copies(files: Sequence[Place], folders: Sequence[Place]) -> None:
+    """Refuse copies that would replace what is published, another copy, or what somebody else keeps."""
+    copies = [(file, folder / file.name) for folder in folders for file in files]
+    for file, copy in copies:
+        if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
+            raise SourceError(str(file), "it is there already", "name another folder", code="file_taken")
+    read = [ReadPath(place=each, name="published") for each in files]
+    try:
+        refuse_taken_paths([WrittenPath(place=copy) for _, copy in copies], read)
+    except RenderError as error:
+        raise SourceError(error.where, error.what, error.hint, code=error.code) from error
+
+
+def copy_to_folder(file: Path, folder: Place) -> str:
+    """Copy a file into a folder, made where there is none, over one of the same name; return its path there."""
+    if isinstance(folder, RemotePath):
+        (folder / file.name).write_bytes(file.read_bytes())
+        return str(folder / file.name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with write_part(folder / file.name) as part:
+            shutil.copyfile(file, part)
+            part.chmod(0o644)
+    except OSError as error:
+        raise refuse_writing(error, folder) from error
+    return str(folder / file.name)
+
+
+def refuse_writing(error: OSError, folder: Path) -> SourceError:
+    what, hint = error.strerror or "cannot be written", "check permissions and space"
+    return SourceError(str(folder), what, hint, code="cannot_write")

@@ -1,36 +1,35 @@
 """Files put on a run of MLflow as artifacts, and the figures of a comparison on each of its runs."""
 
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from gpureport.comparison.figures import TRAINING_RATE
+from gpureport.comparison.verdict import Verdict
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PREFIX, PUBLISHED_PREFIX, Store, open_store
 from gpureport.importers.mlflow.server import Server, SignedServer, call_client, load_mlflow
 from gpureport.importers.mlflow.stores import Database, Folder, folder_of_uri
 from gpureport.importers.protocol.tracker import RunInfo, Selection, select_runs, split_locator
-from gpureport.publishing.folders import copy_to_folder, refuse_writing
-from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, is_comparison, read_run_figures
-from gpureport.redaction import redact_text
-from gpureport.report.wording import display
+from gpureport.publishing import copy_to_folder, refuse_writing
+from gpureport.report.formats.comparison_json import SCHEMA
 from gpureport.store import atomic_writes
 
-_NAMED = 5
-"""Most runs of a comparison that are named."""
 Put = Callable[[], str]
 Writer = Callable[[RunInfo, Mapping[str, float], Mapping[str, str], Sequence[str]], object]
 """Logs metrics of a run, sets tags, and removes some."""
 
 
 def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, follow_uri: bool) -> list[Put]:
-    """Return what puts files among the artifacts of a target's run, or a comparison on each of its runs."""
     place, named = split_locator(target, PREFIX)
     store = open_store(place)
     if named is not None:
         (run,), _ = select_runs(store, named, Selection())
-        return [_prepare_artifact(store, run, file, target, follow_uri=follow_uri) for file in files]
+        return [_prepare_artifact(store, run, file, follow_uri=follow_uri) for file in files]
     comparisons = [file for file in files if is_comparison(file)]
     if len(comparisons) != 1:
         what = "it names no run" if not comparisons else "two comparisons, of which a run gets one"
@@ -46,18 +45,18 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         return f"figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
 
     others = [(run, file) for run, _ in found for file in files if file not in comparisons]
-    return [write_figures, *(_prepare_artifact(store, *each, target, follow_uri=follow_uri) for each in others)]
+    return [write_figures, *(_prepare_artifact(store, *each, follow_uri=follow_uri) for each in others)]
 
 
 # artifacts
 
 
-def _prepare_artifact(store: Store, run: RunInfo, file: Path, target: str, *, follow_uri: bool) -> Put:
+def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: bool) -> Put:
     """Return a call that puts a file among the artifacts of a run.
 
     It returns where the file is then, and where MLflow looks if that is elsewhere. A database and a file store stay as
     they are: the file is copied to where their artifacts lie. Whoever wrote the store chose that folder, so that one
-    outside the store, or one that a server names, is written to only when a person says so.
+    outside the store is written to only when a person says so, and one that a server names never.
     """
     if not isinstance(store, Server):
         folder = _artifact_folder(store, run)
@@ -65,39 +64,20 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, target: str, *, fo
             what = f"it keeps artifacts outside its own folder, in {folder}"
             how = "add --follow-artifact-uri if you trust it to name that folder"
             raise SourceError(store.where, what, how, code="foreign_artifacts")
-        after = _explain_moved(run, folder) + _explain_unwritten(file, target)
+        stated, after = folder_of_uri(run.artifact_uri), ""
+        # the store may have been moved here from a machine on which that folder was
+        if stated is not None and stated.resolve() != folder.resolve():
+            after = f"; MLflow looks in {stated}, which is not on this machine: copy it there"
         return lambda: copy_to_folder(file, folder / ARTIFACT_FOLDER) + after
-    send = _find_sender(store, run, file, follow_uri=follow_uri)
+    send = _find_sender(store, run, file)
 
     def put() -> str:
         send()
         name = f"{ARTIFACT_FOLDER}/{file.name}"
         store.ask("runs/set-tag", {"run_id": run.id, "key": f"{PUBLISHED_PREFIX}report", "value": name}, post=True)
-        return f"{store.where}#{run.id}, {name}{_explain_unwritten(file, target)}"
+        return f"{store.where}#{run.id}, {name}"
 
     return put
-
-
-def _explain_moved(run: RunInfo, folder: Path) -> str:
-    """Return where MLflow looks for the artifacts of a moved store; empty where it looks here."""
-    stated = folder_of_uri(run.artifact_uri)
-    if stated is None or stated.resolve() == folder.resolve():
-        return ""
-    return f"; MLflow looks in {stated}, which is not on this machine: copy it there"
-
-
-def _explain_unwritten(file: Path, target: str) -> str:
-    """Return that figures of a comparison are not written to its run, and what would; else nothing."""
-    if not is_comparison(file):
-        return ""
-    try:
-        runs = [run.name for run in read_run_figures(file) if run.run_id is not None]
-    except SourceError as error:
-        return f"; no figures were written: {error.what}"
-    if not runs:
-        return "; no figures were written: none of its runs was read from MLflow"
-    whose = display.join_words(runs) if len(runs) <= _NAMED else f"its {len(runs)} runs"
-    return f"; no figures were written: --to {redact_text(target.partition('#')[0])} writes them to {whose}"
 
 
 def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
@@ -115,21 +95,13 @@ def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
     return store.home(run) / "artifacts"
 
 
-def _find_sender(store: Server, run: RunInfo, file: Path, *, follow_uri: bool) -> Callable[[], object]:
+def _find_sender(store: Server, run: RunInfo, file: Path) -> Callable[[], object]:
     parts = urlsplit(run.artifact_uri)
-    if not isinstance(store, SignedServer):
-        here = folder_of_uri(run.artifact_uri)
-        if parts.scheme == "mlflow-artifacts":
-            inside = PurePosixPath(parts.path.lstrip("/")) / ARTIFACT_FOLDER / file.name
-            path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
-            return lambda: store.request("PUT", path, file.read_bytes())
-        if here is not None and here.parent.is_dir():
-            if not follow_uri:
-                what = f"the server keeps artifacts in a folder of this machine, {here / ARTIFACT_FOLDER}"
-                hint = "add --follow-artifact-uri if it runs on this machine and you trust it"
-                raise SourceError(store.where, what, hint, code="foreign_artifacts")
-            return partial(copy_to_folder, file, here / ARTIFACT_FOLDER)
-    if not parts.scheme:
+    if parts.scheme == "mlflow-artifacts" and not isinstance(store, SignedServer):
+        inside = PurePosixPath(parts.path.lstrip("/")) / ARTIFACT_FOLDER / file.name
+        path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
+        return lambda: store.request("PUT", path, file.read_bytes())
+    if parts.scheme in {"", "file"}:
         what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
         hint = "give its database on that machine, or start it with --serve-artifacts"
         raise SourceError(store.where, what, hint, code="foreign_artifacts")
@@ -139,6 +111,100 @@ def _find_sender(store: Server, run: RunInfo, file: Path, *, follow_uri: bool) -
 
 
 # figures
+
+TAG_NAMES = (
+    *("step", "judged_by", "compared_with", "verdict", "change", "change_since_first"),
+    *("training_verdict", "training_change", "quality"),
+)
+"""Names of the tags that a run may get."""
+
+
+class RunFigures(NamedTuple):
+    """What is published of one run; its id in MLflow is None where that did not record it."""
+
+    name: str
+    run_id: str | None
+    metrics: Mapping[str, float]
+    tags: Mapping[str, str]
+
+
+def is_comparison(file: Path) -> bool:
+    try:
+        # its name stands at the beginning, and a report may be large
+        with file.open(encoding="utf-8") as opened:
+            return f'"{SCHEMA}"' in opened.read(200)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def read_run_figures(file: Path) -> list[RunFigures]:
+    hint = "write one: gpureport compare BASE NEXT --format json"
+    try:
+        return [*_read_runs(json.loads(file.read_text(encoding="utf-8")))]
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        what = "not the JSON of a comparison by this version"
+        raise SourceError(str(file), what, hint, code="not_a_comparison_document") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise SourceError(str(file), "cannot be read as JSON", hint, code="not_json") from error
+
+
+def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
+    labels = [step["label"] for step in document["steps"]]
+    for place, step in enumerate(document["steps"]):
+        tags = {"step": step["label"], "judged_by": document["primary"]}
+        if place:
+            tags |= _describe_changes(document, labels[: place + 1])
+        for run in step["runs"]:
+            located = (each["locator"] for each in run["sources"] if each["kind"] == "mlflow")
+            run_id = next((locator.rpartition("#")[2] for locator in located if "#" in locator), None)
+            known = {**run["measures"], "lost_ratio": run["lost_ratio"]}
+            metrics = {name: float(value) for name, value in known.items() if value is not None}
+            yield RunFigures(run["name"], run_id, metrics, tags)
+
+
+def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
+    base, step = labels[-2:]
+    tags = {"compared_with": base}
+    for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
+        wanted = (metric, None, step)
+        found = (each for each in document["deltas"] if (each["metric"], each["device"], each["step"]) == wanted)
+        changes = {each["base"]: each for each in found}
+        before, first = changes.get(base), changes.get(labels[0])
+        # a rate that neither step recorded has no verdict to publish
+        if before is not None and not (prefix and before["before"] is before["after"] is None):
+            tags[f"{prefix}verdict"] = before["verdict"]
+            tags[f"{prefix}change"] = _format_change(before)
+        if first is not None and not prefix:
+            tags["change_since_first"] = _format_change(first)
+    pair = (base, step, True)
+    quality = (each for each in document["quality"] if (each["base"], each["step"], each["leading"]) == pair)
+    tags["quality"] = "; ".join(filter(None, map(_format_quality, quality)))
+    return {name: text for name, text in tags.items() if text}
+
+
+def _format_quality(change: Mapping[str, Any]) -> str:
+    values = []
+    for figure in (change["before"], change["after"]):
+        value = figure["final"] if figure.get("at_work") is None else figure["at_work"]
+        if value is None and not figure["diverged"]:
+            return ""
+        values.append("not a number" if value is None else f"{value:.4g}")
+    # a document may be of a version that compared at the end
+    work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"
+    return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}"
+
+
+def _format_change(delta: Mapping[str, Any]) -> str:
+    """Return a change in per cent, of a share in points, with its interval; empty without one, or enough data for it.
+
+    The text has no character outside ASCII, which not every database of a tracker can hold.
+    """
+    difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
+    if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
+        return ""
+    whole, unit = (1, " points") if share else (before, "%")
+    amounts = [f"{amount / whole * 100:+.0f}" for amount in (difference, *(delta["interval"] or ()))]
+    return f"{amounts[0]}{unit}" + (f" ({amounts[1]} to {amounts[2]}{unit})" if len(amounts) > 1 else "")
 
 
 def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool) -> list[tuple[RunInfo, RunFigures]]:

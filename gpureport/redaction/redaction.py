@@ -128,7 +128,6 @@ def _hide_after(
 
 
 def _is_credential(_: str, word: str) -> bool:
-    """Return whether what follows `Bearer` or `Basic` is no word, as in `basic training`."""
     return len(word) >= len("0123456789abcdef") or not word.isalpha()
 
 
@@ -178,7 +177,6 @@ def hide_secret_value(name: str, value: str) -> str:
 
 
 def _hide_in_word(word: str, name: str = "") -> str:
-    """Return a word of a command line, possibly a whole script, without its secrets."""
     if assigned := _ASSIGNMENT.fullmatch(word):
         name, sign, value = assigned.groups()
         if may_be_secret(name, value):
@@ -207,7 +205,6 @@ def _unquote(piece: str) -> str:
 
 
 def redact_extra_columns(table: "pa.Table") -> "pa.Table":
-    """Return a table without secrets in extra columns, by name or form."""
     for name in table.column_names:
         if name.startswith(EXTRA):
             table = _redact_texts(table, name, partial(redact_value, name.removeprefix(EXTRA)))
@@ -223,7 +220,6 @@ def redact_column(table: "pa.Table", name: str) -> "pa.Table":
 
 
 def _redact_texts(table: "pa.Table", name: str, redact: Callable[[str], str], *, distinct: bool = False) -> "pa.Table":
-    """Return a table with a column's texts replaced; the table itself where none changes."""
     import pyarrow as pa
 
     place = table.schema.get_field_index(name)

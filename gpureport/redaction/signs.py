@@ -55,13 +55,11 @@ _in_use, version = OwnSecrets(), 0
 
 
 def use_own_secrets(own: OwnSecrets) -> None:
-    """Replace these secrets too, in this process, from now on, instead of earlier ones."""
     global _in_use, version
     _in_use, version = own, version + (own != _in_use)
 
 
 def get_own_secrets() -> OwnSecrets:
-    """Return the secrets that a person added."""
     return _in_use
 
 
@@ -156,13 +154,10 @@ _RANDOM = re.compile(
 
 
 def hide_forms(text: str) -> str:
-    """Return a text without tokens that their beginning shows, and those a person named."""
     return hide_own(_FORMS.sub(HIDDEN, text))
 
 
 def hide_random(text: str) -> str:
-    """Return a text without generated hexadecimal digits and mixtures of letters and digits."""
-
     def hide(found: re.Match[str]) -> str:
         is_mixed = all(any(map(kind, found[0])) for kind in (str.isupper, str.islower, str.isdigit))
         return HIDDEN if is_mixed or (found[1] and not found[1].isdigit()) else found[0]
@@ -171,7 +166,6 @@ def hide_random(text: str) -> str:
 
 
 def hide_users(text: str) -> str:
-    """Return a text without users and passwords of URLs and `user:password@host`."""
     if "@" not in text:
         return text
     return _LISTED.sub(f"{HIDDEN}@", _NAMED_HOST.sub(_hide_named_user, _USER_OF_URL.sub(f"://{HIDDEN}@", text)))

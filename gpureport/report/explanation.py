@@ -18,8 +18,8 @@ from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import RULES
 from gpureport.errors import SettingsError
 from gpureport.findings import Threshold
-from gpureport.importers.nvidia_smi.fields import ALIASES, canonicalize, find_query_field, find_target
-from gpureport.importers.nvidia_smi.fields import ATTRIBUTE_FIELDS as ATTRIBUTES
+from gpureport.importers.nvidia_smi import ALIASES, canonicalize, find_query_field, find_target
+from gpureport.importers.nvidia_smi import ATTRIBUTE_FIELDS as ATTRIBUTES
 from gpureport.metrics import BY_NAME, METRICS, Metric
 from gpureport.recording_advice import is_recorded
 from gpureport.report.formats.text.terminal import write_blocks
@@ -29,15 +29,10 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.terminal_lines import PIPE, Page
 
 RECORDING = "recording"
-_SUGGESTED = 3
-"""Names that are suggested at most."""
-_SLIP = 0.85
-"""Likeness to a figure from which a word is taken for a slip: other names are more often meant."""
-_SHORTEST = 3
-"""Letters from which on a word is looked for in others."""
-_FIRST = 3
-"""Steps of a cause on the first page."""
-
+_SUGGESTED = 3  # names that are suggested at most
+_SLIP = 0.85  # likeness to a figure from which a word is taken for a slip: other names are more often meant
+_SHORTEST = 3  # letters from which on a word is looked for in others
+_FIRST = 3  # steps of a cause on the first page
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
 _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items() if isinstance(text, str)} | {
@@ -76,7 +71,6 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
 
 
 def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
-    """Return an explanation as text for a terminal or a pipe; lines to be copied are never wrapped."""
     return write_blocks(blocks, page)
 
 
@@ -96,7 +90,6 @@ def _explain_recording() -> Iterator[Block]:
 
 
 def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:
-    """Yield what a kind or a family of kinds means; briefly what fits on a screen of it."""
     rule = next(rule for rule in rules if kinds[0] in rule.kinds)
     conditions = [f"{kind}: {rule.conditions[kind]}" if len(kinds) > 1 else rule.conditions[kind] for kind in kinds]
     yield from _section(f"{name}: {'; '.join(map(terms.kind_title, kinds))}")
@@ -123,7 +116,6 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
 
 
 def _describe_limit(limit: Threshold) -> str:
-    """Return a limit as it is set, all its digits included, and a ratio in per cent too, with its source."""
     unit = {"Cel": "°C", "By": "bytes", "By/s": "bytes/s"}.get(limit.unit, limit.unit)
     amount = f"({100 * limit.value:g}%)" if limit.unit == "1" else unit
     value = f"{limit.value:.15g}{' ' if limit.unit == '1' else display.GAP}{amount}"
@@ -145,7 +137,6 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[list[str], tuple[str, ...]]]:
-    """Yield the first steps of a kind, each with the causes that have them."""
     causes: dict[tuple[str, ...], list[str]] = {}
     for cause, steps in KINDS[kind].steps.items():
         causes.setdefault(steps[:most], []).append(cause or "other")
@@ -170,7 +161,6 @@ def _step_facts(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def name_frameworks(step: Step) -> str:
-    """Return which frameworks a step is for, in words."""
     named = display.join_words([str(each) for each in step.frameworks if each is not None])
     if not named:
         return "a run that names no framework"

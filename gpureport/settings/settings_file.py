@@ -1,4 +1,4 @@
-"""Reads `gpureport.toml`. Each rule, policy and price list validates its own section."""
+"""Reads `gpureport.toml`. Each rule, policy and price list validates its own section, `[secrets]` is read here."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
+from gpureport.parsing import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
+from gpureport.redaction import OwnSecrets
+from gpureport.redaction.signs import STAR
 from gpureport.settings.toml_files import read_toml
 
-FILE = "gpureport.toml"
-
+FILE, SECRETS = "gpureport.toml", "secrets"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
+_FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4
+"""Letters besides `*`, so that no pattern hides every word."""
+_NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")
+"""Signs that end a word of a text, or that only a regular expression has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +37,6 @@ class Section:
     lines: dict[str, int] = field(default_factory=dict)
 
     def number(self, key: str, default: float | None = None) -> float | None:
-        """Return a number, the default when the key is absent."""
         value: Any = self.values.get(key, default)
         if not _is_kind(value, int | float):
             what = f"{key} must be a number, not {value!r}"
@@ -47,14 +52,12 @@ class Section:
         return value
 
     def text(self, key: str) -> str:
-        """Return a text that is not blank, empty if absent."""
         value: Any = self.values.get(key)
         if not _is_kind(value, str) or (value is not None and not value.strip()):
             raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
         return value or ""
 
     def switch(self, key: str) -> bool | None:
-        """Return true or false, None when the key is absent."""
         value: Any = self.values.get(key)
         if not _is_kind(value, bool):
             what = f"{key} must be true or false, not {value!r}"
@@ -66,7 +69,6 @@ class Section:
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
-        """Refuse keys that are not known."""
         for key in self.values.keys() - known:
             hint = f"known are {', '.join(sorted(known))}"
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
@@ -85,7 +87,6 @@ class Settings:
     text: str = ""
 
     def section(self, name: str) -> Section:
-        """Return a table by dotted name, empty if absent; `SettingsError` for something else there."""
         values: Any = self.content
         for part in name.split("."):
             values = values.get(part, {})
@@ -157,7 +158,6 @@ def check_sections(settings: Settings) -> Settings:
 
 @lru_cache(1)
 def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
-    """Return the lines of each table's keys, by its name in the order of headings."""
     found: dict[str, list[dict[str, int]]] = {}
     current: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -171,7 +171,6 @@ def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
 
 
 def _is_kind(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a kind, as msgspec tells them apart; none is of any."""
     if value is None:
         return True
     import msgspec
@@ -182,3 +181,53 @@ def _is_kind(value: Any, kind: Any) -> bool:
     except msgspec.ValidationError:
         return False
     return True
+
+
+# [secrets]
+
+
+def read_own_secrets(settings: Settings) -> OwnSecrets:
+    """Return the names and patterns of `[secrets]`; none without the section.
+
+    Raises:
+        SettingsError: when a key is unknown, its value is no list of names or patterns, or another section's
+            name is close to this: its secrets would silently be shown.
+    """
+    if SECRETS not in settings.content and (unknown := settings.unknown_sections()):
+        from difflib import get_close_matches
+
+        for name in unknown:
+            if get_close_matches(name.lower(), [SECRETS]):
+                raise settings.refuse_section(name)
+    section = settings.section(SECRETS)
+    section.only({"names", "patterns"})
+    return OwnSecrets(
+        names=tuple(_read_texts(section, "names", _FEWEST_IN_NAME)),
+        patterns=tuple(_read_texts(section, "patterns", _FEWEST_IN_PATTERN)),
+    )
+
+
+def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
+    texts: Any = section.values.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise section.wrong(key, f"{key} must be a list of texts", f'write it as {key} = ["…", "…"]', code="not_a_list")
+    if len(texts) > MOST_SECRET_PATTERNS:
+        what = f"{key} holds {len(texts)} texts, at most {MOST_SECRET_PATTERNS} are taken"
+        raise section.wrong(key, what, "let one with * stand for several", code="too_many_values")
+    for place, text in enumerate(texts, 1):
+        if reason := _find_flaw(text, fewest):
+            # the text itself may be a secret
+            what = f"text {place} of {key} cannot be used: {reason}"
+            raise section.wrong(key, what, "write letters as they are, and * for any others", code="not_a_pattern")
+    return texts
+
+
+def _find_flaw(text: str, fewest: int) -> str:
+    """Return what is wrong with a name or pattern; empty for nothing."""
+    if len(text) > LONGEST_SECRET_PATTERN:
+        return f"longer than {LONGEST_SECRET_PATTERN} letters"
+    if not _NO_LETTERS.isdisjoint(text):
+        return "it holds a blank, a quote, or a sign of a regular expression"
+    if len(text.replace(STAR, "")) < fewest:
+        return f"too short, it needs {fewest} letters besides *"
+    return ""

@@ -155,7 +155,6 @@ def remove_stale_files(runs: Place, targets: str = "") -> None:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Flush a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -32,8 +32,6 @@ _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A stored run; hashes are None in older stores, and without training metrics."""
-
     run: Run
     columns: tuple[str, ...]
     importer_version: str
@@ -118,7 +116,6 @@ def read_stored_run(folder: Place) -> StoredRun:
 
 
 def list_run_folders(runs: Place) -> list[str]:
-    """Return the sorted names of folders with a `run.json`; writers' begin with a dot."""
     found = []
     if isinstance(runs, RemotePath):
         # one listing of all objects, as a request for each would wait

@@ -69,7 +69,6 @@ def find_store_folder(start: Path) -> Path:
 
 
 def list_baseline_names(store: Place) -> list[str]:
-    """Return the names of a store's baselines, in their order."""
     return sorted(path.name for path in (store / BASELINES).glob("[!.]*/"))
 
 
@@ -113,8 +112,6 @@ class RunLookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One comparison; `parse_condition` makes it and checks that it makes sense."""
-
     key: str
     operator: str
     value: str
@@ -131,7 +128,6 @@ class Condition:
         return (kind, key) if colon else None
 
     def matches(self, run: "Run") -> bool:
-        """Return whether a run meets the condition."""
         if self.key in _NUMBERS:
             wanted = parse_duration(self.value) if self.key == "duration" else float(self.value)
             return _COMPARE[self.operator](_NUMBERS[self.key](run), wanted)

@@ -65,7 +65,6 @@ class SeriesWriter:
         self._ordered = True
 
     def add(self, batch: "pa.Table") -> None:
-        """Take a batch; write full row groups, or the fullest where too many rows are held."""
         device = batch.column("device")[0].as_py()
         self._columns |= dict.fromkeys(batch.column_names)
         self._held.setdefault(device, []).append(batch)
@@ -104,7 +103,6 @@ class SeriesWriter:
         return bool(self._columns.keys() - {*self._schema.names})
 
     def _take(self, device: str) -> "pa.Table":
-        """Return the rows held of a device, which are no longer held."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
         del self._rows[device]
         times = columns.integers(table.column("timestamp"))
@@ -113,10 +111,12 @@ class SeriesWriter:
         return table
 
     def _begin(self, path: Path) -> "parquet.ParquetWriter":
-        """Begin a file of the columns known so far: run_id, keys and metrics, then extras."""
         if self._writer is not None:
             self._writer.close()
-        known = [pa.field("run_id", _TEXTS, nullable=False), *(each for each in SCHEMA if each.name in self._columns)]
+        known = [
+            pa.field("run_id", _TEXTS, nullable=False),
+            *(each for each in SCHEMA if each.name in self._columns),
+        ]
         extras = [pa.field(name, _TEXTS) for name in self._columns if name not in SCHEMA.names]
         self._schema = pa.schema([*known, *extras])
         self._parts.append(path)
@@ -124,7 +124,6 @@ class SeriesWriter:
         return self._writer
 
     def _write(self, table: "pa.Table") -> None:
-        """Write a row group, with the run's id and nulls for missing columns, to a file with its columns."""
         writer, rows = self._writer, len(table)
         if writer is None or self._lacks_column():
             writer = self._begin(self._path.with_suffix(f".{len(self._parts)}"))
@@ -171,7 +170,6 @@ def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
 
 
 def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
-    """Return how these columns are written."""
     return {
         "compression": "zstd",
         # 2 % fewer bytes than 3; higher gains nothing (measured 1 to 9)
@@ -189,7 +187,6 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
 
 
 def redact_series(content: bytes) -> bytes:
-    """Return a file of series without secrets in extra columns; unchanged without any."""
     with parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
         schema = file.schema_arrow
         if not any(name.startswith(EXTRA) for name in schema.names):
@@ -203,7 +200,6 @@ def redact_series(content: bytes) -> bytes:
 
 
 def write_training(table: "pa.Table", path: Path) -> None:
-    """Write training metrics."""
     parquet.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
@@ -263,7 +259,9 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
 
 def read_training(path: Place, expected: str | None) -> "pa.Table":
     """Return training metrics, checksums verified as for series; none if none are expected."""
-    return empty_training() if expected is None else _open_verified(path, expected).read().cast(TRAINING_SCHEMA)
+    if expected is None:
+        return empty_training()
+    return _open_verified(path, expected).read().cast(TRAINING_SCHEMA)
 
 
 def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
@@ -276,7 +274,6 @@ def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
 
 
 def hash_file(path: Place) -> str:
-    """Return the sha256 of a file."""
     if not isinstance(path, Path):
         return sha256(path.read_bytes()).hexdigest()
     check_regular_file(path, most=MOST_SERIES_BYTES)

@@ -30,20 +30,15 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.Arro
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run in the store, without its series."""
-
     stored: StoredRun
     folder: Place
 
     @property
     def run(self) -> Run:
-        """The run."""
         return self.stored.run
 
 
 class Store:
-    """A folder of runs."""
-
     def __init__(self, folder: Place) -> None:
         """Take a folder, made with the first run; `StoreError` for one of a newer version."""
         self.folder = folder
@@ -93,7 +88,6 @@ class Store:
         return Entry(stored, self._runs / run.id)
 
     def _write_series(self, reading: Any, path: Path) -> tuple[tuple[str, ...], Run]:
-        """Write the series of a run; return their columns and the run."""
         writer = series.SeriesWriter(path, lambda: reading.run_id)
         try:
             for batch in reading.batches():
@@ -135,7 +129,6 @@ class Store:
         return RunLookup(self)
 
     def named(self, name: str) -> Entry:
-        """Return what `RunLookup.find` does."""
         return self.lookup().find(name)
 
     def read(self, entry: Entry) -> Recording:
@@ -172,7 +165,6 @@ class Store:
         return Entry(stored, entry.folder)
 
     def remove(self, entry: Entry) -> None:
-        """Remove a run: from the list at once, its files right after."""
         with atomic_writes.raise_store_errors(self.folder):
             atomic_writes.remove_folder(entry.folder, RUN_FILE)
 

@@ -172,7 +172,7 @@ def _make_logs() -> dict[str, list[bytes]]:
         "gpustat": [logs.gpustat_log(3), logs.gpustat_log(12, indent=None)],
         "nvitop": [logs.nvitop_csv(12)],
         "dcgm": [logs.dmon_log(10), logs.dmon_log(10, stamped=True), logs.long_csv(6), logs.wide_csv(12)],
-        "wandb": [logs.wandb_csv(20), logs.wandb_lines(20)],
+        "wandb": [logs.wandb_csv(20)],
         "prometheus": [logs.prometheus_answer(DCGM_FI_DEV_XID_ERRORS=["0", "79"], DCGM_FI_DEV_FB_USED=["1"])],
     }
     found = {kind: [*map(str.encode, own), *_list_captures(kind)] for kind, own in others.items()}

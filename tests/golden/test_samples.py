@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).with_name("samples")
 SAMPLES = ROOT / "sample_logs"
 FORMS = ("json", "html", "md", "txt")
-SCHEMA = json.loads((ROOT / "docs/reference/report-1.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "docs/reference/report-2.schema.json").read_text(encoding="utf-8"))
 TIMELESS = {"dmon.txt", "dmon-csv.csv"}
 NO_LOGS = {"truth.json", "host.csv.gz", "vmstat.txt.gz"}
 

@@ -21,7 +21,6 @@ ROWS: dict[str, tuple[str, Callable[[int], str], int]] = {
     "long": ("dcgm", logs.long_csv, 2),
     "wide": ("dcgm", logs.wide_csv, 2),
     "wandb": ("wandb", logs.wandb_csv, 2),
-    "wandb-lines": ("wandb", logs.wandb_lines, 1),
     "mapped": ("mapped", logs.wrapper_csv, 3),
 }
 """Kind, a log of so many moments, and the rows of the series that a moment makes."""

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.places.s3_server import BreakingRoad, s3_server
 
 if TYPE_CHECKING:
@@ -17,13 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """A bucket as its server has it.
-
-    Attributes:
-        name: its name.
-        client: a way to the server that does not break.
-        road: the one that the program takes.
-    """
+    """A bucket as its server has it."""
 
     name: str
     client: "fs.S3FileSystem"
@@ -76,8 +68,3 @@ def bucket(server: tuple[int, BreakingRoad], monkeypatch: pytest.MonkeyPatch) ->
     )
     client.create_dir(name)
     return Bucket(name=name, client=client, road=road)
-
-
-@pytest.fixture
-def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    return program(capsys, monkeypatch, tmp_path)

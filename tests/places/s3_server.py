@@ -43,13 +43,7 @@ def _wait_for(port: int) -> None:
 
 
 class BreakingRoad:
-    """Hands bytes on between a client and the server, until it is cut: then every connection ends, and none begins.
-
-    Attributes:
-        port: where a client connects to.
-        changes: requests so far that change something.
-        received: bytes to the client so far.
-    """
+    """Hands bytes on between a client and the server, until it is cut: then every connection ends, and none begins."""
 
     def __init__(self, target: int) -> None:
         """Listen, and lead to the port of the server."""
@@ -62,13 +56,7 @@ class BreakingRoad:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def open(self, *, changes: int | None = None, received: int | None = None, stall: bool = False) -> None:
-        """Let everything through again.
-
-        Args:
-            changes: requests that change something, before which the road is cut.
-            received: bytes to the client after which it is cut.
-            stall: whether nothing is answered from then on, instead of a cut.
-        """
+        """Let everything through again."""
         with self._lock:
             self.changes, self._most_changes = 0, changes
             self.received, self._most_received = 0, received

@@ -79,13 +79,13 @@ def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 def test_json_is_valid_by_its_schema_and_holds_no_samples() -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads((SAMPLES.parent / "docs/reference/report-1.schema.json").read_text())
+    schema = json.loads((SAMPLES.parent / "docs/reference/report-2.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(strict(schema))
     made: list[Any] = [run(), run(gpus=1, seconds=0), steps_with(TEXTS["script"]), runs.recorded_steps()]
     for results in (*made, *map(runs.sample, runs.FOLDERS)):
         content = json.loads(gpureport.report(results, format="json"))
         assert [error.message for error in validator.iter_errors(content)] == []
-        assert content["schema"] == "gpureport.report/1"
+        assert content["schema"] == "gpureport.report/2"
         assert all("recording" not in each for each in content["timeline"])
     wrong = {**content, "tiles": [{"label": 1}], "more": True}
     assert len(list(validator.iter_errors(wrong))) >= 2

@@ -4,7 +4,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ KEYS = {
     "checklists.lines.item": "the title is the question in words",
     "comparison.charts.form": "how the chart is drawn",
     "comparison.charts.rows.runs": "each_run says all of them",
-    "comparison.links.figures": "effects holds the same figures, with verdicts",
+    "comparison.reference.anchor": "names a section of the page",
     "actions.finding": "leads to the row of findings",
     "verdict.code": "the headline is the code in words",
     "verdict.kind": "the headline tells of the finding",
@@ -59,17 +59,18 @@ _ONCE_FOR_ALL = {
     "checklists": "the answers for the last run; the page and JSON hold those of every run",
 }
 _IN_TABLES = {
+    "findings.steps.when": "explain says when a step helps, how to check it, and its sources",
+    "findings.steps.check": "as when it helps",
+    "findings.steps.source": "as when it helps",
+    "findings.steps.risk": "named unless it is low",
     "findings.summary": "of several runs the row says it of all, with the range",
     "answers.summary": "of several runs each answer says in how many",
     "answers.lines.cards": "as the summary",
-    "comparison.links.verdicts.text": "each stands beside its figure, above what it rests on",
     "method.definitions": "those of terms that the page uses; a term has a tooltip, and JSON has them all",
-    "comparison.links.checks.columns": "each check says both values and whether they are alike",
     "gpu_time.total": "the table of classes has it",
     "gpu_time.parts.causes": "the table of classes has them",
     "timeline.strips.limits": "lines of charts; panels of findings name those that matter",
     "method.kinds": "those that were found; explain says when every kind is found",
-    "method.thresholds": "evidence has the limits of what was found; explain and JSON list all",
 }
 _NO_DRAWING = {
     "comparison.legend": "explains marks of a drawing",
@@ -89,10 +90,7 @@ _REFERENCE = dict.fromkeys(
         "comparison.charts",
         "comparison.legend",
         "comparison.estimates",
-        "comparison.links",
-        "comparison.remaining",
-        "comparison.across",
-        "comparison.gains",
+        "comparison.reference",
         "gpu_time",
         "gpu_time_table",
         "findings",
@@ -101,7 +99,6 @@ _REFERENCE = dict.fromkeys(
         "clocks",
         "answers",
         "checklists",
-        "method.thresholds",
         "method.definitions",
         "method.kinds",
     ),
@@ -207,9 +204,7 @@ def leaves(content: object, path: str = "") -> Iterator[Leaf]:
         hidden = {name for name in content if content.get("repeats") and name not in REPEATED}
         hidden |= {"same"} if content.get("outliers") else set()
         for name in content.keys() - hidden:
-            found = leaves(content[name], f"{path}.{name}".lstrip("."))
-            head = content["head"]["text"] if name == "cells" and "facts" in content else ""
-            yield from (replace(leaf, head=leaf.head or head) for leaf in found)
+            yield from leaves(content[name], f"{path}.{name}".lstrip("."))
 
 
 def table_leaves(table: Mapping[str, Any], path: str) -> Iterator[Leaf]:
@@ -217,8 +212,10 @@ def table_leaves(table: Mapping[str, Any], path: str) -> Iterator[Leaf]:
     for row in table["rows"]:
         head = row["head"]
         yield from (Leaf(f"{path}.cells", text) for text in (head["text"], head["small"]) if text)
-        texts = (text for cell in row["cells"] for text in (cell["text"], cell["small"]) if text)
-        yield from (Leaf(f"{path}.cells", text, head["text"]) for text in texts)
+        for cell in row["cells"]:
+            yield from (Leaf(f"{path}.cells", text, head["text"]) for text in (cell["text"], cell["small"]) if text)
+            said = ((cell["change"] or {}).get(name) for name in ("text", "interval", "verdict"))
+            yield from (Leaf(f"{path}.cells.change", text, head["text"]) for text in said if text)
     yield from (Leaf(f"{path}.notes", note) for note in table["notes"])
 
 
@@ -249,9 +246,9 @@ def stands(leaf: Leaf, words: str) -> bool:
     if not head:
         # a headline is parted from the sentences after it
         return text in words or all(squeeze(part) in words for part in re.split(r"(?<=\.) ", leaf.text))
-    # gains are wrapped within their columns, where other cells come between their words, and set before their heading
-    gain = re.search(r"\bgains\.rows\.cells\.", leaf.path)
-    wanted, before = ([squeeze(word) for word in leaf.text.split(" ")], 300) if gain else ([text], 0)
+    # changes are wrapped within their columns, where other cells come between their words, and set before their heading
+    is_change = leaf.path.endswith(".cells.change")
+    wanted, before = ([squeeze(word) for word in leaf.text.split(" ")], 300) if is_change else ([text], 0)
     at = words.find(head)
     while at >= 0:
         near = words[max(at - before, 0) : at + REACH]

@@ -1,7 +1,6 @@
 """Pages of several runs: steps, repetitions, groups, many comparisons, quality, and what single runs may say."""
 
 import json
-import re
 from itertools import pairwise
 from typing import Any
 
@@ -15,19 +14,35 @@ from tests.support.runs import page_of, plain, run, step, strings, with_run
 VERDICTS = {"better", "worse", "no clear change", "not enough data", "unconfirmed (one run each)", "differs"}
 
 
+def pairs_of(page: Any) -> list[Any]:
+    """Return the blocks of one step against another: those with the table of verdicts."""
+    tables = [
+        block
+        for block in page["comparison"]["reference"]
+        if "Verdict" in block.get("table", {"columns": ()})["columns"]
+    ]
+    return [block for block in tables if "Before" in block["table"]["columns"]]
+
+
+def gains_of(page: Any) -> list[Any]:
+    """Return the rows of the table of gains; none where there is none."""
+    tables = [block["table"] for block in page["comparison"]["reference"] if block.get("anchor") == "gains"]
+    return [row for table in tables for row in table["rows"]]
+
+
 def test_a_page_says_of_each_step_what_the_comparison_found() -> None:
     """Verdict, difference and its sign, figure by figure, for every step against the one before."""
     analyses = runs.recorded_steps()
     comparison = gpureport.compare(analyses)
     page = page_of(*analyses)
     labels = [each.label for each in comparison.steps]
-    links = page["comparison"]["links"]
-    assert [link["label"] for link in links] == [f"{a} to {b}" for a, b in pairwise(labels)]
+    links = pairs_of(page)
+    assert [link["title"] for link in links] == [f"{a} to {b}" for a, b in pairwise(labels)]
     checked = 0
     for link, (base, last) in zip(links, pairwise(labels), strict=True):
-        columns = link["effects"]["columns"][1:]
+        columns = link["table"]["columns"][1:]
         verdict, difference = columns.index("Verdict"), columns.index("Difference")
-        rows = {row["head"]["text"]: row["cells"] for row in link["effects"]["rows"]}
+        rows = {row["head"]["text"]: row["cells"] for row in link["table"]["rows"]}
         judged = comparison.judged(base, last)
         assert judged is not None
         whole = next(cells for name, cells in rows.items() if "GPU time per" in name)
@@ -101,7 +116,8 @@ def test_gpu_use_over_time_has_the_mean_of_the_run() -> None:
 
 def test_verdicts_on_a_chain_are_adjusted_for_many_comparisons() -> None:
     page = page_of(*runs.recorded_steps())
-    counts = {cell["comparisons"] for row in page["comparison"]["gains"]["rows"] for cell in row["cells"]} - {None}
+    changes = [cell["change"] for row in gains_of(page) for cell in row["cells"] if cell["change"]]
+    counts = {change["comparisons"] for change in changes} - {None}
     assert counts
     count = counts.pop()
     for form in ("txt", "html", "md"):
@@ -127,8 +143,8 @@ def test_a_faster_step_that_trains_worse_is_flagged_beside_its_speed() -> None:
     assert page["steps"]["columns"][2] == "val_accuracy at the end"
     assert [row["cells"][1]["text"] for row in page["steps"]["rows"]] == ["0.78", "0.60"]
     assert [row["cells"][1]["flagged"] for row in page["steps"]["rows"]] == [False, True]
-    (link,) = page["comparison"]["links"]
-    rows = {row["head"]["text"]: [plain(cell["text"]) for cell in row["cells"]] for row in link["effects"]["rows"]}
+    (link,) = pairs_of(page)
+    rows = {row["head"]["text"]: [plain(cell["text"]) for cell in row["cells"]] for row in link["table"]["rows"]}
     assert rows["val_accuracy at the end"] == ["0.78", "0.60", "−0.180", "worse"]
     same = page_of(*trained("a", 0.79, 1000), *trained("b", 0.79, 2000))
     assert "val_accuracy" not in " ".join([same["verdict"]["sentence"], *same["verdict"]["details"]])
@@ -136,12 +152,10 @@ def test_a_faster_step_that_trains_worse_is_flagged_beside_its_speed() -> None:
 
 def test_a_chain_has_gains_with_their_verdicts() -> None:
     page = page_of(*runs.recorded_steps())
-    rows = page["comparison"]["gains"]["rows"]
+    rows = gains_of(page)
     labels = [row["head"]["text"] for row in rows]
     assert labels[:5] == list(runs.STEPS)
-    better = [cell["verdict"] for cell in rows[1]["cells"]]
-    assert set(better) == {"better"}
-    assert all(cell["established"] == (cell["verdict"] in {"better", "worse"}) for row in rows for cell in row["cells"])
+    assert {cell["change"]["verdict"] for cell in rows[1]["cells"]} == {"better"}
 
 
 def grouped(*works: float, by: str = "param:batch", **params: list[str]) -> Any:
@@ -155,7 +169,7 @@ def grouped(*works: float, by: str = "param:batch", **params: list[str]) -> Any:
 def test_groups_have_a_best_one_and_no_gains() -> None:
     comparison = grouped(1000, 3000, 2000)
     page = json.loads(build_page(comparison, "json"))
-    assert page["comparison"]["gains"] is None
+    assert gains_of(page) == []
     assert page["comparison"]["grouped"]
     assert page["verdict"]["code"] == "best_group"
     assert page["spent"] is not None
@@ -164,15 +178,6 @@ def test_groups_have_a_best_one_and_no_gains() -> None:
     two = grouped(1000, 3000, 2000, 2500, by="param:batch,param:workers", workers=["2", "2", "8", "8"])
     sections = json.loads(build_page(two, "json"))["comparison"]["study"]
     assert any("workers" in text for text in strings(sections))
-
-
-def test_runs_with_equal_params_are_shown_as_repetitions_not_given_as_such() -> None:
-    made = [with_params(with_run(run(f"r{place}", seconds=300)), workers=value) for place, value in enumerate("2288")]
-    hints = {form: build_page(made, form, full=True) for form in ("html", "md", "txt")}
-    for form, text in hints.items():
-        assert plain(re.sub(r"<[^>]+>", "", text)).count("have equal params") == 1, form
-    apart = [with_params(with_run(run(f"r{place}", seconds=300)), workers=value) for place, value in enumerate("2468")]
-    assert "have equal params" not in build_page(apart, "html")
 
 
 def test_a_cost_needs_a_price_and_the_work() -> None:

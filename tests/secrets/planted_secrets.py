@@ -43,14 +43,7 @@ class Planter:
 
 @dataclass
 class Exits:
-    """All that the program wrote.
-
-    Attributes:
-        folder: where it works.
-        texts: what it printed, and the content of each file it wrote, by the command or the path.
-        sources: files that were there before.
-        outcomes: each command, and how it ended.
-    """
+    """All that the program wrote."""
 
     folder: Path
     texts: dict[str, list[bytes]] = field(default_factory=dict)

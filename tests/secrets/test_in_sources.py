@@ -1,13 +1,16 @@
-"""Secrets in sources other than MLflow, in files that people write, and in options: no output shows one."""
+"""Secrets in every text of a source, in files that people write, and in options: no output shows one."""
 
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.logs import log, stamp
 from tests.cli.program import Program
+from tests.importers.trackers.mlflow.stores import START as MLFLOW_START
+from tests.importers.trackers.mlflow.stores import Made, database, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import START, Schedule, loss, square
 from tests.recorder.recorded import run_record
@@ -63,14 +66,32 @@ def _write_neptune_folder(folder: Path, planter: Planter) -> None:
     folders.write(folder / ".neptune", given)
 
 
+_NAMES = ("api_key", "wandb.api_key", "HF_TOKEN", "db.password", "aws_secret_access_key", "neptune_api_token", "passwd")
+
+
+def _write_mlflow(path: Path, planter: Planter) -> Path:
+    """Write a database of two runs with a secret in params, tags, names, user and note."""
+    shaped = planter.plant_shaped
+    params = {name: planter.plant(f"MLflow param {name}") for name in _NAMES}
+    params |= {f"setting{place}": shaped("MLflow param") for place in range(20)}
+    tags = {f"label{place}": shaped("MLflow tag") for place in range(20)}
+    own = ("mlflow.note.content", "mlflow.user", "mlflow.source.name")
+    tags |= {name: f"see {shaped(name)}" for name in own}
+    ticks = [10_050 * (place + 1) for place in range(60)]
+    more: dict[str, Any] = {"series": monitored(ticks), "end": MLFLOW_START + 610_000, "params": params, "tags": tags}
+    names = [f"run{number} {shaped('MLflow run name')}" for number in (1, 2)]
+    return database(path, [Made(id=run_id(number), name=name, **more) for number, name in enumerate(names)])
+
+
 @pytest.mark.slow
-def test_runs_of_neptune(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    """An export and a folder of the client: params, tags, names, hosts, series, and the name of the store."""
+def test_runs_of_trackers(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+    """A database, an export and a folder: params, tags, names, hosts, series, and the name of the store."""
     export = tmp_path / f"export token={planter.plant('name of an export')}"
     _write_neptune_export(export, planter)
     _write_neptune_folder(tmp_path / "project", planter)
+    mlflow = _write_mlflow(tmp_path / "mlflow.db", planter)
     exits.sources = set(tmp_path.rglob("*"))
-    for source in (f"neptune:{export}", f"neptune:{tmp_path / 'project'}"):
+    for source in (f"neptune:{export}", f"neptune:{tmp_path / 'project'}", str(mlflow)):
         exits.run(gpureport, "-v", "ingest", source)
         exits.run(gpureport, "ingest", source, "--list")
         exits.run(gpureport, "analyze", source, "--format", "json")
@@ -367,3 +388,24 @@ def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Plant
         assert done.code in {0, 1, 4}, (command, done.err)
     assert exits.collect_files() >= {"j.xml", "s.md", "n.xml", "r.pdf", "f.json", "hardware.parquet"}
     assert exits.find_leaks(planter) == []
+
+
+_SETTINGS = (
+    *(("max_tokens", "512"), ("tokenizer", "bert"), ("num_tokens_per_batch", "4e5"), ("key_padding", "same")),
+    *(("primary_metric", "loss"), ("pad_token", "[PAD]"), ("eos_token", "</s>"), ("stop_tokens", "</s>")),
+    *(("sort_key", "length"), ("bucket_key", "size"), ("monitor_metric", "auth"), ("label_key", "y")),
+    *(("num_key_value_heads", "8"), ("key_dim", "64"), ("passes", "3"), ("author", "ann"), ("patience", "5")),
+    *(("image_token", "<image>"), ("token_embedding", "learned"), ("lr", "3e-4"), ("optimizer", "adamw")),
+    *(("tokenizer_path", "bert-base"), ("dataset", "s3://bucket/a/b"), ("schedule", "basic training")),
+    *(("mlflow.source.git.commit", "0123456789abcdef0123456789abcdef01234567"), ("mlflow.parentRunId", "a1" * 16)),
+    *(("query_key_norm", "rms"), ("tokens_per_step", "2M"), ("mask_token", "[MASK]"), ("group_key", "host")),
+    *(("output_keys", "logits,hidden"), ("vocab_size", "50257"), ("token_dropout", "none"), ("key_type", "fp8")),
+)
+"""Words of machine learning that speak of tokens and keys."""
+
+
+def test_settings_stay(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(log())
+    params = [word for name, value in _SETTINGS for word in ("--param", f"{name}={value}")]
+    shown = gpureport("analyze", "log.csv", *params, "--format", "json").out
+    assert json.loads(shown)["runs"][0]["run"]["params"] == dict(_SETTINGS)

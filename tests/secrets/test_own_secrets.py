@@ -31,12 +31,7 @@ def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
     exits, planter = Exits(tmp_path), Planter()
     for number in range(3):
         (tmp_path / f"log{number}.csv").write_text(log(60 + number))
-    labels = [
-        "--param",
-        f"vault_id={planter.plant('name')}",
-        "--tag",
-        f"cfg.door-pin={planter.plant('last part')}",
-    ]
+    labels = ["--param", f"vault_id={planter.plant('name')}", "--tag", f"cfg.door-pin={planter.plant('last part')}"]
     labels += ["--tag", f"note=see corp-{planter.plant('pattern')}", "--step", f"step corp-{planter.plant('step')}"]
     sources = [f"log{number}.csv" for number in range(3)]
     # before the settings name them
@@ -98,17 +93,6 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
         assert exits.run(gpureport, *command).code in {0, 1}, exits.outcomes[-1]
     assert {"series.parquet", "r.html", "f.html", "n.md"} <= exits.collect_files()
     assert exits.find_leaks(planter) == []
-
-
-def test_a_list_of_the_store_shows_none(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(log(60))
-    labels = ["--param", "vault_id=4711", "--tag", "note=corp-4711", "--step", "corp-4711", "--name", "corp-4711"]
-    assert gpureport("ingest", "log.csv", *labels, "--work", "1000:corp-4711").code == 0
-    for settings in ("", _SETTINGS):
-        (tmp_path / "gpureport.toml").write_text(settings)
-        for form in ("text", "json", "csv"):
-            shown = gpureport("runs", "list", "--format", form)
-            assert (shown.code, "4711" in shown.out) == (0, not settings)
 
 
 def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:

@@ -66,8 +66,6 @@ def test_a_few_gaps_are_counted_and_widen_the_interval_downwards() -> None:
     assert (found.seen, len(found.gaps)) == (3, 3)
     assert found.mean - low > 1.5 * (high - found.mean) > 0
     assert not measure(np.tile(values[150:250], 30)).gaps
-    assert estimate.count_gap_samples(np.array([True, False, True, True, False, True])).tolist() == [1, 2, 1]
-    assert estimate.count_gap_samples(np.zeros(3, dtype=np.bool_)).tolist() == []
 
 
 def test_intervals_hold_the_mean() -> None:

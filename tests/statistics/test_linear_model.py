@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.comparison.effects import LinearModel
 from gpureport.comparison.estimate import find_holm_levels
+from gpureport.comparison.study import LinearModel
 
 BALANCED = ((0, 0, 0, 0, 1, 1, 1, 1), (0, 0, 1, 1, 0, 0, 1, 1))
 

@@ -95,7 +95,7 @@ def test_whether_params_were_recorded() -> None:
 
 
 def test_what_bears_on_the_gpu_comes_first() -> None:
-    """Settings that advice knows, options of the command line, hardware, other params, tags, and the command itself."""
+    """Settings that advice knows, hardware, other params, tags, and the command itself."""
     first, second = (
         configured(
             label,
@@ -106,7 +106,7 @@ def test_what_bears_on_the_gpu_comes_first() -> None:
         )
         for label, size in (("a", "1"), ("b", "2"))
     )
-    order = ("num_workers", "precision", "batch_size", "depth", "lr", "driver", "CUDA_HOME", "accuracy")
+    order = ("num_workers", "precision", "batch_size", "driver", "CUDA_HOME", "accuracy", "depth", "lr")
     assert list(changes(first, second)) == [*order, "cluster", "command"]
 
 

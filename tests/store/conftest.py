@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.store.forking import Forks, Order
 from tests.store.runs import Known, noisy, read_store
 
@@ -39,8 +38,3 @@ def before(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Known:
 @pytest.fixture
 def store(before: Known, tmp_path: Path) -> Path:
     return before.copy(tmp_path / "store")
-
-
-@pytest.fixture
-def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    return program(capsys, monkeypatch, tmp_path)

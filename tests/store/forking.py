@@ -30,21 +30,7 @@ _STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A process to run.
-
-    Attributes:
-        arguments: its command line.
-        kill_after: seconds after which it is killed.
-        kill_at: number of the step (file opened, renamed, removed, …) before which it is killed.
-        file_size: largest file it may write, in bytes.
-        folder: where it runs, with `tmp` in it for temporary files.
-        fault: what goes wrong at its system calls in that folder, for which the library of faults is needed.
-        log: file that lists these calls.
-        clock: seconds since 1970 at which its clock stands still; this needs that library as well.
-        clock_back: by how many seconds its clock is set back, and after how many readings of it; needs it too.
-        readings: file to which it writes how often its clock was read, where that is set back; none where empty.
-        modules: file to which it writes the names of the modules that it imported; none where empty.
-    """
+    """A process to run."""
 
     arguments: Sequence[str]
     kill_after: float | None = None

@@ -12,8 +12,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from gpureport.importers.protocol.importer import Labels, ReadOptions
-from gpureport.importers.reading import Reading, find_runs
 from tests.support import logs
 
 SCALE = int(os.environ.get("GPUREPORT_TRIALS", "1"))
@@ -29,12 +27,6 @@ def noisy(seed: int, rows: int = _ROWS, gpus: int = 2) -> str:
         for gpu in range(gpus)
     ]
     return "\n".join([logs.HEADER, *lines, ""])
-
-
-def reading(log: Path, labels: Labels | None = None) -> Reading:
-    """Return a log being read, for the rooms that still write to a store below the program."""
-    (inputs,) = find_runs(log)
-    return Reading(inputs, ReadOptions(), labels or Labels())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

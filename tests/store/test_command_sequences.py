@@ -43,13 +43,7 @@ class Labels:
 
 @dataclass(slots=True)
 class Model:
-    """What a store should hold.
-
-    Attributes:
-        runs: labels of each run, by its id.
-        baselines: the same of the runs of each baseline.
-        nights: date, name and step of each run that was measured, by its id.
-    """
+    """What a store should hold."""
 
     runs: dict[str, Labels] = field(default_factory=dict)
     baselines: dict[str, dict[str, Labels]] = field(default_factory=dict)

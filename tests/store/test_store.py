@@ -17,7 +17,6 @@ from pyarrow import parquet
 
 import gpureport as api
 from tests.cli.program import Outcome, Program
-from tests.store.forking import Forks, Order
 from tests.store.runs import SCALE, Known, contents, leftovers, noisy, read_store, unsign
 from tests.support.logs import HEADER, log, row, write
 
@@ -328,7 +327,14 @@ def test_a_flip_elsewhere_is_an_error_or_does_not_matter(
     assert ok(gpureport("runs", "list", *place)) == listed
 
 
-def test_an_ingest_in_another_process_is_the_same(before: Known, forks: Forks, tmp_path: Path) -> None:
-    ended = forks.run(Order(arguments=before.ingest("old", tmp_path / "again", "--name", "old", "--step", "a")))
-    assert (ended.code, ended.err) == (0, "")
-    assert read_store(tmp_path / "again")[before.old_id].rows.equals(before.runs[before.old_id].rows)
+def test_training_metrics_are_kept_and_checked(gpureport: Program, tmp_path: Path) -> None:
+    """A log that is read again with them takes them; a flip in them is found."""
+    write(tmp_path, gpu=log(20))
+    (tmp_path / "metrics.csv").write_text("epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,,2.1\n1,30,nan,\n")
+    said = [ok(gpureport("ingest", "gpu.csv", *more)) for more in ([], ["--training", "metrics.csv"], [])]
+    assert len(set(said)) == 3
+    (stored,) = read_store(tmp_path / ".gpureport").values()
+    path = stored.folder / "training.parquet"
+    assert parquet.read_table(path).num_rows == 6
+    for _ in flipped(path, range(path.stat().st_size), 20):
+        assert gpureport("analyze", stored.run["id"]).code == 3

@@ -205,13 +205,6 @@ def wandb_csv(rows: int = 6) -> str:
     return "\n".join(lines) + "\n"
 
 
-def wandb_lines(rows: int = 6) -> str:
-    return "".join(
-        json.dumps({"system.gpu.0.gpu": row % 100, "_timestamp": EPOCH + 15 * row, "_runtime": 15 * row}) + "\n"
-        for row in range(rows)
-    )
-
-
 def wrapper_csv(rows: int = 6) -> str:
     """Return a table that only MAP tells how to read."""
     lines = ["when,GPU0 power,GPU1 power,RAM"]

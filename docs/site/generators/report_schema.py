@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -11,11 +12,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from gpureport.report.model.blocks import Block
 from gpureport.report.model.report_content import SCHEMA, Report
-from gpureport.testing import Recording
 
 Schema = dict[str, Any]
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+_DRAWN = {"head", "bars", "series", "marks", "marked", "events", "tiles", "actions", "charts", "code", "style", "part"}
 _LONGEST_LINE = 240
 _ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8,}.+)*)", re.MULTILINE)
 
@@ -37,7 +39,7 @@ def schema() -> Schema:
 
 
 def schema_page() -> str:
-    """Return docs/reference/report-1.schema.json."""
+    """Return docs/reference/report-2.schema.json."""
     return _write(schema()) + "\n"
 
 
@@ -68,7 +70,7 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
         return {"type": "array", "items": {"type": ["number", "null"]}}
     if origin in {Union, UnionType}:
         return _either([_of(entry, definitions) for entry in inner])
-    if origin is tuple and inner[-1] is Ellipsis:
+    if origin is Sequence or (origin is tuple and inner[-1] is Ellipsis):
         items = {"type": "array", "items": _of(inner[0], definitions)}
         return items if inner[0] is not str else _share("Strings", items, definitions)
     if origin is tuple:
@@ -91,16 +93,21 @@ def _either(options: list[Schema]) -> Schema:
 
 def _object(kind: type, definitions: dict[str, Schema]) -> Schema:
     hints = get_type_hints(kind)
-    named = [entry.name for entry in fields(kind) if hints[entry.name] is not Recording]
+    is_block = kind is Block
+    # a block of the content has what stands on paper and page; a head and pictures are fields of the report
+    named = [entry.name for entry in fields(kind) if entry.repr and not (is_block and entry.name in _DRAWN)]
     said = inspect.getdoc(kind) or ""
     meanings = {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(said)}
     properties = {
         name: _of(hints[name], definitions) | ({"description": meanings[name]} if name in meanings else {})
         for name in named
     }
+    # the text that a dataclass makes up where none stands repeats its fields
+    about = "" if said.startswith(f"{kind.__name__}(") else " ".join(said.split("\n\n")[0].split())
     return {
         "type": "object",
-        "description": " ".join(said.split("\n\n")[0].split()),
+        **({"description": about} if about else {}),
         "properties": properties,
-        "required": named,
+        # what is empty in a block is left out
+        "required": [] if is_block else named,
     }

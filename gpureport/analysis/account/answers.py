@@ -30,7 +30,6 @@ def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Findi
 
 
 def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]:
-    """Yield each kind of a rule where a group of its required metrics has no plausible record."""
     absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
     doubtful = (name for name in absent if any(one.explain_implausibility(name) for one in context.series.values()))
     doubted = next(doubtful, None)
@@ -107,7 +106,6 @@ def answer_kinds(
 
 
 def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], set[str]]]:
-    """Yield the name of each group, its GPUs, and the ids of these and of their hosts."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)

@@ -19,7 +19,6 @@ _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
 
 
 def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
-    """Return the code and sentence of each thing this recording cannot show."""
     known = [series for series in context.gpus().values() if series.observed_seconds > 0]
     has_gaps = any(context.full_series(series.device.id).gaps for series in known)
     slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
@@ -33,7 +32,6 @@ def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[s
 
 
 def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
-    """Say what falls between samples, where their distances vary, and where rows repeat a reading."""
     used = [series for series in known if series.is_recorded(UTILISATION)]
     if used:
         interval = max(series.interval for series in known)
@@ -62,7 +60,6 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
 
 
 def _describe_power(known: Sequence[DeviceSeries], *, has_gaps: bool) -> Iterator[tuple[str, str]]:
-    """Say which power cannot be right, and how good the energy from the rest is."""
     doubts = {series.device.id: series.explain_implausibility(POWER) for series in known}
     for doubt in dict.fromkeys(filter(None, doubts.values())):
         whose = phrases.gpu_names([device for device, said in doubts.items() if said == doubt], tuple(doubts))
@@ -81,7 +78,6 @@ def _describe_power(known: Sequence[DeviceSeries], *, has_gaps: bool) -> Iterato
 
 
 def _describe_power_sensor(model: str | None) -> str:
-    """Return what the power sensor of a model misses, as far as known."""
     known = find_gpu(model)
     if known is None or known.compute_capability is None:
         return ""

@@ -27,7 +27,6 @@ class Rate:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, device: Device, labels: Mapping[str, str]) -> bool:
-        """Return whether the price holds for a GPU of a run with these labels."""
         has_labels = all(_fold(labels.get(name, "")) == wanted for name, wanted in self.labels.items())
         return has_labels and _split_words(self.model) <= _split_words(device.model)
 
@@ -144,7 +143,6 @@ def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
 
 
 def _sum_prices(gpus: Sequence[GpuPrice], seconds: Mapping[str, float]) -> float | None:
-    """Return the price of some time of each GPU; None where a price or all time of jobs is missing."""
     amounts = {gpu.device: gpu.amount for gpu in gpus}
     priced = [(amounts.get(device), length) for device, length in seconds.items()]
     known = [amount * length / _HOUR for amount, length in priced if amount is not None]
@@ -165,7 +163,6 @@ def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
 
 
 def _read_counter(counter: CounterReading | None, whole: float) -> float | None:
-    """Return what a counter rose by, None where part is unknown or it stands still."""
     if counter is None or counter.restarts or counter.impossible or counter.total <= 0:
         return None
     return counter.total if counter.seconds >= _MOST_OF_IT * whole else None

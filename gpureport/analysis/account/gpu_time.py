@@ -183,7 +183,6 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
 
 
 def _list_slowed(context: Context, rules: Sequence[Rule], device: str) -> Iterator[Claim]:
-    """Yield when clocks were lowered, by the cause of the first finding on it, then the rest."""
     kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for found in context.findings_on(device):
         if found.kind in kinds and found.cause and device in found.devices:
@@ -192,7 +191,6 @@ def _list_slowed(context: Context, rules: Sequence[Rule], device: str) -> Iterat
 
 
 def _find_time_below_peers(context: Context, device: str) -> Spans:
-    """Return when a GPU did less than its peers: the one named, or all others of its model that did more."""
     parts: list[Interval] = []
     for found in context.findings(_BELOW_PEERS):
         models = {context.series[name].device.model for name in found.devices}

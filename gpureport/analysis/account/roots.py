@@ -43,7 +43,6 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
 def _find_root(
     root: RootCause, place: int, findings: Sequence[Finding], whole: Interval, gpus: Collection[str]
 ) -> int | None:
-    """Return the first cause whose findings together explain a finding on all of its devices."""
     if root.explains and findings[place].cause not in root.explains:
         return None
     wanted, families = set(findings[place].devices or gpus), dict[str | None, dict[int, set[str]]]()

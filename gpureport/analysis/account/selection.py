@@ -47,7 +47,6 @@ def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], opti
 
 
 def list_settings(rule: Rule) -> dict[str, Threshold]:
-    """Return the limits of a rule that a person can set."""
     return {name: rule.limits[name] for name in rule.settings}
 
 
@@ -88,7 +87,6 @@ def _apply_section(rule: Rule, section: Section) -> Rule:
 
 
 def list_ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
-    """Yield a sentence for each rule whose settings name thresholds that can no longer be set."""
     for rule in rules:
         section = settings.section(f"rules.{rule.name}")
         names = [name for name in section.values if name not in rule.settings]

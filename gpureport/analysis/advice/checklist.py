@@ -45,7 +45,6 @@ class _Run:
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> tuple[ChecklistEntry, ...]:
-    """Return one entry a question, always all of them."""
     found, times = analysis.findings, (gpu.seconds for gpu in analysis.gpu_time)
     run = _Run(
         recording=recording,
@@ -71,7 +70,6 @@ def answer_checklist(
 
 
 def _say(item: str, code: str, metrics: Sequence[str] = (), **words: str) -> ChecklistEntry:
-    """Return an answer in the words of the table, with further metrics to record."""
     state, reason, *asked = _SAID[item][code]
     others = tuple(text for each in asked if (text := each.format(**words)))
     return ChecklistEntry(
@@ -86,7 +84,6 @@ def _say(item: str, code: str, metrics: Sequence[str] = (), **words: str) -> Che
 
 
 def _judge_memory(run: _Run, item: str) -> ChecklistEntry:
-    """Judge by the memory left whether to use more of it, or raise the batch size, if anything."""
     used, preallocated = run.facts.gpu_memory, run.facts.preallocated
     if used is None:
         doubt = _say("memory", "not_recorded", ("gpu_memory_used_bytes", "gpu_memory_total_bytes"))
@@ -150,7 +147,6 @@ def _judge_input(run: _Run) -> ChecklistEntry:
 
 
 def _judge_cores(run: _Run) -> ChecklistEntry:
-    """Judge the cores by the CPU beside waiting GPUs; how many a GPU has is a fact, no limit."""
     count, workers, waited = run.facts.cores, run.facts.setup.workers, "cpu_bound" in run.found
     if count is None:
         waits = "the CPU was busy while GPUs waited (cpu_bound); " if waited else ""

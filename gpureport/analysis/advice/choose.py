@@ -70,7 +70,6 @@ class RunFacts:
 
     @property
     def cores(self) -> CoreCount | None:
-        """The cores beside the GPUs of a machine, or of a process."""
         return self.setup.count_cores(self.gpus_a_machine)
 
 
@@ -91,7 +90,6 @@ class SettingChange:
         return low is not None and high is not None and high > noise * low
 
     def may_be_made(self, before: float | None, after: float | None) -> bool:
-        """Return whether one side alone has the setting, which hides its direction."""
         return (self._known(before) is None) != (self._known(after) is None)
 
     def _known(self, value: float | None) -> float | None:
@@ -121,14 +119,12 @@ class Step:
     changes: tuple[SettingChange, ...]
 
     def is_taken(self, facts: RunFacts) -> bool | None:
-        """Return whether params say that it was taken; None where nothing tells."""
         return _tell_taken(self.taken)[0](facts) if self.taken else None
 
 
 def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
 ) -> RunFacts:
-    """Return the facts of a run."""
     devices = {device.id: device for device in run.devices}
     gpus_of = [one for one in statistics if devices[one.device].scope is Scope.GPU]
     hosts = [one for one in statistics if devices[one.device].scope is Scope.HOST]
@@ -203,7 +199,6 @@ def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list
 
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:
-    """Return the share of a host's memory in use, 95% of the time at most."""
     share, used, total = (host.metric(f"host_memory_{name}") for name in ("used_ratio", "used_bytes", "total_bytes"))
     if share is not None:
         return share.p95
@@ -211,7 +206,6 @@ def _measure_host_memory(host: DeviceStatistics) -> float | None:
 
 
 def _exceeds(facts: RunFacts, name: str, limit: float = 0.0) -> bool | None:
-    """Return whether a setting is on, or lies above a number."""
     setting = getattr(facts.setup, name)
     return None if setting is None else bool(setting.value > limit)
 
@@ -329,7 +323,6 @@ STEPS = {
 
 
 def list_steps(finding: Finding) -> tuple[str, ...]:
-    """Return the steps for the kind and cause of a finding, the most promising first."""
     steps = KINDS[finding.kind].steps
     return steps.get(finding.cause or "", steps.get("", ()))
 
@@ -361,7 +354,6 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
 
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
-    """Return the titles of the first steps of a finding, and the params that say which were taken."""
     if not finding.steps:
         return "Nothing to do, by what the log shows."
     facts, taken = adapt_facts(known, finding), [STEPS[name].taken for name in list_steps(finding)]

@@ -57,7 +57,6 @@ class Evaluations:
 
     @property
     def best_row(self) -> int:
-        """Row of the first best value; there must be a number."""
         return int(np.nanargmin(self.values) if self.metric.falls else np.nanargmax(self.values))
 
 
@@ -82,13 +81,11 @@ def read_points(recording: Recording, name: str | None, column: str = "value") -
 
 
 def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
-    """Yield each training metric with the times, never decreasing, and values of its points."""
     for name in recording.training.column("name").unique().to_pylist():
         yield str(name), *read_points(recording, str(name))
 
 
 def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
-    """Yield each validation metric by the first place of its name, without points that lack a time."""
     for name, times, values in _iterate_training(recording):
         if (metric := recognise_evaluation(name)) and len(times):
             yield Evaluations(metric=metric, times=times, values=np.where(np.isfinite(values), values, np.nan))
@@ -100,7 +97,6 @@ def split_words(name: str) -> set[str]:
 
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
-    """Return the checkpoints, then epochs, that stages and training metrics show."""
     found: list[tuple[bool, str, IntArray]] = []
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         if (words := split_words(name)) & (_SAVING | _ROUND):
@@ -125,7 +121,6 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
-    """Return whether anything recorded of a job says that it trains."""
     metrics = (recognise_metric(str(name)) for name in recording.training.column("name").unique().to_pylist())
     named = (*(name for name, _ in recording.run.params_and_tags), *(stage.name for stage in recording.run.stages))
     is_measured = any(metric is not None and metric.role in _TRAINING_ROLES for metric in metrics)
@@ -133,12 +128,10 @@ def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
 
 
 def is_training_name(name: str) -> bool:
-    """Return whether only a training job has a param, tag or stage of this name."""
     return bool(split_words(name) & _TRAINING_WORDS)
 
 
 def data_wait_share(recording: Recording) -> float | None:
-    """Return the share of an iteration that a training loop waited for data; None where that is little."""
     named = _find_text(recording.training.column("name"), WAITING)
     values = columns.floats(recording.training.column("value"))[named]
     share = float(np.median(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0

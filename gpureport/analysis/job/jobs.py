@@ -66,7 +66,6 @@ Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], di
 
 
 def find_jobs(recording: Recording) -> tuple[Job, ...]:
-    """Return the jobs of a recording in order, none from rows that several GPUs share."""
     if any(device.mixed for device in recording.run.gpus):
         return ()
     return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended))[0]
@@ -109,7 +108,6 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
-    """Return whether a host does half of its later work before GPUs are used."""
     parts = np.array([[0, first_use]]), np.array([[first_use, np.iinfo(np.int64).max // 2]])
     loads = ([one.find_values(CPU, part) for part in parts] for one in series.values())
     return any(len(early) and len(late) and early.mean() >= late.mean() / 2 for early, late in loads)
@@ -123,7 +121,6 @@ def _find_session_breaks(series: DeviceSeries) -> Spans:
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
-    """Yield the stretches in which a GPU is held and any works; those that serve have neither start-up nor tail."""
     number = 0
     for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
         active = phases.find_activities(series, held)
@@ -200,7 +197,6 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
-    """Return when a GPU, once used, was empty for long enough, the end of the log included."""
     first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     if not len(first):

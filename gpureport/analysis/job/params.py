@@ -28,8 +28,6 @@ _LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
 
 
 class Framework(StrEnum):
-    """A framework whose input pipeline and settings the advice knows."""
-
     PYTORCH = "PyTorch"
     TENSORFLOW = "TensorFlow"
     JAX = "JAX"
@@ -58,7 +56,6 @@ class CoreCount:
 
     @property
     def words(self) -> str:
-        """The fact: `the machine has 16 cores for 2 GPUs`."""
         cores = phrases.count_of(round(self.cores), "core")
         whose = f"each process has {cores}"
         return whose if self.is_of_process else f"the machine has {cores} for {phrases.count_of(self.gpus, 'GPU')}"
@@ -72,7 +69,6 @@ class JobParams(dict[str, Setting]):
     """
 
     def __getattr__(self, name: str) -> Setting | None:
-        """Return a setting; no other attribute is known."""
         if name in _SETTINGS:
             return self.get(name)
         raise AttributeError(name)
@@ -115,7 +111,6 @@ def _parse_param(name: str, value: str) -> Iterator[tuple[str, float]]:
 
 
 def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one for each form
-    """Return a count, or whether something is on; the name of a mode or a backend means on."""
     if field == "pretrained":  # a path, or the name of a model
         return float(value not in _OFF)
     if field == "cudnn_benchmark" and value not in _ON | _OFF:  # it may name a set of data

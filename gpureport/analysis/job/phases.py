@@ -94,7 +94,6 @@ def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
 
 
 def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
-    """Return the first active sample with enough active ones within `reach` after it."""
     rows = np.flatnonzero(active)
     # most jobs show it early, and a log may hold days
     for first in range(0, len(rows), _PART_ROWS):
@@ -108,7 +107,6 @@ def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float
 
 
 def _measure_dense_reach(active: BoolArray, share: float) -> int:
-    """Return up to which sample at least a share of them are active."""
     places = np.flatnonzero(active) + 1
     dense = places[np.arange(1, len(places) + 1) >= share * places]
     return int(dense[-1]) if len(dense) else 0
@@ -158,20 +156,17 @@ def _find_light_work(
 
 
 def is_light_work(series: DeviceSeries, within: Interval, active: Interval | None, part: Interval) -> bool:
-    """Return whether a GPU did a little all along the middle of a stretch, by its activity in a job."""
     own, middle = find_activity(series, within), (part.start + part.end) // 2
     return active is not None and active.start < middle and (own is None or middle < own.start)
 
 
 def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
-    """Return the time from first to last activity of any GPU within a time, None without any."""
     start = max(min((one.start for one in active), default=whole.end), whole.start)
     end = min(max((one.end for one in active), default=whole.start), whole.end)
     return Interval(start, end) if end > start else None
 
 
 def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
-    """Return the phases start-up, steady and tail, without empty ones."""
     window = window or Interval(run.ended, run.ended)
     edges = (run.started, window.start, window.end, run.ended)
     parts = zip(("startup", "steady", "tail"), edges, edges[1:], strict=False)
@@ -205,7 +200,6 @@ def measure_coverage(context: Context) -> float | None:
 
 
 def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
-    """Return the pauses of some devices; None without any."""
     paused = [(one, one.pause_rows) for one in several if len(one.pause_rows)]
     if not paused:
         return None

@@ -61,7 +61,6 @@ def find_uneven_gpus(context: Context, limits: Limits) -> Found:
 
 
 def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
-    """Return how far a GPU must be from the others, and these from each other at most."""
     is_power = signal == "power"
     return (limits.power_differs, limits.power_agree) if is_power else (limits.differs, limits.agree)
 
@@ -91,7 +90,6 @@ def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
 
 
 def _read_samples(peers: Mapping[str, DeviceSeries], signal: str, spans: Spans) -> dict[str, FloatArray]:
-    """Return the values of each GPU that has some."""
     samples = {name: one.find_values(_METRICS[signal], spans) for name, one in peers.items()}
     return {name: values for name, values in samples.items() if len(values)}
 

@@ -127,7 +127,6 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
 
 
 def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -> Spans:
-    """Return the stretches of near samples that last long enough, without log gaps."""
     near = round((max(limits.merge, 2.5 * series.interval) - series.interval) * 1e6)
     spans = intervals.difference(intervals.union(spans, within=near), intervals.to_spans(series.gaps))
     spans = intervals.drop_shorter(spans, max(limits.shortest, 1.5 * series.interval))
@@ -135,7 +134,6 @@ def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -
 
 
 def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> Spans:
-    """Return stretches of near rows, and those between which a GPU stayed as hot; and what was counted."""
     s, rows = gather_signals(series), held.rows
     spans = intervals.rows_to_spans(series.start, series.end, rows)
     if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
@@ -243,7 +241,6 @@ def find_power_limits(context: Context, limits: Limits) -> Found:
 
 
 def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Found:
-    """Yield that the limit was lowered, and when if it changes, or that this is unknown."""
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
         default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
@@ -284,7 +281,6 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
 
 
 def is_hardly_reached(found: Finding) -> bool:
-    """Return whether a finding on a power limit says that power hardly comes near it."""
     return any(each.statistic == _REACH and each.relation == "<" for each in found.evidence)
 
 
@@ -298,7 +294,6 @@ def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidenc
 
 
 def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_lowered: bool) -> Found:
-    """Yield that power set the clock: at the limit, or by a cap far below it."""
     s, device = gather_signals(series), series.device.id
     is_direct = signals.are_events_recorded(series, CAP)
     if not is_direct and (np.isnan(s.power).all() or np.isnan(s.power_limit).all()):

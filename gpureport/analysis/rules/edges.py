@@ -132,7 +132,6 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
 
 
 def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> list[Evidence]:
-    """Return how busy the CPU of a host was in a stretch, where that was most of it."""
     span = intervals.to_spans([stretch])
     values = [used for host in context.hosts().values() if len(used := host.find_values(CPU, span))]
     mean = max((float(used.mean()) for used in values), default=0.0)
@@ -144,7 +143,6 @@ def _show_steps(count: int) -> Evidence:
 
 
 def _judge_log_without_work(context: Context, limits: Limits) -> Found:
-    """Yield that no GPU did lasting work, or why that cannot be said."""
     whole, gpus = context.whole, context.gpus()
     counts, (seconds, used) = _count_readings(context, whole), _read_use(context, whole)
     sampled, idle = max(float(seconds.sum()), 1e-9), used <= IDLE_RATIO + 1e-6
@@ -195,7 +193,6 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
 
 
 def _measure_bursts(context: Context) -> list[Evidence]:
-    """Return how often a GPU with memory taken works for a moment, recurring over most of the log."""
     for series in context.gpus().values():
         held, length = series.known_values(MEMORY), series.end[-1] - series.start[0]
         busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)

@@ -72,7 +72,6 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
 
 
 def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]:
-    """Yield a finding for a column with errors instead of readings of GPUs that answer in others."""
     for absent in context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
             lacking = (
@@ -111,12 +110,10 @@ def _list_losses(context: Context) -> Iterator[_Loss]:
 
 
 def _read_addresses(text: str) -> set[tuple[int, ...]]:
-    """Return domain, bus and device of each PCI address."""
     return {tuple(int(part or "0", 16) for part in parts) for parts in _ADDRESS.findall(text)}
 
 
 def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
-    """Return the rows at which a GPU answered with any value."""
     known = np.zeros(len(series), dtype=np.bool_)
     for metric in (*_MEASURED, MEMORY) if by_memory else _MEASURED:
         known |= series.known_rows(metric)
@@ -124,7 +121,6 @@ def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
 
 
 def _judge_loss(context: Context, limits: Limits, device: str | None, said: list[_Loss]) -> Finding | None:
-    """Return a finding if a GPU was called lost, or its rows go on without values until the end."""
     silent, empty, case = intervals.NO_SPANS, 0, "unnamed"
     if device is not None:
         series = context.series[device]

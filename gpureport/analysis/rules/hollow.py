@@ -129,13 +129,11 @@ def _measure_episodes(context: Context, spans_of: Mapping[str, Spans], limits: L
 
 
 def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
-    """Return the mean over rows that speak of a stretch, NaN without any."""
     part = values[series.rows_between(span.start + series.shift, span.end + series.shift)]
     return float(np.nanmean(part)) if not np.isnan(part).all() else float("nan")
 
 
 def _measure_work(series: DeviceSeries, span: Interval) -> tuple[float, float]:
-    """Return the utilisation of a GPU in a stretch, and power as a share of what its limit leaves."""
     return _mean(series, series.values(UTILISATION), span), _mean(series, scale_power(series, True)[0], span)
 
 
@@ -159,7 +157,6 @@ def _measure_signs(context: Context, name: str, span: Interval, limits: Limits) 
 
 
 def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool) -> str:
-    """Return the cause in a word, empty for a hang or kernels that do next to nothing."""
     if signs[RECEIVED] >= limits.copied and signs[SENT] <= signs[RECEIVED] / 2:
         return "copying"
     if signs["full"] >= limits.full > signs["before"]:

@@ -69,7 +69,6 @@ def find_idle_gaps(context: Context, limits: Limits) -> Found:
 def _name_causes(
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], events: Sequence[JobEvents]
 ) -> list[Gap]:
-    """Return the gaps of a GPU with the first fitting cause; of those without, `periodic` where they recur."""
     name = series.device.id
     if name not in context.active and not draws_working_power(series):
         return [replace(gap, cause="unused") for gap in gaps]
@@ -124,7 +123,6 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> tuple
 
 
 def _compare_draw(series: DeviceSeries, span: Spans) -> float:
-    """Return the power of a GPU in a stretch as a share of that at work, infinite if unknown."""
     watts, used = series.values(POWER), series.values(UTILISATION)
     drawn, at_work = series.find_values(POWER, span), watts[(used > _HALF) & (watts > 0)]
     return float(drawn.mean() / np.median(at_work)) if len(drawn) and len(at_work) else np.inf
@@ -142,7 +140,6 @@ def _find_event_causes(events: Sequence[JobEvents], edges: Spans, near: float) -
 
 
 def _judge_memory(limits: Limits, series: DeviceSeries, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
-    """Return `no process` where none held the GPU for half of a gap."""
     rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
     empty = jobs.find_empty_rows(series)[rows]
     share = float(empty.mean()) if len(empty) else 0.0
@@ -185,7 +182,6 @@ def _rate_severity(limits: Limits, share: float) -> Severity:
 def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of the job they are
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], share: float, between: float
 ) -> Iterator[Finding]:
-    """Yield a finding per cause of the gaps of one GPU, as grave as all its gaps together."""
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
         # a job with little work is no problem, and a GPU that never worked has its own finding

@@ -40,12 +40,10 @@ class Change(NamedTuple):
 
     @property
     def fall(self) -> float:
-        """By which share the lowest level lies below the usual one."""
         return 1 - self.level / self.usual
 
 
 def show(value: float, unit: str) -> str:
-    """Return a figure in words, in the unit for sentences."""
     if unit in {"1", "Hz"}:
         return phrases.percent(value) if unit == "1" else phrases.megahertz(value)
     return f"{phrases.number(value)} {unit}".rstrip() if unit != "By/s" else f"{value / 1e6:.0f} MB/s"
@@ -150,7 +148,6 @@ def compare_peers(context: Context, block: float, readings: float) -> tuple[Peer
 
 
 def _find_usual(table: Table) -> Table:
-    """Return the median of the GPUs per block, of two the higher; NaN where fewer are known."""
     known = np.count_nonzero(~np.isnan(table), axis=0)
     middle = np.where(known == _PAIR, 1, known // 2).clip(0, len(table) - 1)
     return np.where(known >= _PAIR, np.take_along_axis(np.sort(table, axis=0), middle[np.newaxis], axis=0)[0], np.nan)
@@ -224,7 +221,6 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
 
 
 def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
-    """Return the temperature of some GPUs and of the others; 0 if unknown."""
     rows = np.isin(peers.names, names)
     if rows.all() or not rows.any():
         return 0.0, 0.0

@@ -48,7 +48,6 @@ class Phases:
 
 @memoized
 def find_phases(context: Context, device: str) -> Phases | None:
-    """Return the phases of low use of a GPU that recur between phases of much use, if any."""
     series = context.series[device]
     rows = series.find_known_rows(UTILISATION)
     if series.interval > _SMOOTH or len(rows) < _FEWEST:
@@ -210,7 +209,6 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
 
 
 def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
-    """Return a host beside a GPU that recorded some metrics for most of the stretches."""
     for host in context.hosts_of(context.series[device]):
         known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
@@ -280,12 +278,10 @@ def unused_gpu(context: Context, limits: Limits) -> Found:
 
 
 def _span(series: DeviceSeries, job: Interval) -> Spans:
-    """Return the time of a job by the stamps of a GPU, including the last."""
     return intervals.to_spans([Interval(job.start, job.end + 1)]) - series.shift
 
 
 def _is_empty(series: DeviceSeries, limits: Limits) -> bool:
-    """Return whether enough readings show that no process ever held memory."""
     known = series.known_values(MEMORY)
     return len(known) >= certainty.SURE_READINGS and float(known.max()) <= limits.empty
 

@@ -67,7 +67,6 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
 
 
 def is_preallocated(series: DeviceSeries) -> bool | None:
-    """Return whether the memory of a GPU was taken at once; None if the log cannot show it."""
     if not series.is_recorded(MEMORY) or not memory_total(series):
         return None
     return {"reserved": True, "": False}.get(_measure_use(series, find_memory_use.limits).state)

@@ -114,7 +114,6 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
 
 
 def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
-    """Return what changes with a rate: its cause, the GPUs, in words, and as evidence."""
     full = [name for name in context.active if _is_filled(context, name, change, limits)]
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
@@ -132,7 +131,6 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
 
 
 def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
-    """Return whether a GPU's memory is full at a level and not at the usual one."""
     before, then = _compare(context, device, MEMORY, change)
     return before < limits.full * (memory_total(context.series[device]) or np.inf) <= then
 

@@ -70,7 +70,6 @@ class Lane:
         return self.grid.average_metric(self.source, metric)
 
     def median(self, metric: str, spans: Spans) -> float:
-        """Return the median of a metric of the source in some stretches."""
         values = self.source.find_values(metric, spans)
         return float(np.median(values)) if len(values) else float("nan")
 
@@ -80,7 +79,6 @@ class Lane:
 
     @property
     def interval(self) -> float:
-        """Seconds between samples of the GPUs."""
         return max(one.interval for one in self.gpus.values())
 
     @property
@@ -114,7 +112,6 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
 
 @_of_hosts("cpu_bound")
 def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield the CPU as a whole."""
     cpu, over = lane.mean(CPU), lane.count_bins(_BINS)
     few = is_hardly_used(lane.source, lane.mean(JOB), cpu)
     is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
@@ -136,7 +133,6 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 
 @_of_hosts("io_bound")
 def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield storage."""
     wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
 
     def describe(spans: Spans) -> Parts:
@@ -192,7 +188,6 @@ def _measure_copies(lane: Lane, spans: Spans) -> float:
 
 @rule("transfer_bound")
 def transfer_bound(context: Context, limits: Limits) -> Found:
-    """Yield waits of each GPU for its own link."""
     for name, gpu in context.working().items():
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
             yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
@@ -207,7 +202,6 @@ def transfer_bound(context: Context, limits: Limits) -> Found:
 
 
 def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield the share of what the link carries at its highest generation and width: at rest it is slower."""
     gpu, known = lane.source, find_gpu(lane.source.device.model)
     names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
     logged = [next((gpu.known_values(name).max() for name in each if gpu.is_recorded(name)), None) for each in names]
@@ -374,12 +368,10 @@ def is_surely_below(samples: FloatArray, limit: float) -> bool:
 
 
 def known_of(values: FloatArray) -> FloatArray:
-    """Return values without NaN."""
     return values[~np.isnan(values)]
 
 
 def is_hardly_used(host: DeviceSeries, job: FloatArray, cpu: FloatArray) -> BoolArray:
-    """Return where a job keeps fewer cores of a host busy than half of the load, and than half a core."""
     cores = np.fmax(_count_logical_cores(host), 1.0)
     return np.asarray(job < HARDLY.value * np.minimum(cpu * cores, 1.0), dtype=np.bool_)
 
@@ -389,22 +381,18 @@ def _count_logical_cores(host: DeviceSeries) -> float:
 
 
 def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
-    """Return what params say, with the counted cores of a host where they say none."""
     return read_params(context.recording.run.params_and_tags, _count_logical_cores(host))
 
 
 def count_host_cores(context: Context, host: DeviceSeries) -> CoreCount | None:
-    """Return the cores of a host and its GPUs, None if no param or log states them."""
     return read_host_params(context, host).count_cores(sum(map(host.is_beside, context.gpus().values())))
 
 
 def say_cores(cores: CoreCount | None) -> str:
-    """Return the fact as a sentence, empty where it is not known."""
     return phrases.capitalize(cores.words) if cores else ""
 
 
 def show_cores(cores: CoreCount | None) -> list[Evidence]:
-    """Return the same as evidence, which no limit belongs to."""
     return [measured(CORES, "for each GPU", cores.cores / cores.gpus, "")] if cores else []
 
 

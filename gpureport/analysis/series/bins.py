@@ -36,7 +36,6 @@ class Grid:
         return slice(max(first, 0), max(stop, first + 1))
 
     def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
-        """Return the values of a series in each of some stretches."""
         return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
@@ -48,7 +47,6 @@ class Grid:
 
     @property
     def cells(self) -> tuple[IntArray, IntArray]:
-        """When each bin begins and ends."""
         bins = np.arange(self.count)
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 

@@ -106,12 +106,10 @@ def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
 
 
 def counter_name(reason: str) -> str:
-    """Return the driver's counter of a clock event reason."""
     return f"clock_event_{reason}_seconds_total"
 
 
 def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
-    """Whether any of the clock event reasons was logged or counted."""
     return any(series.is_recorded(name) for each in reasons for name in (f"clock_event_{each}", counter_name(each)))
 
 
@@ -175,13 +173,11 @@ def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
 
 
 def median(values: FloatArray) -> float:
-    """Return the median of what is known, NaN when nothing is."""
     known = values[:1] if columns.is_constant(values) else values
     return high_quantile(known, ~np.isnan(known), 0.5)
 
 
 def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -> float:
-    """Return a quantile over rows, NaN when none has a value."""
     chosen = values[rows & ~np.isnan(values)]
     return float(np.quantile(chosen, quantile)) if len(chosen) else float("nan")
 

@@ -131,7 +131,6 @@ class DeviceSeries:
     @property
     @memoized
     def observed_seconds(self) -> float:
-        """Time all samples own together."""
         return float(self.seconds.sum())
 
     @property
@@ -142,7 +141,6 @@ class DeviceSeries:
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
-        """Stretches without samples, too long to be jitter."""
         return tuple(Interval(int(self.times[row - 1]), int(self.times[row])) for row in self.gap_rows)
 
     @property
@@ -152,7 +150,6 @@ class DeviceSeries:
         return round(seconds * 1e6)
 
     def is_beside(self, other: "DeviceSeries") -> bool:
-        """Return whether a GPU is of the machine of this host."""
         return self.device.node in {None, other.device.node}
 
     @memoized
@@ -161,15 +158,12 @@ class DeviceSeries:
         return np.asarray(~np.isnan(self.values(metric)), dtype=np.bool_)
 
     def find_known_rows(self, metric: str) -> IntArray:
-        """Return the rows that hold a value of the metric."""
         return np.flatnonzero(self.known_rows(metric))
 
     def count_values(self, metric: str) -> int:
-        """Return how many rows hold a value of the metric."""
         return int(np.count_nonzero(self.known_rows(metric)))
 
     def is_recorded(self, metric: str) -> bool:
-        """Return whether any row holds a plausible value of the metric."""
         return metric in self.column_names and self.count_values(metric) > 0
 
     @memoized
@@ -179,7 +173,6 @@ class DeviceSeries:
         return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
 
     def known_values(self, metric: str) -> FloatArray:
-        """Return the values of a metric without NaN."""
         return self.values(metric)[self.find_known_rows(metric)]
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
@@ -253,7 +246,6 @@ def explain_implausible_power(series: DeviceSeries, power: FloatArray) -> str:
 
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
-    """Return the series of one device of a recording."""
     window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
     return memoize_latest(rows, (device, window), lambda: _build_series(device, rows.rows_of(device.id), window))
 
@@ -317,5 +309,4 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
-    """Return the series of every device, by device id, in the order of the run."""
     return {device.id: build_device_series(recording, device) for device in recording.run.devices}

@@ -14,7 +14,6 @@ NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # no stretch of time
 
 
 def to_spans(intervals: Iterable[Interval]) -> Spans:
-    """Return the union of intervals in any order."""
     rows = [(interval.start, interval.end) for interval in intervals]
     return union(np.array(rows, dtype=np.int64)) if rows else NO_SPANS
 
@@ -62,17 +61,14 @@ def rows_to_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
 
 
 def total_seconds(stretches: Spans) -> float:
-    """Return the time covered."""
     return float((stretches[:, 1] - stretches[:, 0]).sum() / 1e6)
 
 
 def drop_shorter(stretches: Spans, seconds: float) -> Spans:
-    """Return the stretches no shorter than `seconds`."""
     return stretches[stretches[:, 1] - stretches[:, 0] >= seconds * 1e6]
 
 
 def contains(stretches: Spans, times: IntArray) -> BoolArray:
-    """Return which moments lie inside."""
     return np.asarray(np.searchsorted(stretches.ravel(), times, side="right") % 2 == 1, dtype=np.bool_)
 
 
@@ -86,17 +82,14 @@ def _combine(left: Spans, right: Spans, keep: Callable[[BoolArray, BoolArray], B
 
 
 def intersection(left: Spans, right: Spans) -> Spans:
-    """Return the time covered by both."""
     return _combine(left, right, lambda one, other: one & other) if len(left) and len(right) else NO_SPANS
 
 
 def difference(left: Spans, right: Spans) -> Spans:
-    """Return the time covered by `left` alone."""
     return _combine(left, right, lambda one, other: one & ~other) if len(left) and len(right) else left
 
 
 def leave_out_common(spans: Spans, others: Iterable[Spans]) -> Spans:
-    """Return the time of spans, without what all of the others share."""
     return difference(spans, reduce(intersection, others, spans))
 
 

@@ -65,7 +65,6 @@ def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float
 
 
 def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
-    """Return the increment of one counter over the recording, None unless read twice."""
     steps = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
     return steps.reading if steps else None
 
@@ -81,7 +80,6 @@ def _compute_quantiles(values: FloatArray, seconds: FloatArray, quantum: float) 
 
 
 def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
-    """Return the summary of a metric; the mean of a state is the share of time it was on."""
     rows = series.find_known_rows(metric.name)
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
     observed = float(seconds.sum())

@@ -13,10 +13,9 @@ import os
 import re
 import ssl
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -37,7 +36,6 @@ _OVERLOADED, _REFUSED = {429, 502, 503, 504}, {401, 403}
 API = "/api/2.0/mlflow"
 _PAGE, _RUNS, _TOGETHER, _THREADS = 25_000, 1_000, 100, 8
 """Points a page (the most that every server allows), runs a page, experiments asked at once, requests at a time."""
-Connection: TypeAlias = http.client.HTTPConnection
 Answer: TypeAlias = tuple[int, Any, bytes]
 """Status, headers and body."""
 
@@ -64,8 +62,6 @@ class Server(Store):
         self._limit, self._later = limit or _FIRST, limit or _LATER
         self._retries = int(_read_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", 1.0))
         self._headers = _build_headers(unquote(parts.username or ""), unquote(parts.password or ""))
-        self._idle: list[Connection] = []
-        weakref.finalize(self, _close, self._idle)
 
     def request(self, method: str, path: str, content: bytes | None = None) -> bytes:
         """Return a server's answer; ask again where it is overloaded."""
@@ -87,7 +83,6 @@ class Server(Store):
         raise self._not_mlflow(f"{status} on {path.partition('?')[0]} {headers.get('Location') or ''}")
 
     def ask(self, path: str, content: Mapping[str, Any], *, post: bool = False) -> dict[str, Any]:
-        """Return the JSON of an API path, asked for with a query, or with JSON."""
         sent = json.dumps(content).encode() if post else None
         body = self.request("POST" if post else "GET", f"{API}/{path}{'' if post else f'?{urlencode(content)}'}", sent)
         with suppress(ValueError, RecursionError):
@@ -98,17 +93,20 @@ class Server(Store):
 
     def _send(self, method: str, path: str, content: bytes | None) -> Answer:
         try:
-            with suppress(IndexError, ConnectionError):
-                # the server may close a kept-open connection at any time
-                return self._exchange(self._idle.pop(), method, path, content)
-            return self._exchange(self._connect(), method, path, content)
+            with closing(self._connect()) as connection:
+                connection.request(method, self._prefix + path, content, self._headers)
+                answer = connection.getresponse()
+                body = answer.read(MOST_ANSWER_BYTES + 1)
+                if len(body) > MOST_ANSWER_BYTES:
+                    raise OSError(f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes")
+                return answer.status, answer.headers, body
         except (OSError, http.client.HTTPException) as error:
             why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else " ".join(str(error).split())
             hint = "check the address, https or http, the certificate, and that the server runs"
             what = f"cannot be reached: {redact_start(why)}"
             raise SourceError(self.where, what, hint, code="no_connection") from error
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> http.client.HTTPConnection:
         if not self._secure:
             return http.client.HTTPConnection(*self._address, timeout=self._limit)
         context = ssl.create_default_context(cafile=os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH") or None)
@@ -118,21 +116,6 @@ class Server(Store):
         if certificate := os.environ.get("MLFLOW_TRACKING_CLIENT_CERT_PATH"):
             context.load_cert_chain(certificate)
         return http.client.HTTPSConnection(*self._address, timeout=self._limit, context=context)
-
-    def _exchange(self, connection: Connection, method: str, path: str, content: bytes | None) -> Answer:
-        try:
-            connection.request(method, self._prefix + path, content, self._headers)
-            connection.sock.settimeout(self._limit)
-            answer = connection.getresponse()
-            body = answer.read(MOST_ANSWER_BYTES + 1)
-            if len(body) > MOST_ANSWER_BYTES:
-                raise OSError(f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes")
-        except (OSError, http.client.HTTPException):
-            connection.close()
-            raise
-        # one that the server closed opens itself again
-        self._idle.append(connection)
-        return answer.status, answer.headers, body
 
     def _not_mlflow(self, why: str) -> SourceError:
         what = f"it answers but is not an MLflow server ({redact_start(' '.join(why.split()))})"
@@ -161,7 +144,6 @@ class Server(Store):
         return {str(each["experiment_id"]): each for each in found}
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return runs, newest first; deleted ones too, unless a filter in MLflow's language is given."""
         found: list[RunInfo] = []
         with self._expect_fields():
             names = {key: str(each.get("name")) for key, each in self._experiments.items()}
@@ -189,7 +171,6 @@ class Server(Store):
         return read_info(info | said, _pairs(data, "metrics"))
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None without one."""
         try:
             with self._expect_fields():
                 return self._info(self.ask("runs/get", {"run_id": run_id})["run"])
@@ -199,7 +180,6 @@ class Server(Store):
             return None
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        """Return a run's params and tags, and the metrics whose names begin so."""
         with self._expect_fields(), ThreadPoolExecutor(_THREADS, thread_name_prefix="mlflow") as pool:
             data = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
             keys = [key for key in _pairs(data, "metrics") if key.startswith(beginning)]
@@ -229,7 +209,6 @@ class Server(Store):
     def write_figures(
         self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Iterable[str]
     ) -> None:
-        """Log a value of each metric, set tags of a run, and remove some."""
         now = time.time_ns() // 1_000_000
         values = [{"key": key, "value": value, "timestamp": now, "step": 0} for key, value in metrics.items()]
         labels = [{"key": key, "value": text} for key, text in tags.items()]
@@ -237,11 +216,6 @@ class Server(Store):
             self.ask("runs/log-batch", {"run_id": run.id, "metrics": values, "tags": labels}, post=True)
         for key in outdated:
             self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
-
-
-def _close(connections: list[Connection]) -> None:
-    for each in connections:
-        each.close()
 
 
 def _read_number(name: str, otherwise: float) -> float:
@@ -302,8 +276,6 @@ def _call(where: str, asked: Callable[[], Any]) -> Any:
 
 
 class SignedServer(Server):
-    """A server to which requests go as MLflow's client sends them."""
-
     def __init__(self, uri: str) -> None:
         super().__init__(uri if uri.startswith("http") else "https://databricks")
         self.uri, self.where = uri, self.where if uri.startswith("http") else uri

@@ -3,7 +3,6 @@
 MLflow's own client would migrate a database, and refuses folders since 3.13.
 """
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,20 +28,17 @@ from gpureport.parsing import (
 )
 from gpureport.regular_files import lies_within, read_regular_file
 
-HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
-"""What hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
+HARDWARE_PREFIX = "system/"
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
 """Points of a metric as MLflow stores them, of the type `POINT` at least, with times in milliseconds."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
-_OF_GPU = re.compile(r"system/(?:.+/)?gpu_[0-9]+(?=_)")
+_DEVICE = re.compile(rf"{HARDWARE_PREFIX}((?:.+/)?gpu_[0-9]+(?=_))?")
 _STORED_INFINITY = 1.7976931348623157e308
 T = TypeVar("T")
 
 
 class Contents(NamedTuple):
-    """A store's content of a run, by name, and how many points could not be read."""
-
     points: dict[str, Series]
     params: dict[str, str]
     tags: dict[str, str]
@@ -77,9 +73,7 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
 
     Beside these, it takes its `parent`, whether its experiment was `deleted`, and the names of its `metrics`.
     """
-    status, names = str(said.get("status") or ""), [name for name in metrics if name.startswith(HARDWARE_PREFIXES)]
-    own = [name for name in names if name.startswith("system/")]
-    devices, others = {match and match[0] for match in map(_OF_GPU.match, own)}, len(names) - len(own)
+    status = str(said.get("status") or "")
     return RunInfo(
         id=str(said["run_id"]),
         name=str(said.get("run_name") or ""),
@@ -90,7 +84,7 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
         artifact_uri=str(said.get("artifact_uri") or ""),
         deleted=bool(said.get("deleted")) or said.get("lifecycle_stage") == "deleted",
         parent=said.get("parent"),
-        hardware=describe_devices(devices) or (f"{others} hardware series" if others else ""),
+        hardware=describe_devices({match[1] for match in map(_DEVICE.match, metrics) if match}),
     )
 
 
@@ -117,15 +111,12 @@ def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
 
 
 class LocalStore(Store):
-    """What stores on this machine share: artifacts lie there too."""
-
     def __init__(self, path: Path, where: str) -> None:
         self.path, self.where = path, where
         # its folder, links followed
         self.root = path.resolve() if path.is_dir() else path.resolve().parent
 
     def home(self, run: RunInfo) -> Path:
-        """Return a run's folder, if the store lies where it was made."""
         return self.root / "mlruns" / run.experiment_id / run.id
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
@@ -140,10 +131,9 @@ class LocalStore(Store):
     def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
         """Return the files in a folder of a run's artifacts whose names end so, by path among the artifacts."""
         root = self.artifact_folder(run)
-        if root is None or not (root / folder).is_dir():
-            return {}
-        files = (each for each in sorted((root / folder).iterdir()) if each.name.lower().endswith(endings))
-        return {f"{folder}/{each.name}": each for each in files if each.is_file() and lies_within(each, root)}
+        files = sorted((root / folder).glob("*")) if root else []
+        found = (each for each in files if each.name.lower().endswith(endings) and each.is_file())
+        return {f"{folder}/{each.name}": each for each in found if root and lies_within(each, root)}
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
@@ -155,8 +145,7 @@ _RUNS = """
     left join tags n on n.run_uuid = r.run_uuid and n.key = 'mlflow.runName'
     left join (
         select run_uuid, group_concat(key, char(10)) names from latest_metrics
-        where (key glob 'system/*' or key glob 'monitoring/*' or key glob 'runtime/*')
-          and (:run is null or run_uuid = :run)
+        where key glob 'system/*' and (:run is null or run_uuid = :run)
         group by run_uuid
     ) m on m.run_uuid = r.run_uuid
     where :run is null or r.run_uuid = :run
@@ -172,14 +161,7 @@ _POINTS = """
 _open = partial(open_database, tables=_TABLES, title="MLflow")
 
 
-def is_mlflow_database(path: Path) -> bool:
-    """Return whether a file is a database of MLflow, by its tables."""
-    return holds_tables(path, _TABLES)
-
-
 class Database(LocalStore):
-    """A SQLite database."""
-
     kind = "sqlite database"
 
     def __init__(self, path: Path, where: str) -> None:
@@ -188,22 +170,21 @@ class Database(LocalStore):
             for (revision,) in connection.execute("select version_num from alembic_version"):
                 self.version = f"schema {revision}"
 
-    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return an experiment's runs, or all for None, newest first; deleted ones too."""
+    def runs(
+        self, experiment: str | None = None, wanted: str | None = None, run_id: str | None = None
+    ) -> list[RunInfo]:
         with _open(self.path) as connection:
-            rows = connection.execute("select experiment_id, name from experiments")
-            ids = find_experiments(self.where, {str(key): str(name) for key, name in rows}, experiment)
-        return [run for run in self._query_runs(None) if run.experiment_id in ids]
+            known = {
+                str(key): str(name) for key, name in connection.execute("select experiment_id, name from experiments")
+            }
+            ids = find_experiments(self.where, known, experiment)
+            rows = connection.execute(_RUNS, {"run": run_id})
+            said = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
+            found = [read_info(each, str(each["names"] or "").split("\n")) for each in said]
+        return [run for run in found if run.experiment_id in ids]
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None without one."""
-        return next(iter(self._query_runs(run_id)), None)
-
-    def _query_runs(self, run_id: str | None) -> list[RunInfo]:
-        with _open(self.path) as connection:
-            rows = connection.execute(_RUNS, {"run": run_id})
-            found = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
-            return [read_info(said, str(said["names"] or "").split("\n")) for said in found]
+        return next(iter(self.runs(run_id=run_id)), None)
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
         """Return a run's params and tags, and the metrics whose names begin so.
@@ -229,21 +210,13 @@ class Database(LocalStore):
 
 _META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
 _RUN_ID = re.compile("[0-9a-f]{32}")
-_ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
-"""A name with its value, which goes on in lines that are indented."""
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
     """Return the values of a `meta.yaml` by name: of YAML only one flat mapping to plain values."""
-    found = {}
-    for name, text in _ENTRY.findall(_read_text(folder / _META, root)):
-        value = re.sub(r"\s*\n\s*", " ", text.strip())
-        if value[:1] == "'":
-            value = value[1:-1].replace("''", "'")
-        with suppress(ValueError, RecursionError):
-            value = str(json.loads(value)).encode(errors="replace").decode() if value[:1] == '"' else value
-        found[name] = "" if value == "null" else value
-    return found
+    found = re.findall(r"(?m)^(\w+):[ \t]*(.*?)[ \t\r]*$", _read_text(folder / _META, root))
+    texts = {name: text[1:-1].replace("''", "'") if text[:1] == "'" else text for name, text in found}
+    return {name: "" if text == "null" else text for name, text in texts.items()}
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
@@ -251,19 +224,16 @@ def _read_metric(content: str) -> tuple[Points, int]:
 
     A line is time, value and step; a metric of a dataset adds its name and digest.
     """
-    parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line of a process that was killed may have been cut anywhere
     *lines, cut = content.split("\n")
-    lines = [line for line in lines if line.strip()]
-    found = [np.zeros(0, POINT)]
-    try:
-        found += [parse(lines)] if lines else []
-    except ValueError:
-        for line in lines:
-            with suppress(ValueError):
-                found.append(parse([line]))
-    points = np.concatenate(found)
-    return points, len(lines) - len(points) + bool(cut.strip())
+    points, torn = [], int(bool(cut.strip()))
+    for line in filter(str.strip, lines):
+        try:
+            time, value, step = line.split(" ")[:3]
+            points.append((np.int64(int(time)), float(value), np.int64(int(step))))
+        except (ValueError, OverflowError):
+            torn += 1
+    return np.array(points, POINT), torn
 
 
 def _look(path: Path, read: Callable[[], T], otherwise: T) -> T:
@@ -285,7 +255,6 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
-    """Return the sorted names of files in a folder; names with slashes are files in its folders."""
     found = []
     for path in _list_folder(folder):
         is_folder = deepest and path.is_dir() and not path.is_symlink()
@@ -309,15 +278,16 @@ def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
                 yield path, said.get("name") or path.name
 
 
-def is_file_store(folder: Path) -> bool:
-    """Return whether a folder is a file store: its experiments state their number or hold runs."""
+def holds_runs(path: Path) -> bool:
+    """Return whether a path is a store: a database by its tables, a folder by experiments with their number or runs."""
+    if not path.is_dir():
+        return path.is_file() and holds_tables(path, _TABLES)
     with suppress(SourceError):
-        return any(True for _ in _find_experiments(folder))
+        return any(True for _ in _find_experiments(path))
     return False
 
 
 def keeps_artifacts(folder: Path) -> bool:
-    """Return whether a folder holds one run's artifacts, by its name and its parent's."""
     return folder.name == "artifacts" and _RUN_ID.fullmatch(folder.parent.name) is not None
 
 
@@ -332,20 +302,13 @@ def refuse_artifacts(folder: Path, wanted: str) -> None:
 
 
 class Folder(LocalStore):
-    """A folder `mlruns`."""
-
     kind = "file store"
 
     def home(self, run: RunInfo) -> Path:
-        """Return the folder of a run."""
         experiment = self.path / run.experiment_id
         return (experiment if experiment.is_dir() else self.path / ".trash" / run.experiment_id) / run.id
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return an experiment's runs, or all for None, newest first; deleted ones too.
-
-        A damaged run keeps no others out: it has a fault.
-        """
         known = dict(_find_experiments(self.path))
         ids = find_experiments(self.where, {path.name: name for path, name in known.items()}, experiment)
         found = []
@@ -357,7 +320,6 @@ class Folder(LocalStore):
         return sorted(filter(None, found), key=lambda run: (-(run.started or 0), run.id))
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None without one. Its fault is raised."""
         places = (folder / run_id for folder, _ in _find_experiments(self.path))
         return next((self._find_run(place) for place in places if place.is_dir()), None)
 
@@ -375,8 +337,6 @@ class Folder(LocalStore):
         return read_info(said, _list_names(path / "metrics"))
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        """Return a run's params and tags, and the metrics whose names begin so."""
-
         def read_all(part: str, start: str = "", most: int = MOST_SETTINGS_BYTES) -> Iterator[tuple[str, str]]:
             folder = self.home(run) / part
             names = (name for name in _list_names(folder) if name.startswith(start))

@@ -1,1 +1,1 @@
-"""Neptune: `exports`, `local` and `live` give `Stored` runs, `hardware` rows of their series, `runs` recordings."""
+"""Neptune: `stored` and `live` give `Stored` runs, `hardware` rows of their series, `runs` recordings."""

@@ -8,82 +8,28 @@ and not its utilization, the utilization was 0. Anything else missing stays unkn
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.data_quality import Rejected, gap_seconds
-from gpureport.errors import SourceError
+from gpureport.data_quality import gap_seconds
+from gpureport.importers import tracker_series
+from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
-from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.importers.tools.mapped import read_column
-from gpureport.importers.tracker_series import (
-    Meaning,
-    Series,
-    build_device_table,
-    is_measured,
-    make_series,
-    place_on_ticks,
-)
+from gpureport.importers.tracker_series import Meaning
 from gpureport.parsing import UNITS
-from gpureport.recording import HOST, Device, Stage
+from gpureport.recording import Stage
 from gpureport.settings.settings_file import Settings
 from gpureport.settings.toml_files import read_toml
 
-Scalar = str | int | float | bool
 GIB, MIB = 2**30, 2**20
 UTILIZATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts"
 MEMORY_TOTAL = "gpu_memory_total_bytes"
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Stored:
-    """A run in a store: series and single values by path; `load` returns it with its series.
-
-    `paths` are those of series, None if not looked at. Only a log of the client has `highest`, a
-    series' stated maximum, and `last`, the time of the last operation. Only a run of an export has `files`.
-    """
-
-    key: str
-    id: str
-    load: "Callable[[], Stored] | None" = None
-    series: dict[str, Series] = field(default_factory=dict)
-    paths: set[str] | None = field(default_factory=set)
-    scalars: dict[str, Scalar] = field(default_factory=dict)
-    tags: Sequence[str] = ()
-    highest: dict[str, float] = field(default_factory=dict)
-    project: str = ""
-    started: int | None = None
-    last: int | None = None
-    rejected: list[Rejected] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    size: int = 0
-    files: list[Path] = field(default_factory=list)
-    fault: SourceError | None = None
-
-    @property
-    def name(self) -> str:
-        """What a person calls it."""
-        name = str(self.scalars.get("sys/name", ""))
-        return name if name not in {"", "Untitled"} else self.id
-
-    def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
-        """Return the run with series of points of time, value and step, without empty series."""
-        self.series |= {path: make_series(found) for path, found in points.items() if found}
-        self.paths = {*self.series}
-        return self
-
-
-def make_broken_run(run_id: str, path: Path, error: OSError | SourceError) -> Stored:
-    """Return a run that cannot be read, with the reason."""
-    if isinstance(error, OSError):
-        error = unreadable(error, path, getattr(error, "code", "cannot_read"))
-    return Stored(key=f"broken {run_id}", id=run_id, fault=error)
 
 
 _GAUGE = re.compile(r"(?P<space>.*)/(?P<name>cpu|memory|gpu(?:_memory|_power)?(?:_(?P<gpu>\d{1,9}))?)")
@@ -118,10 +64,15 @@ _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Namespace:
-    """One process's hardware series: known ones by path, and others; the client's own monitor drops zeros."""
+class Process:
+    """A namespace of a run: known series of hardware by path, and others; the client's own monitor drops zeros.
 
+    `node` is what it ran on, empty if its name is unknown.
+    """
+
+    run: Stored
     path: str
+    node: str
     stage: str | None = None
     client: bool = False
     leaves: dict[str, Meaning] = field(default_factory=dict)
@@ -141,30 +92,36 @@ class NameMap:
         return f"{','.join(self.namespaces)};{series}" if self.namespaces or self.series else ""
 
 
-def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameMap) -> list[Namespace]:
-    """Return a run's namespaces by path, from the paths of its series and single values.
+def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
+    """Return a run's namespaces by path.
 
     One of the client's begins as its own do, or describes a process; `train/memory` alone makes none.
     """
-    own = Namespace(path="--map", leaves={path: chosen.series[path] for path in series if path in chosen.series})
+
+    def begin(path: str, **more: Any) -> Process:
+        hosts = (f"{path}/hostname", f"{path}/details/hostname", "sys/hostname")
+        node = next((str(run.scalars[name]) for name in hosts if run.scalars.get(name)), "")
+        return Process(run=run, path=path, node=node, **more)
+
+    series = run.paths or set()
+    own = begin("--map", leaves={path: chosen.series[path] for path in series if path in chosen.series})
     found = {("--map", False): own}
-    for path in sorted({*series}.difference(own.leaves)):
+    for path in sorted(series.difference(own.leaves)):
         gauge = _GAUGE.fullmatch(path)
         if (match := gauge or _BELOW.fullmatch(path)) is None:
             continue
         name, gpu, leaf = match.group("space", "gpu", "name")
         stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
-        new = Namespace(path=name, client=gauge is not None, stage=stage or None)
-        space = found.setdefault((name, new.client), new)
+        space = found.setdefault((name, bool(gauge)), begin(name, client=bool(gauge), stage=stage or None))
         meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
         if meaning is None:
             space.others.append(path)
         else:
             space.leaves[path] = meaning._replace(gpu=int(gpu or 0)) if "gpu" in meaning.metric else meaning
-    described = {path.rpartition("/")[0] for path in scalars if path.endswith(("/hostname", "/pid", "/tid"))}
+    described = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     described |= {*chosen.namespaces}
 
-    def is_own(space: Namespace) -> bool:
+    def is_own(space: Process) -> bool:
         is_named = space.path in described or space.path.split("/")[0] in {"monitoring", "runtime"}
         return is_named and not {f"{space.path}/cpu", f"{space.path}/memory"}.isdisjoint(space.leaves)
 
@@ -172,7 +129,6 @@ def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameM
 
 
 def read_name_map(path: Path | None) -> NameMap:
-    """Read the table `neptune` of a TOML file, an empty map without one; raise a `SettingsError` for a wrong one."""
     if path is None:
         return NameMap()
     file = Settings(file=str(path), content=read_toml(path, "see docs/how-to/neptune.md").content)
@@ -193,16 +149,6 @@ _FORKED = 1_000_000
 """Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s: a process that is forked
 starts it again, which records a tick at once, so a loader with 14 workers makes 14 within a second (measured)."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
-_EDGE = 1.5
-"""Rows of another process are copies up to so many intervals around those of a process (pragmatic)."""
-
-
-class Process(NamedTuple):
-    """A namespace of a run, and the node it ran on; empty if its name is unknown."""
-
-    run: Stored
-    space: Namespace
-    node: str
 
 
 DeviceKey = tuple[str, int | None]
@@ -223,7 +169,6 @@ class DeviceRows(NamedTuple):
     points: IntArray
 
     def taken(self, rows: BoolArray) -> "DeviceRows":
-        """Return some of the rows."""
         process, gpu, times, values, imputed, points = self
         held = {name: each[rows] for name, each in values.items()}
         return DeviceRows(process, gpu, times[rows], held, imputed[rows], points[rows])
@@ -245,34 +190,19 @@ class Hardware:
     never: set[int] = field(default_factory=set)
     unrestored: set[int] = field(default_factory=set)
 
-    def describe(self, key: DeviceKey) -> Device:
-        """Return a device, which is called by its node where the run has several."""
-        own, node = HOST if key[1] is None else f"gpu:{key[1]}", key[0]
-        if not node or len({node for node, _ in self.blocks}) == 1:
-            return Device(id=own, index=key[1])
-        return Device(id=f"{node}/{own}", index=key[1], node=node)
+    def name_node(self, node: str) -> str | None:
+        """Return a node by which devices are called, None where the run has only one."""
+        return node if node and len({node for node, _ in self.blocks}) > 1 else None
 
     def count(self, part: str) -> int:
-        """Return how many points rows have, or how many zeros were restored: `points` or `imputed`."""
         return sum(int(getattr(block, part).sum()) for blocks in self.blocks.values() for block in blocks)
-
-    def build_table(self, key: DeviceKey) -> pa.Table:
-        """Return a device's rows as a series table."""
-        blocks = self.blocks[key]
-        values = {
-            name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
-            for name in dict.fromkeys(name for block in blocks for name in block.values)
-        }
-        stages = [block.process.space.stage or "" for block in blocks for _ in block.times]
-        times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
-        return build_device_table(self.describe(key).id, times, values, imputed, stages)
 
     def list_stages(self) -> tuple[Stage, ...]:
         """Return a run's named processes in the order they began; a resumed one has one stage."""
         found: dict[tuple[str, str | None], list[int]] = defaultdict(list)
-        for key, blocks in self.blocks.items():
-            for block in (block for block in blocks if block.process.space.stage is not None):
-                found[str(block.process.space.stage), self.describe(key).node] += block.times[[0, -1]].tolist()
+        for (node, _), blocks in self.blocks.items():
+            for block in (block for block in blocks if block.process.stage is not None):
+                found[str(block.process.stage), self.name_node(node)] += block.times[[0, -1]].tolist()
         stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items()]
         return tuple(sorted(stages, key=lambda each: (each.start, each.end, each.name, each.node or "")))
 
@@ -286,9 +216,9 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
-    for block in sorted(held, key=lambda each: (int(each.times[0]), each.process.space.path)):
-        (_, space, node), gpu = block.process, block.gpu
-        if space.client and gpu is not None and any(path.endswith(_UNNUMBERED) for path in space.leaves):
+    for block in sorted(held, key=lambda each: (int(each.times[0]), each.process.path)):
+        process, gpu, node = block.process, block.gpu, block.process.node
+        if process.client and gpu is not None and any(path.endswith(_UNNUMBERED) for path in process.leaves):
             gpu = sum(each.process.node == node and each.times[-1] >= block.times[0] for each in bare)
             bare.append(block)
         found.blocks.setdefault((node, gpu), []).append(block)
@@ -302,17 +232,17 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
 
 
 def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
-    series, space = process.run.series, process.space
-    meanings = {path: meaning for path, meaning in space.leaves.items() if path in series and len(series[path].times)}
-    ticks, values = place_on_ticks([series[path] for path in meanings])
+    series = process.run.series
+    meanings = {path: meaning for path, meaning in process.leaves.items() if path in series and len(series[path].times)}
+    ticks, values = tracker_series.place_on_ticks([series[path] for path in meanings])
     known = ~np.isnan(values)
     for path, meaning in meanings.items():
-        lost = int((~is_measured(series[path].values)).sum())
+        lost = int((~tracker_series.is_measured(series[path].values)).sum())
         found.nan[meaning.metric] += lost
         found.rejected[TWICE_AT_ONCE] += len(series[path].times) - lost
     found.rejected[TWICE_AT_ONCE] -= int(known.sum())
     dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
-    if space.client:
+    if process.client:
         kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
         for row, path in enumerate(meanings):
             dropped[row] = _find_dropped_zeros(path, dict(zip(meanings, known, strict=True)), ticks)
@@ -340,22 +270,22 @@ def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArr
     """Return where a value was 0 and so not reported, from the ticks at which each series of a process has one."""
     space, _, leaf = path.rpartition("/")
     memory = f"{space}/{'memory' if leaf == 'cpu' else leaf.replace('gpu', 'gpu_memory', 1)}"
-    if memory not in known or memory == path:
-        return np.zeros(len(ticks), dtype=np.bool_)
-    if known[path].any() and known[memory].any() and not (known[path] & known[memory]).any():
-        what = f"{path} and {memory} share no time, so zeros cannot be told"
-        raise SourceError(space, what, "leave the run out", code="times_not_shared")
+    none = np.zeros(len(ticks), dtype=np.bool_)
+    # series that share no time say nothing of each other
+    shared = known[path] & known.get(memory, none)
+    if memory == path or memory not in known or (known[path].any() and not shared.any()):
+        return none
     # a process's first CPU reading covers no time and is not reported
     return ~known[path] & known[memory] & ~(_mark_starts(ticks) & (leaf == "cpu"))
 
 
-def _pace(times: IntArray) -> float:
+def _find_pace(times: IntArray) -> float:
     return float(np.median(np.diff(times))) if len(times) > 1 else 0.0
 
 
 def _mark_starts(times: IntArray) -> BoolArray:
     """Return the first sample, and those after a gap without recording processes."""
-    starts: BoolArray = np.diff(times, prepend=times[:1]) > gap_seconds(_pace(times) / 1e6) * 1e6
+    starts: BoolArray = np.diff(times, prepend=times[:1]) > gap_seconds(_find_pace(times) / 1e6) * 1e6
     starts[:1] = True
     return starts
 
@@ -363,13 +293,13 @@ def _mark_starts(times: IntArray) -> BoolArray:
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
     """Return one device's rows; while several processes recorded it, those of the shortest process.
 
-    A process for one step of a job names that step; one that spans the job does not. If most rows of a
-    process are copies, so are those next to them.
+    A process for one step of a job names that step; one that spans the job does not. If most rows of a process are
+    copies, so are those next to them, up to 1.5 intervals away (pragmatic).
     """
     kept: list[DeviceRows] = []
-    for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.space.path)):
+    for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
-        for edge in (0, round(_pace(block.times) * _EDGE)):
+        for edge in (0, round(_find_pace(block.times) * 1.5)):
             if edge == 0 or 2 * int(copies.sum()) > len(copies):
                 for each in kept:
                     copies |= (block.times >= each.times[0] - edge) & (block.times <= each.times[-1] + edge)

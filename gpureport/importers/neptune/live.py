@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from gpureport.errors import CodedProblem, SourceError
-from gpureport.importers.neptune.hardware import Stored
+from gpureport.importers.neptune.stored import Stored
 from gpureport.parsing import parse_json
 
 _SILENT = 60.0
@@ -29,7 +29,6 @@ _PROBLEMS: dict[str, CodedProblem] = {
 
 
 def find_live_runs(place: str, run: str | None, query: str | None) -> list[Stored]:
-    """Return one run, or a project's runs that a query in Neptune's language selects, or all."""
     store, parts = f"neptune:{place}", place.strip("/").split("/")
     if len(parts) not in {2, 3} or not all(parts):
         hint = "give neptune://workspace/project/RUN-ID"
@@ -65,7 +64,6 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
 
 
 def _answer(project: str, silent: float, run: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """Return a run's single values and its points as time, value and step; or single values of runs."""
     dump_traceback_later(silent, exit=True)
     import neptune
 

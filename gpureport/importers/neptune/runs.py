@@ -6,20 +6,25 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
-from gpureport.importers.neptune import exports, hardware, local
-from gpureport.importers.neptune.hardware import DeviceKey, Hardware, Namespace, Process, Stored, read_hardware
+from gpureport.importers import tracker_series
+from gpureport.importers.neptune import hardware, stored
+from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
+from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import unreadable
-from gpureport.importers.tracker_series import Series, build_tracked, join_series, list_absent, list_rejected
-from gpureport.recording import Device
+from gpureport.importers.tracker_series import Series
+from gpureport.recording import HOST, Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
 _WANTED = "give an export of neptune-exporter, or a .neptune folder"
-_RECOGNISERS = (exports.is_export_file, local.is_operation_log, local.is_scale_database)
-_FINDERS = (exports.find_exported_runs, local.find_local_runs, local.find_scale_runs)
+_RECOGNISERS = (stored.is_export_file, stored.is_operation_log, stored.is_scale_database)
+_FINDERS = (stored.find_exported_runs, stored.find_local_runs, stored.find_scale_runs)
 _INTEGRATIONS = "source_code/integrations/"
 """Where Neptune's integrations put their version; their names tell the framework."""
 
@@ -33,7 +38,6 @@ class Recordings(Store):
         self.grouped = () if asked.group is None else tuple(run.id for run in held[asked.group])
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs whose names fit a pattern, newest first; a server has applied the filter."""
         found = [self._describe(*item) for item in self.held.items()]
         found.sort(key=lambda each: each.started or 0, reverse=True)
         return [each for each in found if fnmatchcase(each.name, experiment or "*")]
@@ -42,7 +46,7 @@ class Recordings(Store):
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
-        gpus = {each.gpu for run in runs for space in self.find_spaces(run) for each in space.leaves.values()}
+        gpus = {each.gpu for run in runs for space in self.find_processes(run) for each in space.leaves.values()}
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
         return RunInfo(
             id=run_id,
@@ -55,9 +59,8 @@ class Recordings(Store):
             lacks="not looked into" if first.paths is None else "",
         )
 
-    def find_spaces(self, run: Stored) -> list[Namespace]:
-        """Return the namespaces of the processes of a run."""
-        return hardware.find_namespaces(run.paths or (), run.scalars, self.chosen)
+    def find_processes(self, run: Stored) -> list[Process]:
+        return hardware.find_processes(run, self.chosen)
 
 
 def _holds(path: Path) -> bool:
@@ -120,40 +123,30 @@ def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
 
 def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOptions) -> Tracked:
     locator = f"neptune:{store.where}#{info.id}"
-    runs, processes, stages = list[Stored](), list[Process](), set[str]()
+    runs, every = [each.load() if each.load else each for each in store.held[info.id]], list[Process]()
     parts, params = defaultdict[str, list[Series]](list), dict[str, str]()
-    for run in (each.load() if each.load else each for each in store.held[info.id]):
-        spaces = store.find_spaces(run)
+    for run in runs:
+        own = store.find_processes(run)
         # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
-        if run.files and (any(space.client for space in spaces) or run.scalars.get("sys/id") == run.id):
-            paths = [path for space in spaces for path in space.leaves]
-            run = exports.correct_local_times(run, paths, options.tz)  # noqa: PLW2901
-        runs.append(run)
-        for space in spaces:
-            stages.add(space.stage or space.path)
-            if asked.stage in {None, space.stage}:
-                hosts = (f"{space.path}/hostname", f"{space.path}/details/hostname", "sys/hostname")
-                node = next((str(run.scalars[name]) for name in hosts if run.scalars.get(name)), "")
-                processes.append(Process(run, space, node))
-        for path in sorted({*run.series}.difference(*((*space.leaves, *space.others) for space in spaces))):
+        if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
+            stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
+        for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
             parts[path].append(run.series[path])
-        params |= _collect_params(run, spaces)
-    metrics = {path: join_series(each) for path, each in parts.items()}
-    if not stages:
+        params |= _collect_params(run, own)
+        every += own
+    processes = [each for each in every if asked.stage in {None, each.stage}]
+    metrics = {path: tracker_series.join_series(each) for path, each in parts.items()}
+    if not every:
         what = "the run holds no hardware series"
         raise SourceError(locator, what, "the client records none in notebooks", code="no_hardware_series")
     if not processes:
-        hint = f"it has {', '.join(sorted(stages))}"
+        hint = f"it has {', '.join(sorted({each.stage or each.path for each in every}))}"
         raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
     found = read_hardware(processes, options.gpus)
     if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
         hint = f"--gpus can name {', '.join(map(str, sorted(found.gpus)))}"
         raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
-    series = {
-        _describe_device(found, key, asked.gpu_memory_total): table
-        for key in found.blocks
-        if len(table := found.build_table(key))
-    }
+    series = _build_devices(found, asked.gpu_memory_total)
     if not series:
         raise SourceError(locator, "its hardware series hold no value", "leave the run out", code="no_values")
     labels = {
@@ -165,7 +158,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     tags = dict.fromkeys((tag for each in processes for tag in each.run.tags), "true")
     tags |= {name: text for name, each in labels.items() if (text := ", ".join(dict.fromkeys(filter(None, each))))}
     lasts = [*(run.last or 0 for run in runs), *(int(each.times.max()) for each in metrics.values() if len(each.times))]
-    return build_tracked(
+    return tracker_series.build_tracked(
         locator,
         series,
         metrics,
@@ -182,9 +175,9 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     )
 
 
-def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
-    described = {f"{space.path}/{name}" for space in spaces for name in ("hostname", "pid", "tid", "traceback")}
-    inside = ("sys/", "source_code/", "monitoring/", *(f"{space.path}/details/" for space in spaces))
+def _collect_params(run: Stored, processes: Sequence[Process]) -> dict[str, str]:
+    described = {f"{each.path}/{name}" for each in processes for name in ("hostname", "pid", "tid", "traceback")}
+    inside = ("sys/", "source_code/", "monitoring/", *(f"{each.path}/details/" for each in processes))
     return {
         path: str(value).lower() if isinstance(value, bool) else str(value)
         for path, value in sorted(run.scalars.items())
@@ -192,31 +185,46 @@ def _collect_params(run: Stored, spaces: Sequence[Namespace]) -> dict[str, str]:
     }
 
 
-def _find_highest(found: Hardware, key: DeviceKey, metric: str) -> float:
+def _find_highest(found: Hardware, node: str, metric: str) -> float:
     """Return the client's stated maximum of a gauge, for the machine's largest GPU; 0 if none."""
     stated = (
         each.run.highest.get(path, 0.0)
         for each in found.processes
-        for path, meaning in each.space.leaves.items()
-        if each.node == key[0] and meaning.metric == metric
+        for path, meaning in each.leaves.items()
+        if each.node == node and meaning.metric == metric
     )
     return max(stated, default=0.0)
 
 
-def _describe_device(found: Hardware, key: DeviceKey, given: int | None) -> Device:
-    gpu, blocks, device = key[1], found.blocks[key], found.describe(key)
-    if gpu is None:
-        return device
-    totals = [block.values[hardware.MEMORY_TOTAL][0] for block in blocks if hardware.MEMORY_TOTAL in block.values]
-    total = totals[0] if totals else _find_highest(found, key, hardware.MEMORY) * hardware.GIB
-    # only the recipe records the model
-    models = (each.run.scalars.get(f"{each.space.path}/details/gpu/{gpu}/name") for each, *_ in blocks)
-    return replace(
-        device,
-        model=next((model for model in models if isinstance(model, str)), None),
-        memory_total_bytes=given or round(total) or None,
-        power_limit_watts=_find_highest(found, key, hardware.POWER) or None,
-    )
+def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]:
+    """Return devices with their rows, without those that have none; `given` is the memory of each GPU."""
+    series = {}
+    for (node, gpu), blocks in found.blocks.items():
+        named = found.name_node(node)
+        own = HOST if gpu is None else f"gpu:{gpu}"
+        device = Device(id=own if named is None else f"{named}/{own}", index=gpu, node=named)
+        if gpu is not None:
+            totals = [
+                block.values[hardware.MEMORY_TOTAL][0] for block in blocks if hardware.MEMORY_TOTAL in block.values
+            ]
+            total = totals[0] if totals else _find_highest(found, node, hardware.MEMORY) * hardware.GIB
+            # only the recipe records the model
+            models = (each.run.scalars.get(f"{each.path}/details/gpu/{gpu}/name") for each, *_ in blocks)
+            device = replace(
+                device,
+                model=next((model for model in models if isinstance(model, str)), None),
+                memory_total_bytes=given or round(total) or None,
+                power_limit_watts=_find_highest(found, node, hardware.POWER) or None,
+            )
+        values = {
+            name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
+            for name in dict.fromkeys(name for block in blocks for name in block.values)
+        }
+        stages = [block.process.stage or "" for block in blocks for _ in block.times]
+        times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
+        if len(table := tracker_series.build_device_table(device.id, times, values, imputed, stages)):
+            series[device] = table
+    return series
 
 
 def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
@@ -227,13 +235,13 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
         yield f"utilization of {never} was never reported: it is unknown, always 0 or not supported"
     if unrestored:
         yield f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing"
-    if any(each.metric == hardware.MEMORY for process in found.processes for each in process.space.leaves.values()):
+    if any(each.metric == hardware.MEMORY for process in found.processes for each in process.leaves.values()):
         yield (
             "GPU memory in use holds what the driver reserves (NVML's first interface), "
             "a few hundred MiB that nvidia-smi leaves out"
         )
-    gpus = [key for key in found.blocks if key[1] is not None]
-    if asked.gpu_memory_total is None and any(_find_highest(found, key, hardware.MEMORY) for key in gpus):
+    nodes = {node for node, gpu in found.blocks if gpu is not None}
+    if asked.gpu_memory_total is None and any(_find_highest(found, node, hardware.MEMORY) for node in nodes):
         yield "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
 
 
@@ -245,20 +253,17 @@ def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quali
     """
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
     others = [
-        each.run.series[path]
-        for each in found.processes
-        for path in each.space.others
-        if not path.endswith(hardware.DERIVED)
+        each.run.series[path] for each in found.processes for path in each.others if not path.endswith(hardware.DERIVED)
     ]
     noise = found.nan.total() + sum(len(each.times) for each in others)
-    rejected = (*(entry for run in runs for entry in run.rejected), *list_rejected(found.rejected))
+    rejected = (*(entry for run in runs for entry in run.rejected), *tracker_series.list_rejected(found.rejected))
     return Quality(
         lines=points + noise + sum(entry.rows for entry in rejected),
         rows_kept=kept,
         rejected=rejected,
         noise=noise,
         continued=points - kept,
-        absent_cells=list_absent({(name, "NaN"): count for name, count in found.nan.items()}),
+        absent_cells=tracker_series.list_absent({(name, "NaN"): count for name, count in found.nan.items()}),
         imputed_points=found.count("imputed"),
         notes=(*(note for run in runs for note in run.notes), *_describe_rows(found, asked)),
     )

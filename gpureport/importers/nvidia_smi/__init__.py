@@ -1,10 +1,230 @@
-"""What nvidia-smi writes, each form a function over lines.
+"""What nvidia-smi writes: its query fields, of drivers 535 to 610, what each fills, and header lines.
 
-`query` recognises a log and reads CSV of `--query-gpu`, the usual one, with `ticks` where no column names a GPU;
-`fields` says what each query field fills and which lines are headers. `blocks` cuts a log of several forms, `documents`
-reads `-q` as text and XML and drawn tables, `monitors` reads dmon, pmon and lists of processes.
+`query` reads CSV of `--query-gpu`, with `ticks` where no column names a GPU, `documents` `-q` and drawn tables,
+`monitors` dmon, lists of processes, and logs of several forms.
 """
 
-from gpureport.importers.nvidia_smi.query import NvidiaSmi
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
-__all__ = ["NvidiaSmi"]
+from gpureport.importers.account import LOST_WORDS, NOISE, find_message_kind
+from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, Layout, absence, make_column, make_layout
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+
+ALIASES = {
+    "gpu_name": "name",
+    "gpu_serial": "serial",
+    "gpu_uuid": "uuid",
+    "gpu_bus_id": "pci.bus_id",
+    "retired_pages.sbe": "retired_pages.single_bit_ecc.count",
+    "retired_pages.dbe": "retired_pages.double_bit.count",
+    "remapped_rows.sbe": "remapped_rows.correctable",
+    "remapped_rows.dbe": "remapped_rows.uncorrectable",
+    "power.requested_limit": "power.limit",
+    "power.current_limit": "enforced.power.limit",
+}
+_RENAMED = {
+    r"^clocks_throttle_reasons\.": "clocks_event_reasons.",
+    r"^gpu_operation_mode\.": "gom.",
+    r"^gpu\.power\.": "power.",
+    r"^clocks\.(sm|mem|video|gr)$": r"clocks.current.\1",
+    r"^(clocks\..*)\.gr$": r"\1.graphics",
+    r"^(clocks\..*)\.mem$": r"\1.memory",
+}
+ATTRIBUTE_FIELDS = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"} | {
+    "driver_version": "driver",
+    "mig.mode.current": "mig",
+}
+_COMMON = {"index", "name", "serial"}
+_TARGETS = (
+    {metric.recorded_by: metric.name for metric in BY_NAME.values() if not metric.recorded_by.startswith("DCGM_")}
+    | {f"clocks_event_reasons.{reason}": f"clock_event_{reason}" for reason in CLOCK_EVENT_BITS}
+    | {
+        TIME: TIME,
+        "clocks_event_reasons.active": MASK,
+        "power.draw.average": "gpu_power_watts",
+        "pcie.link.gen.current": "pcie_link_generation",
+        # nvidia-smi up to 610 lacks this field; scripts that add it use NVML's name
+        "total_energy_consumption": "gpu_energy_joules_total",
+    }
+    | ATTRIBUTE_FIELDS
+)
+PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
+"""Fields that fill a metric's column where a log holds two that could (`power.draw`, `power.draw.average`)."""
+_FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
+_MOST = 500
+"""Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
+_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
+"""What every heading looks like: a word, and perhaps a unit."""
+_TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
+"""What every header looks like; it rules out most other lines at a tenth of the cost."""
+_NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
+"""How the driver names a GPU, digits that people black out included; what a job prints looks like a row sooner."""
+_ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
+_ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
+_OWN = re.compile(
+    r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
+    r"|(?:[0-9A-F]{4})?[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F]|(?:NVIDIA|Tesla|GeForce|Quadro) [^,]+) *(?=,|$)"
+)
+"""Cells that hardly anything but nvidia-smi writes."""
+
+
+@lru_cache(4096)
+def canonicalize(field: str) -> str:
+    for pattern, new in _RENAMED.items():
+        field = re.sub(pattern, new, field)
+    return ALIASES.get(field, field)
+
+
+def find_target(field: str) -> str:
+    return _TARGETS.get(field, "")
+
+
+@lru_cache(2048)
+def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
+    match = _FIELD.fullmatch(heading.strip())
+    if match is None:
+        return None
+    field = canonicalize(match[1])
+    return make_column(find_target(field), field, match[2] or "", decimal, heading=heading.strip())
+
+
+def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
+    """Return columns in their places; without a time stamp, GPU names must be the driver's."""
+    if all(each.target != TIME for each in columns):
+        columns = [
+            replace(each, read=_READ_NAMES[each.target], known={}) if each.target in _READ_NAMES else each
+            for each in columns
+        ]
+    return make_layout(columns, PREFERRED, delimiter, line)
+
+
+def _read_id(text: str) -> str | None:
+    """Return what names a GPU in a column of ids; None for words that a job prints beside it."""
+    # a damaged address may hold a comma
+    return text if _NAME.fullmatch(text.replace(",", ".")) and re.search(r"[\d:*-]", text) else None
+
+
+_READ_NAMES = {"uuid": _read_id, "bus_id": _read_id, "model": lambda text: text if _NAME.fullmatch(text) else None}
+
+
+@lru_cache(100_000)
+def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
+    """Return the value of a cell of `-q` or a table, or why it has none; neither if damaged."""
+    column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
+    if column is None or why is not None:
+        return None, why
+    value = column.read(text.removesuffix("x") if column.target.startswith("pcie_link_width") else text)
+    return value, text if value is None and _ERROR.fullmatch(text) else None
+
+
+@lru_cache(2048)
+def read_heading(heading: str, decimal: str = ".") -> Column | None:
+    own, name = parse_query_field(heading, decimal), find_query_field(heading)
+    written = (
+        None if name is None or (own and not own.target.startswith("extra_")) else parse_query_field(name, decimal)
+    )
+    return own if written is None else replace(written, heading=heading.strip(), translated=True)
+
+
+@lru_cache(2048)
+def find_query_field(heading: str) -> str | None:
+    from gpureport.importers import headings
+
+    found = headings.recognise_column(heading, headings.GPU_COLUMNS)
+    if found is None:
+        return None
+    field = {headings.INDEX: "index", headings.MODEL: "name"}.get(found.target) or BY_NAME[found.target].recorded_by
+    return f"{field} [{found.unit}]" if found.unit else field
+
+
+def is_metric(target: str) -> bool:
+    return target in BY_NAME or target == MASK
+
+
+def _names_gpu(heading: str) -> bool:
+    """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
+    from gpureport.importers.headings import heading_words
+
+    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
+
+
+@lru_cache(1024)
+def declare(line: str) -> Layout | None:
+    """Return the columns of a header: all cells are field names, at least one of them known.
+
+    Hand-written headings count in a table plainly about GPUs.
+    """
+    if not line[:1].isalpha() or not _TITLE.fullmatch(line):
+        return None
+    delimiter = next((each for each in (",", ";", "\t") if each in line), ",")
+    headings = [cell.strip() for cell in line.split(delimiter)]
+    if not headings[-1]:
+        headings[-1] = f"column_{len(headings)}"
+    if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
+        return None
+    decimal = "," if delimiter == ";" else "."
+    own = [each for heading in headings if (each := parse_query_field(heading, decimal)) is not None]
+    targets = {each.target for each in own if not each.target.startswith("extra_")}
+    if len(headings) == len(targets) and TIME in targets and any(map(is_metric, targets)):
+        return arrange(own, delimiter, line)
+    from gpureport.importers.headings import is_time_heading
+
+    columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
+    ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))
+    if len(headings) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
+        # any single word is a heading
+        columns = own if targets - {TIME} or (targets and len(headings) == 1) else []
+    if len(columns) < len(headings):
+        return None
+    time = next((place for place, each in enumerate(headings) if is_time_heading(each)), None)
+    if (
+        time is not None
+        and all(column.target != TIME for column in columns)
+        and any(is_metric(each.target) for each in columns)
+    ):
+        columns[time] = make_column(TIME, TIME, heading=headings[time], translated=True)
+    return arrange(columns, delimiter, line)
+
+
+def _is_of_gpu(column: Column) -> bool:
+    return is_metric(column.target) or (column.target in ATTRIBUTES and column.source not in _COMMON)
+
+
+def is_of_gpus(layout: Layout) -> bool:
+    """Return whether a header names a GPU metric, or a time and a column of GPU logs only."""
+    metric = any(is_metric(each.target) for each in layout.columns)
+    return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
+
+
+def opens_query(line: str) -> bool:
+    """Return whether a line is such a header; a lone field name may be an item of a list."""
+    layout = declare(line.strip())
+    return layout is not None and (len(layout.columns) > 1 or layout.columns[0].stated != "") and is_of_gpus(layout)
+
+
+def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
+    for match in _TITLE.finditer(text):
+        header = declare(match[0].strip())
+        if header is not None:
+            yield match.start(), header
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text is a header from `timestamp` on, and rows: it holds no other form."""
+    header, _, rows = text.partition("\n")
+    if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
+        return False
+    columns = declare(header.strip())
+    return columns is not None and "pid" not in header and is_of_gpus(columns)
+
+
+def is_headerless(lines: Sequence[str]) -> bool:
+    """Return whether the first line with several cells, and half of all lines, are nvidia-smi's rows."""
+    rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
+    own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
+    first = next((place for place, line in enumerate(rows) if "," in line), None)
+    return first is not None and own[first] and 2 * sum(own) >= len(rows)

@@ -1,20 +1,15 @@
-"""`nvidia-smi -q` as text and as XML, and the tables of plain `nvidia-smi`: one row per GPU.
-
-One table of paths says where a query field's value stands: the text's labels, or the XML's elements,
-from a GPU's section down, in lower case with `_` for other signs. Both often give the same path.
-"""
+"""`nvidia-smi -q` as text and XML, by one table of paths, and the tables of plain `nvidia-smi`."""
 
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import LOST, TIME, Column, Rows, make_column, rows_from_records
-from gpureport.importers.nvidia_smi.fields import PREFERRED, find_target, parse_query_field, read_cell
+from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_field, read_cell
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.metrics import BY_NAME
 
@@ -77,7 +72,6 @@ _LEAVES = {
     "hw_power_brake": "hw_power_brake_slowdown",
     "hw_power_braking": "hw_power_brake_slowdown",
 }
-"""Clock event reasons under other names."""
 _OWN = {
     "pci/tx_(?:util|throughput)": ("pci.tx", "pcie_transmit_bytes_per_second", "KB/s"),
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
@@ -88,7 +82,6 @@ _OWN = {
 
 @lru_cache(8192)
 def _find_column(path: str) -> Column | None:
-    """Return how a path's value is read, None if not kept."""
     for form, (source, target, unit) in _OWN.items():
         if re.fullmatch(form, path):
             return make_column(target, source, unit)
@@ -105,13 +98,16 @@ _Document = tuple[dict[str, str], list[_Section]]
 """What `nvidia-smi -q` writes at one time: its head, and its GPUs."""
 
 
-def _section(line: int, text: str, cells: Iterable[tuple[str, str]], flaw: str = "", **known: str) -> _Section:
-    """Return a section; a text whose path said otherwise before is another GPU's, so it is torn."""
-    found: dict[str, str] = {}
+def _section(line: int, text: str, **known: str) -> _Section:
+    return {"line": line, "text": text, "cells": {}, "flaw": "", "bus_id": "", "lost": ""} | known
+
+
+def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
+    """Keep what is known; a text whose path said otherwise before is another GPU's, so the section is torn."""
     for path, said in cells:
-        if found.setdefault(path, said) != said:
-            flaw = reasons.TORN
-    return {"line": line, "text": text, "cells": found, "flaw": flaw, "bus_id": "", "lost": ""} | known
+        known = path == "minor_number" or _find_column(path) is not None
+        if known and section["cells"].setdefault(path, said) != said:
+            section["flaw"] = reasons.TORN
 
 
 def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[str, Any]]:
@@ -176,12 +172,11 @@ def _record(section: _Section, account: Account) -> dict[str, Any] | None:
 TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
-_PASSAGE = re.compile(r"\n(?= {4}\S)")
-"""Four blanks stand before what a section says of its GPU, more before what belongs to that."""
+_HELD, _MOST, _DEEPEST = 8 * 2**20, 1024, 8
+"""Characters of a GPU's element and sections of a document that are held at most, and levels below a GPU."""
 
 
 def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q`: indented labels with values behind a colon."""
     yield from rows_from_records(_records(_text_documents(lines, first, account), account))
 
 
@@ -190,71 +185,44 @@ def _step(label: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
 
 
-@lru_cache(4096)
-def _text_cells(text: str) -> list[tuple[str, str]]:
-    """Return what a passage says by path; most repeat the time before."""
-    cells: list[tuple[str, str]] = []
-    above: list[tuple[int, str]] = [(-1, "")]
-    for line in text.split("\n"):
-        written = line.lstrip(" ")
-        label, colon, value = written.partition(":")
-        while above[-1][0] >= len(line) - len(written):
-            above.pop()
-        path = f"{above[-1][1]}/{_step(label)}".removeprefix("/")
-        above.append((len(line) - len(written), path))
-        if not _step(label):
-            # the same path with two texts is a flaw
-            cells += [("", ""), ("", written)]
-        elif colon and (path == "minor_number" or _find_column(path) is not None):
-            cells.append((path, value.strip()))
-    return cells
-
-
-_HELD, _MOST, _ALIKE = 8 * 2**20, 1024, 8192
-"""Characters of a GPU's section, sections of a document, and characters of a passage that are held at most."""
-
-
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
-    # lines of the section of a GPU, the first of them that names it; None outside of any
-    inside: list[str] | None = None
-    begun = held = 0
-
-    def close() -> None:
-        if inside is not None and (gpu := _GPU.fullmatch(inside[0])):
-            passages = _PASSAGE.split("\n".join(inside))[1:]
-            read = (_text_cells(each) if len(each) < _ALIKE else _text_cells.__wrapped__(each) for each in passages)
-            cells = chain.from_iterable(read)
-            sections.append(_section(begun, inside[0], cells, bus_id=gpu[1].upper()))
-
+    inside: _Section | None = None
+    # indentations and paths of the labels that stand above a line of a section
+    above: list[tuple[int, str]] = []
     for number, line in enumerate(lines, first):
         text = line.rstrip()
+        written = text.lstrip(" ")
+        label, colon, value = written.partition(":")
+        step = _step(label)
         if not text:
             continue
         if not line.endswith("\n"):
             account.reject(reasons.CUT_LAST_LINE, number, text)
         elif inside is not None and line[0] == " ":
             account.continued += 1
-            inside.append(text)
-            held += len(text)
-            if held > _HELD:
-                account.reject(reasons.TORN, begun, inside[0])
-                inside = None
+            while above and above[-1][0] >= len(text) - len(written):
+                above.pop()
+            path = f"{above[-1][1]}/{step}" if above else step
+            if not step or len(above) > _DEEPEST:
+                inside["flaw"] = reasons.TORN
+            else:
+                above.append((len(text) - len(written), path))
+                _add_cells(inside, [(path, value.strip())] if colon else ())
         else:
-            close()
-            inside, begun, held = [text] if _GPU.fullmatch(text) else None, number, 0
-            if TEXT.fullmatch(text) or len(sections) >= _MOST:
+            begins, gpu, inside = TEXT.fullmatch(text) is not None, _GPU.fullmatch(text), None
+            if begins or len(sections) >= _MOST:
                 yield head, sections
-                head, sections = {} if TEXT.fullmatch(text) else head, []
-            label, colon, value = text.partition(":")
-            if TEXT.fullmatch(text):
-                account.headers += 1
-            elif inside is None and colon and _step(label) in _HEAD:
+                head, sections = {} if begins else head, []
+            account.headers += begins
+            if gpu:
+                inside, above = _section(number, text, bus_id=gpu[1].upper()), []
+                sections.append(inside)
+            elif colon and step in _HEAD:
                 account.continued += 1
-                head[_step(label)] = value.strip()
-            elif inside is None:
+                head[step] = value.strip()
+            elif not begins:
                 account.stray(number, text.strip())
-    close()
     yield head, sections
 
 
@@ -310,23 +278,22 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
 
 
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
-    begins = text[:200].partition("\n")[0].strip()
+    section = _section(number, text[:200].partition("\n")[0].strip(), flaw=flaw)
     try:
         # an element without a document type declares no entities
         gpu = ET.XML("<gpu/>" if flaw else text, ET.XMLParser(encoding="utf-8"))  # noqa: S314 - no entities
     except ET.ParseError:
-        return _section(number, begins, (), reasons.TORN)
+        return section | {"flaw": reasons.TORN}
     body = (gpu.text or "").strip()
-    lost = body if body in LOST_WORDS else ""
-    return _section(number, begins, _leaves(gpu, ""), flaw, bus_id=gpu.get("id", "").strip().upper(), lost=lost)
+    section |= {"lost": body if body in LOST_WORDS else "", "bus_id": gpu.get("id", "").strip().upper()}
+    _add_cells(section, _leaves(gpu, ""))
+    return section
 
 
 def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
     if not len(element):
-        path = above.removesuffix("/")
-        if path == "minor_number" or _find_column(path) is not None:
-            yield path, (element.text or "").strip()
-    elif above.count("/") < 8:  # noqa: PLR2004 - levels of elements
+        yield above.removesuffix("/"), (element.text or "").strip()
+    elif above.count("/") < _DEEPEST:
         for child in element:
             yield from _leaves(child, f"{above}{child.tag}/")
 
@@ -365,7 +332,6 @@ _FIELDS = (
 
 
 def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of tables: two or three lines for each GPU."""
     account.snapshot = True
     yield from rows_from_records(_table_records(lines, first, account))
 

@@ -1,13 +1,10 @@
-"""What nvidia-smi's monitors write: `dmon`, and the process lists of `pmon` and of queries.
-
-dmon writes a row per GPU and tick under a recurring pair of headings. Of processes, their number per GPU and
-their memory are kept.
-"""
+"""What nvidia-smi's monitors write, `dmon` and lists of processes, and all of its forms in one log, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,9 @@ import numpy as np
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
 from gpureport.importers.columns import TIME, Column, Layout, Rows, Texts, make_column, make_layout, rows_from_records
-from gpureport.importers.nvidia_smi.query import QueryLines, as_pieces
+from gpureport.importers.extraction import Form
+from gpureport.importers.nvidia_smi import declare, documents, opens_query
+from gpureport.importers.nvidia_smi.query import NAME, Opening, QueryLines, as_pieces, read_query
 from gpureport.importers.protocol import reject_reasons as reasons
 from gpureport.parsing import parse_quantity
 
@@ -23,7 +22,6 @@ _CLOCK = "time of day"
 """Target of a column that holds a time without a date."""
 _CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
-"""Headings of columns that name a part of a GPU."""
 _SERIES = {
     "pwr": ("gpu_power_watts", "W"),
     "gtemp": ("gpu_temperature_celsius", "C"),
@@ -138,12 +136,10 @@ def _column(name: str, heading: str) -> Column:
 
 
 def opens_dmon(line: str) -> list[str]:
-    """Return the headings of dmon that a line states, or shows by its units or cells."""
     return _names(line) or _measured(line) or _assumed(line)
 
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of dmon, as text or CSV, under recurring pairs of headings."""
     names, headed, clock = list[str](), False, list[int]()
 
     def header(line: str) -> Layout | None:
@@ -214,7 +210,6 @@ _APPS_NOTE = (
 )
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
-"""Heading or field of a query to what it says of a GPU."""
 _ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
 """Fields of processes that have ended, which say nothing of the GPU at any time."""
 _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {
@@ -299,3 +294,89 @@ def _record(own: dict[str, Any]) -> dict[str, Any]:
         # over five minutes of one process on an H100, the mean of its sm was 59.2 %, dmon's 59.4 %
         own["gpu_utilization_ratio"] = parse_quantity(running[0]["sm"], "%", "1") if len(running) == 1 else None
     return own
+
+
+_COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
+"""A line with a command and its prompt, or a line across the page: what stood above ends there."""
+_LONGEST = 16_384
+"""A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
+_ABOVE, _HANDED_ON = 6, 2_000
+"""Lines of text above a table in which its time is looked for, and lines that are handed on together."""
+_Block = tuple[int, Form | None, str]
+"""How many blocks came before, its form, and the header of a CSV that goes on in it below a table."""
+FORMS: tuple[tuple[Callable[[str], object], Form, str], ...] = (
+    (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi"),
+    (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x"),
+    (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q"),
+    (opens_dmon, read_dmon, "nvidia-smi dmon"),
+    (PMON.match, read_pmon, "nvidia-smi pmon"),
+    (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps"),
+    (opens_query, read_query, NAME),
+)
+"""What tells a line that opens a block, what reads the block, and what a person calls it; the first has it."""
+_INSIDE: dict[Form | None, tuple[str, ...]] = {
+    documents.read_drawn_tables: ("|", "+"),
+    documents.read_query_xml: (" ", "\t", "<"),
+    documents.read_query_text: (" ",),
+}
+"""What lines of a block begin with that open no other one."""
+
+
+def begins_other_form(text: str) -> bool:
+    """Return whether a block other than a CSV of queries begins; others write XML as well."""
+    forms = {form for (_, form, _), *_ in _cut(text.split("\n"), 1)} - {read_query, None}
+    return bool(forms) and (forms != {documents.read_query_xml} or "nvidia_smi_log" in text)
+
+
+@lru_cache(4096)
+def _opener(line: str) -> Form | None:
+    return next((form for opens, form, _ in FORMS if opens(line)), None) if len(line) < _LONGEST else None
+
+
+def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+    names = {form: name for _, form, name in FORMS}
+    for (_, form, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
+        begin = next(parts)
+        read = partial(read_query, opening=Opening(layout=declare(header))) if header else form or _unread
+        name = names[form] if form else "text"
+        account.forms.setdefault(name, 0)
+        for rows in read(chain.from_iterable(part for *_, part in chain([begin], parts)), begin[1], account):
+            account.forms[name] += len(rows)
+            yield rows
+
+
+def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[str]]]:
+    """Yield a log's lines, some at a time, with their block and the first's number; a table takes lines above."""
+    block: _Block = (0, None, "")
+    part, header, interrupted = list[str](), "", False
+    inside: tuple[str, ...] = ()
+    for number, line in enumerate(lines, first):
+        known = line.startswith(inside) if inside else block[1] is not None and line.lstrip(" ")[:1].isdigit()
+        if not known and (text := line.rstrip("\r\n")):
+            form = _opener(text)
+            command = form is None and _COMMAND.fullmatch(text) is not None
+            # a CSV that a table interrupts goes on below it
+            back = form is None and interrupted and "|" not in text and not command and not text.isspace()
+            if form is not block[1] and (form is not None or command or back):
+                # the time of a table may stand in the text above it
+                table = form is documents.read_drawn_tables
+                own = min(len(part), _ABOVE) if table and block[1] is None else 0
+                yield block, number - len(part), part[: len(part) - own]
+                part = part[len(part) - own :]
+                interrupted = table and block[1] is read_query
+                block = block[0] + 1, read_query if back else form, header if back else ""
+                inside = _INSIDE.get(block[1], ())
+            header = text if form is read_query else header
+        part.append(line)
+        if len(part) > _HANDED_ON:
+            yield block, number + 1 - len(part), part[:-_ABOVE]
+            part = part[-_ABOVE:]
+    yield block, number + 1 - len(part) if part else first, part
+
+
+def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+    for number, line in enumerate(lines, first):
+        if text := line[:1000].strip("\0 \r\n\t\v\f"):
+            # a comment may hold a command with figures and bars
+            account.stray(number, text if text[0] != "#" else "#")
+    yield from ()

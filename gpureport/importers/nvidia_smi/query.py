@@ -1,7 +1,4 @@
-"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: clean blocks at once, others by line.
-
-Damaged blocks are checked for rows behind a torn part or NUL bytes, a header at a row's end, and a cut last line.
-"""
+"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: clean blocks at once, others by line."""
 
 import re
 from collections import Counter, deque
@@ -17,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray, integers, read_codes
-from gpureport.errors import CodedProblem, SettingsError, SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
 from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction
-from gpureport.importers.nvidia_smi.fields import (
+from gpureport.importers.nvidia_smi import (
     arrange,
     declare,
     find_headers,
@@ -46,8 +43,6 @@ _ODD = ("\0", "\ufffd", TIME)
 """What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
 _LONGEST = 4096
 """A line longer than this does not end in a header."""
-_SHARE = 0.1
-"""Share of the rows that may lack the unit of the others by damage (pragmatic)."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
 """Rows from which on a name is that of a machine, and not a damaged one."""
@@ -63,9 +58,8 @@ Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How a log is read: its header, columns of rows above any, whether dates above rows are times."""
+    """How a log is read: columns of rows above any header, whether dates above rows are times."""
 
-    header: Callable[[str], Layout | None] = declare
     layout: Layout | None = None
     notes: tuple[str, ...] = ()
     where: str = ""
@@ -73,13 +67,10 @@ class Opening(NamedTuple):
 
 
 class NvidiaSmi:
-    """The importer of what nvidia-smi writes."""
-
     kind: ClassVar[str] = "nvidia_smi"
     title: ClassVar[str] = "nvidia-smi"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a first line begins a form, or without a header, rows are nvidia-smi's."""
         text = head_text(head)
         if is_plain(text):
             return True
@@ -89,40 +80,29 @@ class NvidiaSmi:
         return not declared and is_headerless(text.split("\n"))
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a log; one that is a table throughout is read as such."""
         for length in (_LOOKED_AT, SEARCHED_BYTES):
             data = head(file.again(), length)
             text = (data[: data.rfind(b"\n") + 1] or data).decode(errors="replace")
             if len(data) < length or next(find_headers(text), None) is not None or _begins_other_form(text):
                 break
         if options.columns is None and _begins_other_form(text):
-            from gpureport.importers.nvidia_smi.blocks import read_blocks
+            from gpureport.importers.nvidia_smi.monitors import read_blocks
 
             return Extraction(file, options, read_blocks)
         opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
         form = partial(read_query, opening=opening, per_tick=options.gpus_per_tick)
-        return Extraction(file, options, form, name=NAME, explain=partial(_explain_width, names=options.columns))
+        return Extraction(file, options, form, name=NAME)
 
 
 def _begins_other_form(text: str) -> bool:
     if is_plain(text):
         return False
-    from gpureport.importers.nvidia_smi.blocks import begins_other_form
+    from gpureport.importers.nvidia_smi.monitors import begins_other_form
 
     return begins_other_form(text)
 
 
-def _explain_width(account: Account, *, names: Sequence[str] | None) -> CodedProblem | None:
-    """Return why no row is left where all have another number of cells than named; else None."""
-    if set(account.rejected) != {reasons.WRONG_CELLS}:
-        return None
-    row = account.examples[reasons.WRONG_CELLS][0].text.split(",")
-    named = "its header names" if names is None else f"the {len(names)} that --columns names"
-    return f"its rows hold {len(row)} cells, not as many as {named}", format_columns_option(row), "no_usable_row"
-
-
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
-    """Return how a log's lines are read, by its beginning and a person's query fields, if any."""
     place, header = next(find_headers(text), (len(text), None))
     before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
     dates = [match for line in before + after for match in _SLASHED.finditer(line)]
@@ -143,27 +123,16 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
     if None in columns:
         hint = "name them as in --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
-    named = arrange([each for each in columns if each], delimiter)
-    widths = Counter(line.count(delimiter) + 1 for line in filter(str.strip, after)).most_common(1)
-    replaced = header is not None and [len(header.columns)] != [each for each, _ in widths] == [len(names)]
-    if header is not None and not replaced and not above:
+    if header is not None and not above:
         return headed._replace(notes=(*notes, "The log has a header: --columns was not used."))
-    if replaced:
-        notes += ["The header names other columns than its rows hold: --columns was used instead."]
-
-    def declared(line: str) -> Layout | None:
-        found = declare(line)
-        return named if replaced and found is not None and len(found.columns) != len(names) else found
-
-    return Opening(declared, named, tuple(notes), where=where)
+    return headed._replace(layout=arrange([each for each in columns if each], delimiter))
 
 
 def read_query(
     lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
 ) -> Iterator[Rows]:
-    """Yield a log's credible rows; `per_tick` is a tick's number of rows, if given."""
     opening = opening or Opening()
-    log = QueryLines(opening.header, account, opening.layout)
+    log = QueryLines(declare, account, opening.layout)
     parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first), log))
     for rows in parts:
         if names_gpus(rows):
@@ -216,7 +185,6 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
 
 
 def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
-    """Yield lines of a block as those of a log are read."""
     remaining = iter(lines)
     part = list(islice(remaining, _TOGETHER))
     while part:
@@ -267,10 +235,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of one log: its `layout`, rows left out of `damaged` lines, `dates` among rows.
-
-    Where headers begin with a `mark`, they are whole; a marked line that is no header is noise.
-    """
+    """The lines of a log, which `damaged` rows lie in, `dates`; a line with the `mark` of headers is never a row."""
 
     header: Callable[[str], Layout | None]
     account: Account
@@ -312,7 +277,6 @@ class QueryLines:
         yield from self._rows_of(layout, lines, numbers)
 
     def _sort(self, number: int, line: str, *, cut: bool) -> str | None:
-        """Return the row at a line's end, None for a header or no row."""
         self.account.note(*[_CUT_NOTE] if cut else [])
         # of a line that lost a part to NUL bytes the end is looked at
         torn, nul, text = line.rpartition("\0")
@@ -374,7 +338,6 @@ class QueryLines:
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:
-        """Take the part of another line before a row; a driver message counts as a line."""
         if find_message_kind(text):
             self.account.message(number, text)
         elif text:
@@ -382,7 +345,6 @@ class QueryLines:
             self.damaged.append(number)
 
     def _rows_of(self, layout: Layout | None, lines: list[str], numbers: list[int]) -> Iterator[tuple[Layout, Rows]]:
-        """Yield lines as rows; an invalid cell rejects its line."""
         if layout is None or not lines:
             return
         rows, faults = _decode(layout.columns, scan("\n".join([*lines, ""]).encode(), layout)[0], np.array(numbers))
@@ -409,7 +371,7 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
         if bare.any() and not bare.all():
             codes, alike = read_codes(cells[-1].indices), pc.match_substring_regex(cells[-1].dictionary, "[%A-Za-z]$")
             torn = bare[codes]
-            if torn.sum() <= _SHARE * integers(alike)[codes].sum():
+            if torn.sum() <= 0.1 * integers(alike)[codes].sum():
                 faults[reasons.TORN] = torn
     return rows, faults
 

@@ -1,8 +1,7 @@
 """Rows of a query log whose columns name no GPU: each place in a tick is one GPU.
 
-At every tick nvidia-smi writes one row per GPU, in a constant order, then waits. So the gaps between stamps show
-the size of ticks; where ticks are too slow for that, a slow column such as
-the memory in use repeats itself after one row per GPU.
+At every tick nvidia-smi writes a row per GPU, in a constant order, then waits, which the stamps show; where ticks are
+too slow for that, a column such as the memory in use repeats itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -99,10 +98,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, account: Account) -> Iterator[Rows]:
-    """Yield rows, indexed by their place in the tick where no column names the GPU.
-
-    A tick that continues in the next block is judged by what is known of it. `per_tick` is its size, if given.
-    """
+    """Yield rows, indexed by their place in the tick of `per_tick` or inferred size where no column names the GPU."""
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0

@@ -1,7 +1,4 @@
-"""What an importer is: it recognises a source by content and yields its series in batches.
-
-Batches bound the memory for a log of any size; what is known about the run is complete after the last one.
-"""
+"""What an importer is: it recognises a source by content and yields its series in batches, which bound the memory."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,11 +26,9 @@ SEARCHED_BYTES = 4 * 2**20
 class ReadOptions:
     """Options that select or place rows, and so are part of a run's identity.
 
-    `tz` is the zone of stamps that name none, `gpus` are indices to keep, `columns` query fields of a log without a
-    header, `interval` the seconds between ticks of one without stamps, `gpus_per_tick` its rows per tick where no
-    column tells GPUs apart, `map` what an unknown table's columns mean. `as_logged`: MLflow's system metrics keep their
-    logged times. No option is `around`, first and last local time of the log beside a file, which dates one without
-    dates.
+    `columns` are query fields of a log without a header, `interval` seconds between ticks of one without stamps,
+    `gpus_per_tick` its rows per tick, `map` what an unknown table's columns mean. `as_logged`: MLflow's system metrics
+    keep their logged times. `around`, no option, is the local span of the log beside a file without dates.
     """
 
     tz: str | None = None
@@ -46,7 +41,6 @@ class ReadOptions:
     as_logged: bool = False
 
     def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
-        """Return the options for a companion of a log that covers this span, in microseconds."""
         return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
 
 
@@ -54,8 +48,7 @@ class ReadOptions:
 class Labels:
     """What a person says about a run, or a file beside its logs; not part of its identity.
 
-    `table` labels runs too; its tags yield to those given here. `gpu_model` applies to GPUs without a model in the
-    log, `step` is the optimization step.
+    Tags of `table` yield to those given here; `gpu_model` applies where a log names none.
     """
 
     name: str | None = None
@@ -67,7 +60,6 @@ class Labels:
     table: "LabelTable | None" = None
 
     def applied(self, run: Run) -> Run:
-        """Return a run with these labels; the rest stays as it was."""
         labelled = replace(
             name_gpu_models(run, self.gpu_model),
             name=self.name or run.name,
@@ -79,24 +71,18 @@ class Labels:
         return self.look_up(labelled)
 
     def find_work(self, quality: Quality) -> Work | None:
-        """Return what a run accomplished; None where nothing is said of it.
-
-        An unfinished recording holds only part of its job, so a statement about all runs may not apply.
-        """
+        """Return what a run accomplished; of an unfinished recording nothing that was said of several runs at once."""
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
-        """Return them as said of several runs at once."""
         return replace(self, work=self.work and replace(self.work, is_common=True))
 
     def look_up(self, run: Run) -> Run:
-        """Return a run with these labels, and the table's tags for it."""
         if self.table is None:
             return run
         return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
 
     def filled_in(self, run: Run) -> Run:
-        """Return a run with those of these params, tags and step that it lacks."""
         params, tags = override_pairs(self.params, run.params), override_pairs(self.tags, run.tags)
         return replace(run, step=run.step or self.step, params=params, tags=tags)
 
@@ -105,9 +91,8 @@ class Labels:
 class Outcome:
     """What is known once all batches of a source are out.
 
-    `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `columns`
-    headings and what each became, `timezone` the zone that the source states, so that its times are UTC; `tags` are
-    those of the whole run, by the names of `LABEL_TAGS`.
+    `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `timezone`
+    the zone that the source states, so that its times are UTC; `tags` have the names of `LABEL_TAGS`.
     """
 
     devices: tuple[Device, ...]
@@ -120,23 +105,17 @@ class Outcome:
 
     @property
     def has_host(self) -> bool:
-        """Whether it holds series of the machine."""
         return any(device.id == HOST for device in self.devices)
 
 
 class DescribedSource(Protocol):
-    """What an importer says of itself, for messages.
-
-    `kind` is that of `Source.kind`.
-    """
+    """What an importer says of itself; `kind` is that of `Source.kind`."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
 
 
 class Importer(DescribedSource, Protocol):
-    """Reads one kind of source."""
-
     def identify(self, head: bytes) -> bool:
         """Return whether a source's beginning, as UTF-8 text, is of this kind."""
 
@@ -146,10 +125,7 @@ class Importer(DescribedSource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file, its importer, and what a person called it (`-` for standard input).
-
-    It may lie `beside` a log that it is joined to, or add metrics to a main log, `companion_of`, by place in the run.
-    """
+    """A file, its importer, its name (`-` for standard input), and the log it lies `beside` or adds metrics to."""
 
     path: Path
     importer: Importer
@@ -160,10 +136,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class TrainingFile:
-    """A file with training metrics, and what a person called it.
-
-    One found `beside` the log is optional: the run does without it where it must.
-    """
+    """A file with training metrics, and its name; the run does without one found `beside` the log where it must."""
 
     path: Path
     locator: str

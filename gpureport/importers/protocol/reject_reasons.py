@@ -1,7 +1,4 @@
-"""Why lines are not in the series, explained in `docs/how-to/read-logs.md`, and the codes of reasons and notes.
-
-A stored run keeps notes as text, so words of a note lead to its code.
-"""
+"""Why lines are not in the series, and the codes of notes, which a stored run keeps as text."""
 
 import re
 
@@ -58,7 +55,6 @@ NOTE_CODES: dict[str, str] = {
     "torn_lines": "in a whole row: the row is kept",
     # which columns
     "columns_not_used": "--columns was not used",
-    "columns_used": "--columns was used instead",
     "headings_translated": "headings that nvidia-smi does not write",
     "fractions_or_per_cent": "could be fractions or per cent",
     "share_or_per_cent": "is a share or per cent",
@@ -126,9 +122,7 @@ NOTE_CODES: dict[str, str] = {
     "no_system_metrics": "no system metrics in this run",
     "derived_values": "derived from a value and its share",
     "reserved_memory_counted": "holds what the driver reserves",
-    "from_neptune": "the run came from neptune",
     "zeros_put_back": "are put back",
-    "mlflow_zeros_put_back": "were put back",
     "never_reported": "was never reported",
     "stamped_late": "mlflow stamps a system metric when it logs it",
     "processes_told_by_steps": "their samples were told apart by their steps",
@@ -144,13 +138,11 @@ NOTE_CODES: dict[str, str] = {
     "work_counted": "work done, by ",
     "no_work_metric": "counts work in this run",
     "one_mean": "holds one mean of the whole run",
-    "training_metrics_named": "training metrics by their names",
 }
 """Code of a note to words that it holds, in lower case; the first that fits."""
 
 
 def find_note_code(note: str) -> str:
-    """Return a note's code, empty for one not in the table."""
     text = note.lower()
     return next((code for code, words in NOTE_CODES.items() if words in text), "")
 

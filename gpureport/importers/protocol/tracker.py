@@ -7,6 +7,7 @@ also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times a
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from gpureport.regular_files import path_exists
 
 _SHORTEST, _SHOWN = 6, 5
 """Letters of an id that name a run at least, and runs of one name that are listed at most."""
+
 _AT_ONCE = 5_000_000
 """Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
 
@@ -79,7 +81,6 @@ class RunInfo:
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended; one whose process was killed has not."""
         return self.status not in {"RUNNING", "SCHEDULED"}
 
     @property
@@ -114,16 +115,16 @@ class Tracked:
     lasted: tuple[int, int] | None = None
 
 
-class Store:
+class Store(ABC):
     """What holds runs: `where` is what a person called it, `grouped` the recordings that a group makes one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
     filters = False
 
+    @abstractmethod
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return an experiment's runs, all for None, that fit a filter; newest first, deleted ones too."""
-        raise NotImplementedError
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id, deleted or not; None without one. Its fault is raised."""
@@ -148,14 +149,12 @@ class Tracker:
     refuse_folder: Callable[[Path], None] = lambda _: None
 
     def claims(self, source: str) -> bool:
-        """Return whether a source is a locator of this tracker, or a file or folder with its store."""
         with suppress(OSError):
             if self.holds(Path(source)):
                 return True
         return source.startswith(f"{self.kind}:")
 
     def runs(self, source: str, selection: Selection) -> "SelectedRuns":
-        """Return a store's runs that are meant, and those left out, or raise `SourceError`."""
         store, named = self._open(source, selection)
         if store.grouped:
             selection = replace(selection, runs=(), experiment=None)
@@ -164,8 +163,8 @@ class Tracker:
     def listed(self, source: str, selection: Selection) -> list[RunInfo]:
         """Return a store's runs, newest first, then deleted ones where all are wanted; read no series."""
         runs = self._open(source, selection)[0].runs(selection.experiment, selection.filter)
-        deleted = [run for run in runs if run.deleted and selection.latest is None]
-        return [*[run for run in runs if not run.deleted][: selection.latest], *deleted]
+        kept = [run for run in runs if not run.deleted][: selection.latest]
+        return kept if selection.latest else [*kept, *(run for run in runs if run.deleted)]
 
     def _open(self, source: str, selection: Selection) -> tuple[Any, str | None]:
         place, named = split_locator(source, f"{self.kind}:")
@@ -177,8 +176,6 @@ class Tracker:
 
 
 class SelectedRuns(NamedTuple):
-    """A store's selected runs, and those left out unnamed with the reason."""
-
     tracker: Tracker
     store: Store
     selection: Selection
@@ -187,7 +184,6 @@ class SelectedRuns(NamedTuple):
 
 
 def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
-    """Return the store and the run (or None) that a locator names."""
     store = source.removeprefix(prefix)
     if "#" not in store or path_exists(store):
         return store, None
@@ -198,10 +194,9 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
 def split_readable(runs: Sequence[RunInfo]) -> tuple[list[RunInfo], list[SourceError]]:
     """Part readable runs from the reasons against others; raise the first reason if none is readable."""
     faults = [run.fault for run in runs if run.fault is not None]
-    kept = [run for run in runs if run.fault is None]
-    if faults and not kept:
+    if faults and len(faults) == len(runs):
         raise faults[0]
-    return kept, faults
+    return [run for run in runs if run.fault is None], faults
 
 
 def select_runs(
@@ -238,12 +233,13 @@ def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
     """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
     begin, begins = 0, dict[int | None, int]()
     for start in sorted(run.started for run in runs if run.started):
-        begin = begins.setdefault(start, start if start - begin > _AT_ONCE else begin)
-
-    def place(run: RunInfo) -> tuple[Any, ...]:
-        return (0, begins[run.started], split_numbers(run.name), run.started) if run.started else (1,)
-
-    return sorted(runs, key=place)
+        begin = begins[start] = start if start - begin > _AT_ONCE else begin
+    known = (
+        (begins[run.started], split_numbers(run.name), run.started or 0, place)
+        for place, run in enumerate(runs)
+        if run.started
+    )
+    return [*(runs[place] for *_, place in sorted(known)), *(run for run in runs if not run.started)]
 
 
 def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
@@ -253,7 +249,6 @@ def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
 
 
 def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
-    """Return the run of an id, a beginning of one, or a name; all runs whose name fits one with `*`."""
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
     if not found and "*" in name:

@@ -1,7 +1,4 @@
-"""Logs of other tools than nvidia-smi: functions that yield the rows of a form, and the names that tools use.
-
-Here is what they share: an importer of several forms, rows of tables, JSON, and cells that become values of a GPU.
-"""
+"""Logs of other tools than nvidia-smi: what their forms share, and the names that they use."""
 
 import csv
 import json
@@ -9,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache, partial, wraps
+from functools import partial, wraps
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -83,10 +80,9 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
-    """The importer of a tool's logs, of one or several forms; see `DescribedSource`.
+    """The importer of a tool's logs, of one or several forms.
 
-    `longest` has the most bytes of a line for forms with longer lines than others. Where it can
-    `explain` missing rows, the log is one of a machine, dated by the log beside it.
+    `longest` has the most bytes of a line of some forms. Where it can `explain` missing rows, the log is of a machine.
     """
 
     kind: str
@@ -96,7 +92,6 @@ class ToolLog:
     explain: Callable[[Account], CodedProblem] | None = None
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a log of any of its forms begins."""
         text = source_text.head_text(head)
         return any(recognises(text) for _, recognises, _ in self.forms)
 
@@ -116,7 +111,6 @@ class ToolLog:
 
 
 def first_lines(text: str, most: int = 20) -> list[str]:
-    """Return a text's first lines with content, to look for a heading or header."""
     return [line for line in text.splitlines() if line.strip()][:most]
 
 
@@ -135,10 +129,7 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the rows with as many cells as their header: number, what `find` made of the header, cells.
-
-    Without a delimiter, the first line shows it.
-    """
+    """Yield the rows with as many cells as their header: number, what `find` made of the header, cells."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):
@@ -159,7 +150,6 @@ def table_rows(
 
 
 def find_delimiter(header: str) -> str:
-    """Return what parts the cells of a header."""
     return next((each for each in ",;\t" if each in header), ",")
 
 
@@ -176,7 +166,6 @@ def split_cells(text: str, delimiter: str = ",") -> list[str]:
 
 
 def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
-    """Return whether a text's first lines include a header, of which `find` returns the content."""
     return any(find(split_cells(line)) is not None for line in first_lines(text))
 
 
@@ -194,7 +183,6 @@ def parse_documents(text: str) -> list[Any] | None:
     return found
 
 
-_LONGEST_STAMP = 100
 _QUANTITY = re.compile(
     r"([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(%|°?[A-Za-z]+(?:/s)?)?",
     re.ASCII,
@@ -203,10 +191,7 @@ _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB
 """Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
 
 
-_ROUNDING = 1e-6
-"""By how much a mean of parts of a whole may exceed it."""
 NO_VALUE = "no value it can have"
-"""Why a cell holds no value where it holds something."""
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
@@ -226,7 +211,8 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if abs(value) >= MOST or (value < 0 and wanted.unit != "Cel"):
         return None
     if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
-        return 1.0 if value <= 1 + _ROUNDING else None
+        # a mean of parts of a whole may exceed it a little
+        return 1.0 if value <= 1 + 1e-6 else None
     if "int" not in wanted.dtype:
         return value
     return round(value) if round(value) <= np.iinfo(wanted.dtype).max else None
@@ -235,10 +221,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
 def take_cells(
     record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Mapping[str, Meaning]
 ) -> Record:
-    """Put cells into a record, and return it: metrics, attributes, and others as text.
-
-    A cell without a valid value is counted under the log's name for it.
-    """
+    """Put metrics, attributes, and others as text into a record, and return it; count cells without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -269,16 +252,10 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
 
 def parse_stamp(text: str) -> Stamp:
     """Return the time a text states; a zone may stand behind a blank."""
-    return _parse_stamp(text) if len(text) < _LONGEST_STAMP else None
-
-
-@lru_cache(1024)
-def _parse_stamp(text: str) -> Stamp:
     return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
 
 
 def parse_with(text: str, pattern: str) -> Stamp:
-    """Return the time a text states in a pattern of `strptime`."""
     try:
         return parse_time(datetime.strptime(text, pattern).isoformat())
     except (ValueError, OverflowError):

@@ -1,10 +1,6 @@
 """Reads what DCGM records: `dcgmi dmon`, job statistics, CSV files of its fields, and pages of dcgm-exporter.
 
-- `dcgmi dmon` prints a heading of field tags, a line of units, and a row per entity. The columns
-  follow the heading, not the order asked for. It has no time, unless another program stamped
-  every line.
-- dcgm-exporter names the GPU of a series by the labels `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since 4.8.3),
-  and `GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter.
+Columns of `dcgmi dmon` follow the heading, not the order asked for; it has no time, unless another program stamped it.
 """
 
 import re
@@ -26,8 +22,6 @@ from gpureport.names import LABEL_TAGS
 from gpureport.parsing import UNITS
 from gpureport.redaction import redact_start
 
-# dcgmi dmon
-
 _LINE = re.compile(
     r"(?:\[?(?P<stamp>\d[\d./:T+-]*(?:,\d+)?(?: [\d:.]+(?:,\d+)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)\]?[\s,]{1,8})?"
     r"(?:(?P<heading>#? *Entity(?:\s.*)?)|(?P<units>I[Dd](?:\s.*)?)|GPU\s+(?P<gpu>\d{1,4})\s+(?P<cells>.*)"
@@ -37,14 +31,12 @@ _LINE = re.compile(
 
 
 def _is_dmon(text: str) -> bool:
-    """Return whether dmon's heading with a field is among the first lines."""
     found = [match["heading"] or "" for line in tools.first_lines(text) if (match := _LINE.fullmatch(line.strip()))]
     return any(tag in FIELDS for heading in found for tag in heading.split())
 
 
 @field_form
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield the rows of `dcgmi dmon`."""
     tags: dict[str, int] = {}
     units: dict[str, str] = {}
     for number, line in tools.text_lines(lines, first, account):
@@ -71,8 +63,6 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
         else:
             account.reject(reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER, number, line)
 
-
-# statistics of a job
 
 _ENERGY = "gpu_energy_joules_total"
 _STATS = {
@@ -127,8 +117,6 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
             yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})
 
 
-# tables of fields
-
 _ROLES = {
     "index": "entity entityid",
     "uuid": "uuid gpuuuid",
@@ -150,10 +138,7 @@ def _find_role(heading: str) -> str:
 
 
 def _find_table(header: list[str]) -> _Table | None:
-    """Return the columns of a header, None when it is of no table of DCGM's fields.
-
-    A table with one reading per line shows in its rows; its header has a GPU, a field and a value.
-    """
+    """Return the columns of a header, None when it is of no table of DCGM's fields."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         roles.setdefault(_find_role(heading), place)
@@ -176,7 +161,6 @@ def _is_table(text: str) -> bool:
 
 @field_form
 def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield a table's rows; those with one reading each are held in memory."""
     hosts: dict[str, bool] = {}
     for number, (roles, fields), row in tools.table_rows(lines, first, account, _find_table):
         said = {role: row[place] for role, place in roles.items()}
@@ -188,8 +172,6 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         cells = cells if fields else [(said["field"], said["value"])]
         yield Reading(number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells)
 
-
-# pages of dcgm-exporter, and what Prometheus answers of its metrics
 
 _MOST_ANSWERED = 2**25
 """Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
@@ -256,10 +238,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 @tools.form
 def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of the answers, in order of time.
-
-    Raise `SourceError` when they are too large, cut, errors, or of no DCGM metric.
-    """
+    """Yield the rows of answers in order of time; too large, cut, in error, or without DCGM is a `SourceError`."""
     held, size = list[str](), 0
     for line in lines:
         size += len(line)

@@ -1,13 +1,8 @@
-"""DCGM's fields by every name, and the rows that their readings make.
+"""DCGM's fields by every name (dcgm_fields.h, dcgm_fields.cpp), and the rows that their readings make.
 
-A field's names: its symbol before and since DCGM 4.5, its number, and the short tag in `dcgmi dmon`'s
-heading (NVIDIA/DCGM dcgmlib/dcgm_fields.h and dcgmlib/src/dcgm_fields.cpp). dcgm-exporter 4.9.0 renames fields that
-DCGM 4.7 deprecates; eleven of them change their unit too (its release notes; numbers 1600 to 1648 in
-go-dcgm). So the name tells the unit, unless a relabelling kept an old name for a new unit, and except for
-`DCGM_FI_DEV_GPU_UTIL_RATIO`, which is in per cent in DCGM 4.5 and 4.6.
-
-Fields whose unit differs between NVIDIA's own sources are text: NVLink throughput (NVIDIA/dcgm-exporter#472),
-violation times, and PCIe throughput over NVML.
+dcgm-exporter 4.9.0 renames fields that DCGM 4.7 deprecates; eleven of them change their unit too, so the name tells the
+unit, unless a relabelling kept an old name, and except for `DCGM_FI_DEV_GPU_UTIL_RATIO`, per cent in DCGM 4.5 and 4.6.
+Fields whose unit differs between NVIDIA's own sources are text: NVLink throughput, violation times, PCIe over NVML.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -95,10 +90,7 @@ _MOST = 5_000_000
 
 
 class Reading(NamedTuple):
-    """What a line says: its number, time, a GPU's names, fields and cells.
-
-    Others of its GPU and moment may come later on its `page`, held in memory.
-    """
+    """What a line says of a GPU; others of its moment may come later on its `page`, held in memory."""
 
     line: int
     page: int
@@ -108,7 +100,6 @@ class Reading(NamedTuple):
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
-    """Make a form of what yields readings."""
     return tools.form(lambda lines, first, account: build_rows(read(lines, first, account), account))
 
 

@@ -1,8 +1,4 @@
-"""Tables with their writer's own headings: a person's map, read from TOML, names each column's metric.
-
-Numbers are as wrapper scripts write them: `+27.0°C`, `38 °C`, `1,024`, `2117MB`. Without a map, a draft of
-one has what the header proves of its columns.
-"""
+"""Tables with their writer's own headings: a person's map names each column's metric, and a draft what is proved."""
 
 import json
 import re
@@ -28,7 +24,6 @@ from gpureport.settings.toml_files import read_toml
 
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
-"""Formats of a time counted since 1970, and the unit it counts in."""
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
 """Base units that tables are written in unless they say otherwise, and what these are called."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
@@ -46,8 +41,7 @@ class MappedColumn(NamedTuple):
 class Mapping(NamedTuple):
     """A table's columns of metrics, and the headings of its time and GPU number, if any.
 
-    `format` is ISO, one of EPOCHS, or strptime's; `zone` that of stamps without one; without a
-    `delimiter` the header shows it.
+    `format` is ISO, one of EPOCHS, or strptime's; without a `delimiter` the header shows it.
     """
 
     columns: tuple[MappedColumn, ...]
@@ -64,7 +58,6 @@ class Mapping(NamedTuple):
 
     @property
     def headings(self) -> set[str]:
-        """Headings the table must have."""
         return {self.time, self.device, *(each.heading for each in self.columns)} - {""}
 
 
@@ -117,25 +110,18 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
 
 
 _DELIMITERS = (",", ";", "\t", "|")
-_LISTED, _MOST_COLUMNS = 30, 200
+_MOST_COLUMNS = 200
 
 
 class Mapped:
-    """The importer of tables with a map; it recognises none by itself."""
-
     kind: ClassVar[str] = "mapped"
     title: ClassVar[str] = "table with a map"
 
     def identify(self, head: bytes) -> bool:
-        """Return False: only a person can say that a table has a map."""
-        del head
         return False
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a table.
-
-        Raise `SourceError` without a map; with a draft of one where the header proves a column's content.
-        """
+        """Begin to read a table; raise `SourceError` without a map, with a draft where the header proves a column."""
         text, told = source_text.head_text(source_text.head(file.again(), HEAD_BYTES)), options.map
         if told is None:
             draft = draft_map(text)
@@ -180,7 +166,7 @@ def read_mapped(
         if named in devices and named is not None:
             tools.take_cells(devices[named], account, rest, {})
         elif rest:
-            names = ", ".join(heading for heading, _ in rest[:_LISTED])
+            names = ", ".join(heading for heading, _ in rest[:30])
             account.note(f"Columns the map does not name are not kept: {names}.")
         yield from tools.split_devices(number, _find_time(said[told.time], told.format) if told.time else None, devices)
 
@@ -195,15 +181,10 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell of a semicolon-separated table with a decimal dot for the comma of spreadsheets.
-
-    Several commas, or one above a dot, separate thousands.
-    """
+    """Return a cell with a decimal dot for a comma; several commas, or one above a dot, separate thousands."""
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 
-
-# a map to start from
 
 _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
 
@@ -247,7 +228,6 @@ def _draft(header: Sequence[str]) -> Iterator[str]:
 
 
 def _prove(heading: str) -> tuple[headings.ColumnName | None, int]:
-    """Return what a heading says of its column, and its GPU number, 0 for none."""
     of_gpu = _GPU.search(heading)
     bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
     found = headings.recognise_column(bare, headings.GPU_COLUMNS)

@@ -1,18 +1,11 @@
 """Reads monitors' logs: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
 
-- gpustat truncates watts and MiB, so that power is up to 1 W and memory up to 1 MiB too low
-  (gpustat 1.1.1, core.py). The time is local, taken after all GPUs were asked.
-- nvtop prints an array of GPUs, without a time; `mem_util` is the share of memory used.
-- all-smi writes an object per moment, in UTC, between frames on how it records.
-- tegrastats of a Jetson prints a line per moment. CPU and GPU share the memory, kept in the machine's
-  series, and no power rail is the GPU's alone: they are text, in mW.
-- nvitop's headings are `<tag>/<device>/<metric (unit)>/<statistic>` (nvitop 1.7.2, api/collector.py).
-- W&B's names are `system.gpu.0.powerWatts`, with this prefix, another or none (wandb gpu_stats). `cpu` is the
-  process's use, `cpu.{i}.cpu_percent` each core's. `/l:node1` behind a name is another machine.
+gpustat truncates watts and MiB (1.1.1, core.py); all-smi counts in UTC, the others in local time. A Jetson's memory is
+the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a name is another machine.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -72,9 +65,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             yield {"line": held[0][0], TIME: parse_time(str(content.get(time))), **record}
 
 
-def _documents(
-    lines: Iterable[str], first: int, account: Account, kind: type | tuple[type, type] = (dict, list)
-) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
+def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
     """Yield lines and documents, from a bracket that opens a line to its closing one; others are rejected."""
     held: list[tuple[int, str]] = []
     size = 0
@@ -90,7 +81,7 @@ def _documents(
         closing = _CLOSING[held[0][1][0]]
         if text[0] == closing or (len(held) == 1 and text.rstrip(", ")[-1:] == closing) or size > _MOST:
             found = tools.parse_documents("\n".join(text for _, text in held))
-            if found and all(isinstance(each, kind) for each in found):
+            if found and all(isinstance(each, dict | list) for each in found):
                 yield held, found
             else:
                 _reject(held, reasons.NOT_JSON, account)
@@ -113,8 +104,6 @@ GPUSTAT = tools.ToolLog(
     title="gpustat",
     forms=(("gpustat --json", _opens("query_time", "gpus"), partial(read_snapshots, gpus="gpus", time="query_time")),),
 )
-# tegrastats
-
 _TEGRA = re.compile(
     r"\s*(?:(?P<time>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM (?P<used>\d{1,9})/(?P<total>\d{1,9})MB .*"
     r"\bGR3D_FREQ (?P<use>\d{1,3})%(?:@\[?(?P<clock>\d{1,5}))?.*",
@@ -127,14 +116,12 @@ _RAIL = re.compile(r"\b([A-Z]\w+) (\d{1,7})(?:mW)?/\d{1,7}(?:mW)?(?= |$)", re.AS
 
 
 def describe_cores(loads: Sequence[float]) -> tools.Record:
-    """Return what the load of each core says of the machine."""
     mean = sum(loads) / len(loads)
     return {"cpu_utilization_ratio": mean, "cpu_busiest_core_ratio": max(loads), "cpu_logical_cores": len(loads)}
 
 
 @tools.form
 def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of the machine and of its GPU."""
     for number, text in tools.text_lines(lines, first, account):
         found = _TEGRA.fullmatch(text.strip())
         cores = found and _CORES.search(text)
@@ -150,9 +137,6 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
         gpu = tools.take_cells({}, account, cells, tools.TEGRASTATS)
         when = tools.parse_with(found["time"] or "", "%m-%d-%Y %H:%M:%S")
         yield from tools.split_devices(number, when, {None: host, 0: gpu})
-
-
-# nvitop
 
 
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
@@ -187,9 +171,8 @@ def _find_windows(header: list[str]) -> _Windows | None:
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of the machine and each GPU.
 
-    `collect()` gives the mean since the last `activate` or `clear`. A script that never clears, as in
-    nvitop's README, writes means over an ever longer time: their differences, weighted with time, are the means of
-    the windows between rows.
+    `collect()` gives the mean since the last `activate` or `clear`. Of a script that never clears, as in nvitop's
+    README, the differences of means, weighted with time, are those of the windows between rows.
     """
     known: _Windows | None = None
     before: tuple[int, float, dict[int, float]] | None = None
@@ -226,8 +209,6 @@ NVITOP = tools.ToolLog(
     forms=(("nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop),),
 )
 
-# Weights & Biases
-
 _ALLOCATED, _CORE = "memoryAllocated", "core"
 """Share of the memory installed that is used, in per cent; and what the load of a core is called here."""
 _WANDB_NAME = re.compile(
@@ -240,36 +221,26 @@ _TIMES = ("_timestamp", "timestamp")
 
 @lru_cache(4096)
 def _parse_name(text: str) -> tuple[int | None, str] | None:
-    """Return a name's GPU (None for the machine) and metric, None for another name."""
     match = _WANDB_NAME.fullmatch(text)
     if match is None or match["gpu"] is None:
         return match and (None, match["host"] or _CORE)
     return int(match["gpu"]), match["metric"]
 
 
-def _find_names(names: Iterable[str]) -> list[str] | None:
-    """Return names that include a time and one that only W&B uses, else None."""
-    held = list(names)
-    found = [name for name in map(_parse_name, held) if name and name[0] is not None]
+def _find_names(names: list[str]) -> list[str] | None:
+    found = [name for name in map(_parse_name, names) if name and name[0] is not None]
     known = not {*tools.WANDB, _ALLOCATED}.isdisjoint(metric for _, metric in found)
-    return held if known and not {*_TIMES, "_runtime"}.isdisjoint(held) else None
+    return names if known and not {*_TIMES, "_runtime"}.isdisjoint(names) else None
 
 
 @tools.form
-def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool) -> Iterator[tools.Record]:
-    """Yield the rows of the machine and each GPU, from CSV or JSON lines."""
-    rows: Iterable[tuple[int, Mapping[str, Any]]] = (
-        (number, dict(zip(names, row, strict=True)))
-        for number, names, row in tools.table_rows(() if json else lines, first, account, _find_names)
-    )
-    if json:
-        rows = ((held[0][0], one) for held, found in _documents(lines, first, account, dict) for one in found)
-    for number, cells in rows:
-        devices: Devices = {}
+def read_wandb(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
+    for number, names, row in tools.table_rows(lines, first, account, _find_names):
+        cells, devices = dict(zip(names, row, strict=True)), Devices()
         cores: list[float | None] = []
         for text, cell in cells.items():
             gpu, metric = _parse_name(text) or (None, "")
-            if not metric or cell is None or str(cell) in {"", "nan", "NaN", "null", "None"}:
+            if not metric or cell in {"", "nan", "NaN", "null", "None"}:
                 continue
             if gpu is None and metric == _CORE:
                 cores.append(tools.parse_cell(cell, "%", "cpu_utilization_ratio"))
@@ -284,25 +255,15 @@ def read_wandb(lines: Iterable[str], first: int, account: Account, *, json: bool
                 del record[extra_name(_ALLOCATED)]
                 record["gpu_memory_total_bytes"] = round(used * 100 / share)
         account.noise += not devices
-        when = parse_time(str(next((cells[key] for key in _TIMES if key in cells), "")))
+        when = parse_time(next((cells[key] for key in _TIMES if key in cells), ""))
         yield from tools.split_devices(number, when, devices)
-
-
-def _is_wandb_json(text: str) -> bool:
-    objects = (tools.parse_documents(line) or () for line in tools.first_lines(text) if line.startswith("{"))
-    return any(isinstance(one, dict) and _find_names(one) is not None for found in objects for one in found)
 
 
 WANDB = tools.ToolLog(
     kind="wandb",
     title="Weights & Biases",
-    forms=(
-        ("W&B system metrics", _is_wandb_json, partial(read_wandb, json=True)),
-        ("W&B system metrics", partial(tools.has_header, _find_names), partial(read_wandb, json=False)),
-    ),
+    forms=(("W&B system metrics", partial(tools.has_header, _find_names), read_wandb),),
 )
-
-# GPU-Z, and Lightning's monitors of devices
 
 _GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
 _LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
@@ -313,7 +274,6 @@ _Columns = tuple[int | None, list[_Column]]
 
 
 def _find_sensors(header: Sequence[str]) -> _Columns | None:
-    """Return the columns of GPU-Z's sensor log, None for another line."""
     others: list[_Column] = []
     for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
         match = _GPUZ_HEADING.fullmatch(heading)
@@ -325,7 +285,6 @@ def _find_sensors(header: Sequence[str]) -> _Columns | None:
 
 
 def _find_devices(header: Sequence[str]) -> _Columns | None:
-    """Return the GPU columns among those of a training, None for another line."""
     found = [(place, match) for place, heading in enumerate(header) if (match := _LIGHTNING_HEADING.fullmatch(heading))]
     others: list[_Column] = [
         (place, int(match[1]), match[2], tools.LIGHTNING.get(match[2], ("", ""))) for place, match in found
@@ -338,7 +297,6 @@ def _find_devices(header: Sequence[str]) -> _Columns | None:
 def read_columns(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Columns | None]
 ) -> Iterator[tools.Record]:
-    """Yield each device's rows; rows that say nothing of one, as for training alone, are noise."""
     for number, (time, others), row in tools.table_rows(lines, first, account, find):
         devices: Devices = {}
         for place, gpu, name, meaning in others:

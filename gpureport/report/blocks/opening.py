@@ -1,23 +1,27 @@
-"""What a reader sees first as blocks for text: the head, pictures as characters, what to do, rules and steps."""
+"""What a reader sees first as blocks: the head, pictures as characters, what to do, rules, steps, and findings.
 
-from collections.abc import Iterator
+Findings are told in words, then those of each run with evidence, then the steps to take.
+"""
 
-from gpureport.report.blocks.findings import list_findings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
 from gpureport.report.blocks.reference import list_reference
 from gpureport.report.model.blocks import Block, Form, Series
+from gpureport.report.model.findings import FindingCard, FindingRow
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
+from gpureport.report.wording.words import group_holders
 
-_DOUBTS = 5
-"""Doubts about comparisons that Markdown has at most."""
+LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
+_DOUBTS = 5  # doubts about comparisons that Markdown has at most
 
 
 def list_blocks(report: Report) -> Iterator[Block]:
-    """Yield the blocks of a report, in the order in which a terminal and Markdown print them."""
     yield Block(forms=Form.ALL, part="details", head=report)
     yield from _pictures(report)
     yield Block(forms=Form.ALL, part="actions", title="What to do next", actions=report.actions)
@@ -30,7 +34,6 @@ def list_blocks(report: Report) -> Iterator[Block]:
 
 
 def describe_change(change: Change | None) -> str:
-    """Return a change with the step it is measured from, its interval and its verdict."""
     if change is None:
         return ""
     since = change.since and f"since {change.since}"
@@ -38,12 +41,11 @@ def describe_change(change: Change | None) -> str:
 
 
 def list_study(report: Report) -> Iterator[Block]:
-    """Yield the best group and what each setting did, and for Markdown what makes comparisons doubtful."""
     part = report.comparison
-    for each in part.study if part else ():
-        forms, facts = Form.LONG | Form.PAPER, each.facts
-        yield Block(forms=forms, title=each.heading, label=each.label, level=3, table=each.table, facts=facts)
-    doubts = list(dict.fromkeys(doubt for pair in part.links for doubt in pair.doubts))[:_DOUBTS] if part else []
+    yield from part.study if part else ()
+    doubts = (
+        list(dict.fromkeys(doubt for block in part.reference for doubt in block.warnings))[:_DOUBTS] if part else []
+    )
     yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in doubts])
 
 
@@ -146,3 +148,93 @@ def _timelines(report: Report) -> Iterator[Block]:
         text = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
         text += " ^: event of the log, listed under data quality."
         yield Block(forms=Form.TEXT, texts=[text])
+
+
+# --- findings
+
+
+def list_findings(report: Report) -> Iterator[Block]:
+    found = Counter(row.severity for row in report.rows)
+    counted = [display.plural(found[each], each) for each in ("problem", "warning") if found[each]]
+    counted += [f"{found['info']} info"] if found["info"] else []
+    checks, *_ = report.judgement.sentence.split(". ")
+    label = f"{', '.join(counted) or 'none'}. {checks.rstrip('.')}."
+    yield Block(forms=Form.ALL ^ Form.PAGE, title="Findings", label=label)
+    for row in report.rows:
+        yield from list_row(row, report)
+    yield Block(texts=[f"{report.order} {LOST_TIME}"] if report.findings else [])
+
+
+def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
+    """Yield what is said of a kind over all runs, then of each run; its steps are said once."""
+    cards = [card for card in report.findings if card.id in row.cards]
+    texts = [row.summary, *(() if report.several else (card.summary for card in cards))]
+    told = [("How much", join(row.extent, row.cost)), ("Do this", row.advice)]
+    told += [("", text) for card in cards for text in card.recommendations if text not in row.advice]
+    is_said = any(text.startswith("Confidence") for text in row.caveats)
+    told += [("Confidence", "" if is_said else row.confidence), ("Cause", cards[0].cause if cards else "")]
+    told += [("Caveats", text) for text in row.caveats]
+    yield Block(
+        forms=Form.LONG | Form.PAPER,
+        anchor=row.id,
+        title=f"{row.id} {row.severity}: {row.title} ({row.kind}), {row.runs}",
+        level=3,
+        style=row.severity,
+        texts=list(dict.fromkeys(texts)),
+        facts=[Fact(name=name, text=text) for name, text in dict.fromkeys(told) if text],
+    )
+    if row.history:
+        panels = [join(panel.label, panel.note, by=": ") for panel in row.history.panels]
+        texts = [join(row.history.title, row.history.caption, by=". "), *panels]
+        yield Block(forms=Form.TEXT, texts=texts)
+    yield Block(table=_list_cards(cards))
+    yield Block(table=_list_evidence([card for card in cards if not card.repeats]))
+    for card in cards:
+        if len(card.occurrences) > 1:
+            yield _list_stretches(card)
+    facts = []
+    for step in dict.fromkeys(step for card in cards for step in card.steps):
+        unknown = step.unknown and f"Not known from this recording: whether {step.unknown}."
+        risk = "" if step.risk == "Low." else f"Risk: {step.risk}"
+        facts.append(Fact(name=step.title, text=join(step.do, unknown, risk, by=" ")))
+    more = f"gpureport explain {row.kind} --detail full: when each helps, how to check it, and sources."
+    yield Block(title="Steps to take, one by one", level=4, texts=[more] if facts else [], facts=facts)
+
+
+def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
+    """Return a row a card; what several have in common is said once, below."""
+    gone = {card.status for card in cards if not card.is_open}
+    columns = {"Lost": [card.lost for card in cards], "Where": [card.where for card in cards]}
+    own = [name for name, texts in columns.items() if len({*texts}) > 1 or len(cards) == 1] or ["Where"]
+    is_one = len(gone) == 1 and len(cards) > 1
+    notes = [f"{name}: {texts[0]}." for name, texts in columns.items() if name not in own and cards]
+    notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
+    rows: list[list[Cell | str]] = []
+    for at, card in enumerate(cards):
+        said = ["" if card.repeats else card.title, card.run, "" if card.is_open or is_one else card.status]
+        said += [f"Follows from {card.root}." if card.root else ""]
+        said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
+        rows.append([Cell(text=card.id, small=join(*said)), *(columns[name][at] for name in own)])
+    return build_table(("", *own), rows, *notes, in_words=own) if rows else None
+
+
+def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
+    lines = [line for card in cards for line in card.evidence]
+    observed = group_holders(((line.quantity, line.limit, line.source), line.observed) for line in lines)
+    rows: list[list[Cell | str]] = [
+        [name, ", ".join(values), Cell(text=limit, small=source)] for (name, limit, source), values in observed.items()
+    ]
+    title = "Observed" if len(cards) == 1 else f"Observed in {display.join_words([card.id for card in cards])}"
+    return build_table(("Evidence", title, "Limit"), rows, in_words=(title, "Limit")) if rows else None
+
+
+def _list_stretches(card: FindingCard) -> Block:
+    count = f"{'first ' if card.omitted else ''}{len(card.occurrences)}"
+    held = group_holders((stretch.device, stretch.text) for stretch in card.occurrences)
+    return Block(
+        forms=Form.PAGE,
+        title=f"Stretches of time of {card.id} ({count})",
+        level=4,
+        facts=[Fact(name=device, text="; ".join(texts)) for device, texts in held.items()],
+        texts=[card.omitted],
+    )

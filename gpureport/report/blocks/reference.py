@@ -5,18 +5,15 @@ from dataclasses import replace
 
 from gpureport.findings import Outcome
 from gpureport.report.model.blocks import Block, Form
-from gpureport.report.model.comparison_parts import ComparisonPart, GainCell, GainTable, StepPairView
-from gpureport.report.model.head import Change
 from gpureport.report.model.report_content import Answers, GpuTable, Judgement, Report, RunTable
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
-from gpureport.report.wording.words import WORDS, group_holders, list_labels
+from gpureport.report.wording.words import group_holders, list_labels
 
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
 """Texts that runs have under one name, above which they stand in a table; rows of a table on short paper."""
-Said = tuple[str, Sequence[Fact]]
-"""The label of a run or a comparison, and what is said of it."""
+Said = tuple[str, Sequence[Fact]]  # the label of a run or a comparison, and what is said of it
 
 
 def list_reference(report: Report) -> Iterator[Block]:
@@ -30,15 +27,14 @@ def list_reference(report: Report) -> Iterator[Block]:
 
 
 def _list_sections(report: Report) -> Iterator[Block]:
-    part = report.comparison
-    if part and part.gains:
-        yield from _gains(part.gains)
-    if part:
-        yield from _changes(part)
+    yield from report.comparison.reference if report.comparison else ()
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
-    facts, table = split_facts([(run.label, run.facts) for run in report.spending])
+    # what the table of GPUs has need not be said again
+    shown = {cell.text for run in report.gpus for row in run.table.rows for cell in row.cells if report.several}
+    said = [(run.label, [fact for fact in run.facts if fact.text not in shown]) for run in report.spending]
+    facts, table = split_facts(said)
     yield Block(forms=forms, anchor="spending", title="Energy and cost", table=table, facts=facts)
     yield from _not_assessed(report.judgement)
     yield _answers(report.answers, several=report.several)
@@ -68,7 +64,7 @@ def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
     return merge_facts(shared), build_table(("Run", *own), rows, in_words=own) if own else None
 
 
-def _merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     said = [(label, [Fact(name="", text=text) for text in texts if text]) for label, texts in runs]
     return [fact.text for fact in merge_facts(said)]
 
@@ -84,62 +80,9 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
         replace(run.table.rows[0], head=Cell(text=run.label, small=head if several else ""))
         for run, head in zip(runs, heads, strict=True)
     )
-    notes = tuple(_merge_texts([(run.label, run.table.notes) for run in runs]))
+    notes = tuple(merge_texts([(run.label, run.table.notes) for run in runs]))
     columns = ("Run" if several else f"Run, {heads[0]}", *tables[0].columns[1:])
     return [("", replace(tables[0], columns=columns, rows=rows, notes=notes))]
-
-
-# --- steps
-
-
-def _gains(gains: GainTable) -> Iterator[Block]:
-    rows = ([row.head, *map(_gain_cell, row.cells)] for row in gains.rows)
-    facts = [Fact(name="Potential", text=gains.potential)] if gains.potential else []
-    table = build_table(gains.columns, rows, *gains.notes)
-    yield Block(anchor="gains", title="Gains", table=table, facts=facts)
-    yield from (Block(title=row.head.text, level=3, facts=row.facts) for row in gains.rows if row.facts)
-
-
-def _gain_cell(cell: GainCell) -> Cell:
-    change = Change(text="", interval=cell.interval, verdict=cell.verdict) if cell.verdict else None
-    return Cell(text=cell.text, small="" if change else cell.interval, change=change)
-
-
-def _changes(part: ComparisonPart) -> Iterator[Block]:
-    """Yield what is still lost, each step against the one before, and then once how sure all of it is."""
-    title = "Changes between groups" if part.grouped else "Changes between steps"
-    yield Block(anchor="links", title=title, facts=(*part.remaining, *part.across))
-    said: set[str] = set()
-    for link in part.links:
-        notes = tuple(note for note in link.effects.notes if note not in said)
-        said.update(notes)
-        table = replace(link.effects, notes=notes)
-        yield Block(title=link.label, level=3, warnings=link.doubts, table=table)
-        yield Block(title="Changed", level=4, facts=link.changes)
-        # the table has the verdicts
-        why = [replace(fact, text=fact.text.partition(". ")[2]) for fact in link.verdicts]
-        facts = [fact for fact in why if fact.text]
-        texts = [WORDS["precision.note"]] if link is part.links[0] and facts else []
-        yield Block(title="How sure", level=4, texts=texts, facts=facts)
-        yield Block(title="Training at the end", level=4, facts=link.training)
-        # gains say what became of findings
-        found = link.findings or [Fact(name="", text="Neither step has one.")]
-        yield Block(title="Findings", level=4, facts=() if part.gains else found)
-    yield Block(
-        title="Whether both were recorded alike",
-        level=3,
-        texts=_merge_texts([(each.label, [each.unknown]) for each in part.links]),
-        facts=merge_facts([(each.label, [*_list_checks(each)]) for each in part.links]),
-    )
-    whole = "Whole recordings, start-up and end included"
-    yield from (Block(title=whole, label=each.label, level=3, table=each.whole) for each in part.links if each.whole)
-
-
-def _list_checks(link: StepPairView) -> Iterator[Fact]:
-    for row in link.checks.rows:
-        before, after, alike = (cell.text for cell in row.cells)
-        both = before if before == after else f"{before}, then {after}"
-        yield Fact(name=row.head.text, text=f"{both}; alike: {alike}")
 
 
 # --- runs and GPUs
@@ -158,7 +101,6 @@ def _gpu_time(report: Report) -> Iterator[Block]:
 
 
 def _gpus(report: Report) -> Iterator[Block]:
-    """Yield which GPUs stand apart, then their tables, what held their clocks, and stages."""
     several = report.several
     apart = [(run.label if several else "", line) for run in report.gpus for line in run.outliers]
     absent = [] if report.gpus else ["No GPU was recorded."]
@@ -167,7 +109,7 @@ def _gpus(report: Report) -> Iterator[Block]:
         anchor="gpus",
         title="Per GPU",
         warnings=[*(join(*each, by=": ") for each in apart), *absent],
-        texts=_merge_texts([(run.label, [run.same]) for run in report.gpus if not run.outliers]),
+        texts=merge_texts([(run.label, [run.same]) for run in report.gpus if not run.outliers]),
     )
     count = sum(len(run.table.rows) for run in report.gpus)
     is_long = count > _MOST_ROWS
@@ -240,7 +182,7 @@ def _quality(report: Report) -> Iterator[Block]:
         forms=Form.EVERY_PAGE,
         anchor="quality",
         title="Data quality",
-        warnings=_merge_texts([(run.label, run.notes) for run in runs]),
+        warnings=merge_texts([(run.label, run.notes) for run in runs]),
         facts=facts,
         table=table,
     )
@@ -252,7 +194,6 @@ def _quality(report: Report) -> Iterator[Block]:
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:
-    """Yield the command, versions and inputs, what the words mean, and when what was found is found."""
     method, told = report.method, {row.title for row in report.rows}
     paper, made = Form.PAGE | Form.PAPER, "This report was made with"
     terms = [fact for fact in method.definitions if fact.name.lower() in words]

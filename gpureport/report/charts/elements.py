@@ -6,32 +6,27 @@ sheet of a page: `wide-only` marks text that fits on a wide page alone, `narrow-
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report.charts.palette import CLASSES, GRID, INK, MUTED, OTHER_CLASS, ClassFill, Colour
+from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS, ClassFill
 from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
 """Least points that a figure in a row is wide on a page of full width, and on any narrower one."""
-
-TEXT = 11.0
-"""Size of text in figures, in points."""
-
-_BOLD, _REGULAR = 0.68, 0.56
-"""Mean width of a letter, as a part of its size."""
-
+TEXT = 11.0  # size of text in figures, in points
+_BOLD, _REGULAR = 0.68, 0.56  # mean width of a letter, as a part of its size
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
 """Fonts of every figure: those of the page, and on paper the one that is embedded."""
-
 _TILES = {
     "////": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5", 1.4),
     "//": (8, "M-1 1L1 -1M0 8L8 0M7 9L9 7", 0.8),
@@ -45,11 +40,9 @@ _TILES = {
     "//--": (6, "M0 6L6 0M0 3H6", 0.8),
 }
 """Side of the tile of each hatch, its path, and the thickness of its lines."""
-
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 """Round lengths of time."""
-
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
 """Name of each unit of time, its length, and the length of the axis from which it is used."""
 
@@ -63,15 +56,12 @@ class HorizontalScale:
     width: float | None
 
     def share(self, value: float) -> float:
-        """Return how far across a value lies, from 0 to 1."""
         return (value - self.start) / (self.end - self.start) if self.end > self.start else 0.0
 
     def position(self, value: float) -> str:
-        """Return a value as a coordinate."""
         return self._format(self.share(value))
 
     def length(self, value: float) -> str:
-        """Return a difference of values as a length."""
         return self._format(self.share(self.start + value))
 
     def _format(self, share: float) -> str:
@@ -96,7 +86,6 @@ def measure_text(words: str) -> float:
 
 
 def shorten_number(value: float, decimals: int = 2) -> str:
-    """Return a coordinate without needless digits."""
     text = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
     return "0" if text in {"", "-0"} else text
 
@@ -105,25 +94,25 @@ def _n(value: float) -> str:
     return shorten_number(float(value), 1)
 
 
-def paint(role: str, colour: Colour) -> str:
-    """Return the attributes that fill (`fill`) or draw (`stroke`) something in a colour of the palette."""
-    return f'{role}="{colour.fixed}"' + (f' class="{role[0]}-{colour.css}"' if colour.css else "")
+def paint(role: str, colour: str) -> str:
+    """Return the attributes that fill (`fill`) or draw (`stroke`) something in a colour of the palette.
+
+    `ink` follows the text around the figure.
+    """
+    return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
 
 
 def rect(x: float, y: float, width: float, height: float, look: str) -> str:
-    """Return a rectangle; `look` are the attributes of its fill."""
     return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" {look}/>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
-    """Return a line."""
     return f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" {look}/>'
 
 
 def text(  # noqa: PLR0913 - where, what, how
-    x: float, y: float, words: str, colour: Colour = INK, *, size: float = TEXT, anchor: str = "", bold: bool = False
+    x: float, y: float, words: str, colour: str = "ink", *, size: float = TEXT, anchor: str = "", bold: bool = False
 ) -> str:
-    """Return text on a base line."""
     where = f' text-anchor="{anchor}"' if anchor else ""
     weight = ' font-weight="600"' if bold else ""
     look = f'font-size="{size:g}"{where}{weight} {paint("fill", colour)}'
@@ -132,36 +121,35 @@ def text(  # noqa: PLR0913 - where, what, how
 
 def write_document(body: Iterable[str], *, width: float | None, height: float, label: str) -> str:
     """Return a figure: as wide as its surroundings where `width` is None; `label` says in words what it shows."""
-    size = (
-        f'width="100%" height="{height:g}"'
-        if width is None
-        else f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
-    )
-    return (
-        f'<svg {size} role="img" aria-label="{escape(label)}" font-family="{_FONTS}" font-size="{TEXT:g}" '
-        f'fill="none">{"".join(body)}</svg>'
-    )
+    size = f'width="100%" height="{height:g}"'
+    if width is not None:
+        size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    look = f'font-family="{_FONTS}" font-size="{TEXT:g}" fill="none"'
+    return f'<svg {size} role="img" aria-label="{escape(label)}" {look}>{"".join(body)}</svg>'
+
+
+def map_figures(drawn: Any, do: Callable[[str, str], Any], name: str = "figure") -> Any:
+    """Return what is made of each figure, with a name of its own, in the lists and under the keys that they have."""
+    if isinstance(drawn, str):
+        return do(name, drawn)
+    named = drawn.items() if isinstance(drawn, Mapping) else enumerate(drawn)
+    made = {key: map_figures(each, do, f"{name}-{key}") for key, each in named}
+    return made if isinstance(drawn, Mapping) else tuple(made.values())
 
 
 def find_fill(key: str) -> ClassFill:
-    """Return the fill of a class of GPU time."""
     return CLASSES.get(key, OTHER_CLASS)
 
 
 def define_patterns(keys: Collection[str], prefix: str) -> str:
-    """Return the hatches that some classes need; `prefix` begins their ids."""
-    tiles = "".join(_write_pattern(key, prefix) for key in dict.fromkeys(keys) if find_fill(key).hatch)
+    tiles = ""
+    for key, fill in ((key, find_fill(key)) for key in dict.fromkeys(keys)):
+        if fill.hatch:
+            side, path, thickness = _TILES[fill.hatch]
+            ink = f'stroke="{fill.text}" stroke-width="{thickness:g}" stroke-opacity=".4"'
+            tiles += f'<pattern id="{prefix}-{key}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
+            tiles += f'<path d="{path}" {ink}/></pattern>'
     return f"<defs>{tiles}</defs>" if tiles else ""
-
-
-def _write_pattern(key: str, prefix: str) -> str:
-    fill = find_fill(key)
-    side, path, thickness = _TILES[fill.hatch]
-    ink = f'stroke="{fill.text}" stroke-width="{thickness:g}" stroke-opacity=".4"'
-    return (
-        f'<pattern id="{prefix}-{key}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
-        f'<path d="{path}" {ink}/></pattern>'
-    )
 
 
 def paint_shape(key: str, prefix: str, shape: str) -> str:
@@ -172,7 +160,6 @@ def paint_shape(key: str, prefix: str, shape: str) -> str:
 
 
 def draw_swatch(key: str, label: str, prefix: str) -> str:
-    """Return a sample of the fill of a class, for a legend."""
     drawn = [define_patterns([key], prefix), paint_shape(key, prefix, 'rect width="16" height="10" rx="2"')]
     return write_document(drawn, width=16, height=10, label=label)
 
@@ -210,17 +197,15 @@ def place_time_ticks(start: float, end: float) -> tuple[Tick, ...]:
 
 
 def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> str:
-    """Return a line down the figure at each tick."""
     lines = (
         f'<line x1="{(at := scale.position(tick.at))}" x2="{at}" y1="0" y2="{height:g}"/>'
         for tick in ticks
         if scale.start <= tick.at <= scale.end
     )
-    return f"<g {paint('stroke', GRID)}>{''.join(lines)}</g>"
+    return f"<g {paint('stroke', 'grid')}>{''.join(lines)}</g>"
 
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
-    """Return the labels of an axis as a figure of its own."""
     shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
     letters = sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR
     narrow = shown if letters < (scale.width or NARROW) else shown[::2]
@@ -231,7 +216,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
         for tick in shown
     )
     label = f"Axis: {', '.join(tick.text for tick in shown)}"
-    body = f"<g {paint('fill', MUTED)}>{texts}</g>"
+    body = f"<g {paint('fill', 'muted')}>{texts}</g>"
     return write_document([body], width=scale.width, height=_AXIS_HEIGHT, label=label)
 
 

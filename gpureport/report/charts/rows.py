@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from html import escape
 
 from gpureport.report.charts import elements as svg
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, INK, MUTED, PAPER, SPAN
 from gpureport.report.model.pictures import (
     SignalHistory,
     SignalPanel,
@@ -21,17 +20,14 @@ from gpureport.report.model.pictures import (
 
 _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
-
 _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
 _PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
 """Height of a panel on a page, and on paper; the room for labels within it, above curves; and the room below it."""
-
 _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
 """Size of the ends of a vertical axis, where text right of them begins, and shares of the width that count as left."""
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
-    """Return bars whose length is GPU time, split by class, with the interval of the whole below their end."""
     scale = svg.HorizontalScale(start=0.0, end=spent.end, width=width)
     height = _WHISKER + _CAP + 2 if any(bar.interval for bar in spent.bars) else _THICK
     bars = (
@@ -64,7 +60,7 @@ def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> It
         at, length = scale.position(start), scale.length(part.value)
         yield svg.paint_shape(part.key, prefix, f'rect x="{at}" width="{length}" height="{_THICK:g}"')
         if place:
-            yield f'<line x1="{at}" x2="{at}" y1="0" y2="{_THICK:g}" {svg.paint("stroke", PAPER)}/>'
+            yield f'<line x1="{at}" x2="{at}" y1="0" y2="{_THICK:g}" {svg.paint("stroke", "paper")}/>'
         yield from _write_texts(part, start, scale)
         start += part.value
 
@@ -101,28 +97,26 @@ def _draw_interval(bar: SpentBar, scale: svg.HorizontalScale) -> str:
         for end in bar.interval
         if scale.start <= end <= scale.end
     ]
-    return f'<g {svg.paint("stroke", INK)} stroke-width="1.4">{"".join(lines)}</g>'
+    return f'<g {svg.paint("stroke", "ink")} stroke-width="1.4">{"".join(lines)}</g>'
 
 
 def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> tuple[str, ...]:
-    """Return curves of GPU utilisation, with a band of classes below each."""
     scale = svg.HorizontalScale(start=0.0, end=use.seconds, width=width)
     rows = (_draw_use_row(row, use, scale, f"{prefix}{place}") for place, row in enumerate(use.rows))
     return (*rows, svg.draw_axis(use.ticks, scale))
 
 
 def _draw_use_row(row: UseRow, use: UseOverTime, scale: svg.HorizontalScale, prefix: str) -> str:
-    """Return the curve with a dashed line at 100%, as long as the run, and the classes of each bucket below it."""
     length = len(row.mean) * row.bucket_seconds
     span, stacked = max(scale.share(length), 1e-6), svg.stack_classes(row.band, row.band_seconds)
     full = (
-        f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {svg.paint("stroke", GRID)} stroke-dasharray="2 3"/>'
+        f'<line x1="0" x2="{scale.length(length)}" y1="1" y2="1" {svg.paint("stroke", "grid")} stroke-dasharray="2 3"/>'
     )
     return svg.write_document(
         [
             svg.draw_grid(use.ticks, scale, _BAND_TOP + _BAND),
             full,
-            svg.draw_plot(row.mean, scale, 1, _CURVE - 1, svg.paint("fill", BUSY), span=span, filled=True),
+            svg.draw_plot(row.mean, scale, 1, _CURVE - 1, svg.paint("fill", "busy"), span=span, filled=True),
             svg.define_patterns(stacked, prefix),
             *svg.draw_band(stacked, scale, prefix, _BAND_TOP, _BAND, span=span),
         ],
@@ -133,7 +127,6 @@ def _draw_use_row(row: UseRow, use: UseOverTime, scale: svg.HorizontalScale, pre
 
 
 def draw_signal_panels(history: SignalHistory, width: float | None = None) -> tuple[str, ...]:
-    """Return a panel a quantity: the GPU, the others in grey, the limit and the stretches of a finding."""
     scale = svg.HorizontalScale(start=history.start, end=history.end, width=width)
     panels = (_draw_panel(history, panel, scale) for panel in history.panels)
     return (*panels, svg.draw_axis(history.ticks, scale))
@@ -145,17 +138,17 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
     shaded = [(start, end) for start, end in spans if end > start]
     grounds = (
         f'<rect x="{scale.position(start)}" width="{scale.length(end - start)}" height="{tall + _FOOT:g}" '
-        f"{svg.paint('fill', SPAN)}/>"
+        f"{svg.paint('fill', 'span')}/>"
         for start, end in shaded
     )
     limit, limit_name = _draw_limit(panel, scale, tall, shaded)
     ends = ((panel.high, 10.0), (panel.low, tall - 3))
-    labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", MUTED, size=_SMALL)) for end, y in ends]
+    labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", "muted", size=_SMALL)) for end, y in ends]
     labels.append(limit_name)
     if panel is history.panels[0] and len(shaded) == 1:
         labels.append(_label_span(history.span_text, scale, shaded[0]))
     # the lower end lies on the curve, on a ground of its own
-    ground = f'{svg.paint("stroke", PAPER)} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+    ground = f'{svg.paint("stroke", "paper")} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return svg.write_document(
         [
             *grounds,
@@ -171,17 +164,16 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
 
 
 def _draw_lines(panel: SignalPanel, scale: svg.HorizontalScale, tall: float) -> Iterator[str]:
-    """Yield the other GPUs in grey, then that of the panel: a line, or the area below it."""
-    main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
+    main = "host" if panel.is_of_host else "alert" if panel.is_alert and not panel.is_filled else "busy"
     for line in sorted(panel.lines, key=lambda line: line.is_main):
         shares = (line.mean - panel.low) / (panel.high - panel.low or 1.0)
         filled = line.is_main and panel.is_filled
-        thin = f'{svg.paint("stroke", MUTED)} stroke-width="0.8" stroke-opacity=".7"'
+        thin = f'{svg.paint("stroke", "muted")} stroke-width="0.8" stroke-opacity=".7"'
         thick = svg.paint("fill", main) if filled else f'{svg.paint("stroke", main)} stroke-width="2"'
         look = (thick if line.is_main else thin) + ("" if filled else ' stroke-linejoin="round"')
         yield svg.draw_plot(shares, scale, _HEAD, tall - _HEAD, look, filled=filled)
     across = scale.position(scale.end)
-    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {svg.paint("stroke", GRID)}/>'
+    yield f'<line x1="0" x2="{across}" y1="{tall:g}" y2="{tall:g}" {svg.paint("stroke", "grid")}/>'
 
 
 def _draw_limit(
@@ -191,7 +183,7 @@ def _draw_limit(
     if panel.limit is None or not panel.low <= panel.limit <= panel.high:
         return "", ""
     y = _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)
-    colour = ALERT if panel.is_alert and panel.is_limit_reached else MUTED
+    colour = "alert" if panel.is_alert and panel.is_limit_reached else "muted"
     look = f'{svg.paint("stroke", colour)} stroke-dasharray="5 3"'
     is_right = bool(shaded) and scale.share(shaded[0][0]) < _LEFT
     x, where, anchor = (-4.0, scale.end, "end") if is_right else (_AFTER_END, scale.start, "")
@@ -206,4 +198,4 @@ def _label_span(words: str, scale: svg.HorizontalScale, span: tuple[float, float
     fits = scale.width is not None or scale.holds_text(words, length, svg.NARROW)
     # never on the upper end of the axis
     x = _AFTER_END if scale.share(start) < _AT_START else 6.0
-    return scale.place(start, svg.text(x, 11, words, ALERT, bold=True), "" if fits else svg.WIDE_ONLY)
+    return scale.place(start, svg.text(x, 11, words, "alert", bold=True), "" if fits else svg.WIDE_ONLY)

@@ -1,44 +1,35 @@
-"""Figures for reference: strips of utilisation over time, a GPU each, and figures of steps with their intervals."""
+"""Figures for reference: strips of utilisation over time, a GPU each, and figures of steps; and all of a report."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, inf
+from typing import Any
 
 from gpureport.number_format import MINUS
 from gpureport.report.charts import elements as svg
-from gpureport.report.charts.palette import BAR, BUSY, EVENT, GRID, INK, MUTED, PAPER, SEVERITY, TRACK
-from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
-from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip
-from gpureport.report.runs import log_events
+from gpureport.report.charts.palette import COLOURS
+from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
+from gpureport.report.model.blocks import IntervalChart, IntervalRow
+from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip, TimeSpent
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
 WIDTH = 900.0
-
-_STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
-"""Height of a strip for at most so many GPUs."""
-
+_STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))  # height of a strip for at most so many GPUs
 _LABEL, _LETTER, _RIGHT = 26, 6.5, 62.0
 """Most letters of a GPU's name, points that a letter takes, and points right of the strips for names of findings."""
-
 _SMALL, _TEXT, _EVENTS, _NAMED = 10.0, 11.0, 22.0, 3
 """Sizes of text, points above the strips for the numbers of events, and findings named beside a strip."""
-
-PANEL = 400.0
-"""Width of a figure of steps: two are side by side on a wide page."""
-
+PANEL = 400.0  # width of a figure of steps: two are side by side on a wide page
 _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
 """Height of the row of a step, room beside it, and where in it its mean and its runs are drawn."""
-
-_LEVELS = (0.0, 4.0, 8.0)
-"""How far runs that would hide each other are moved down."""
-
+_LEVELS = (0.0, 4.0, 8.0)  # how far runs that would hide each other are moved down
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06
 """Least width of an axis of shares, or of others as a part of their largest value; and what it is longer by."""
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
-    """Return the strips of a run: utilisation as height, hatched without samples, classes and findings below."""
     row = next(height for most, height in _STRIPS if len(run.strips) <= most)
     labels = [display.shorten_middle(strip.label, _LABEL) for strip in run.strips]
     events = [event for event in run.events if event.at is not None]
@@ -51,15 +42,15 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     body = [svg.define_patterns(["no_samples", *classes], prefix), svg.draw_grid(ticks, scale, bottom)]
     for tick in ticks:
         x = scale.share(tick.at) * inner
-        body.append(svg.text(x, bottom + 14, display.elapsed(tick.at), MUTED, size=_SMALL, anchor="middle"))
+        body.append(svg.text(x, bottom + 14, display.elapsed(tick.at), "muted", size=_SMALL, anchor="middle"))
     words = "since the first sample, h:min:s"
-    body.append(svg.text(inner / 2, bottom + 29, words, MUTED, size=_SMALL, anchor="middle"))
+    body.append(svg.text(inner / 2, bottom + 29, words, "muted", size=_SMALL, anchor="middle"))
     for place, (label, strip) in enumerate(zip(labels, run.strips, strict=True)):
         y, size = place * row, _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
         marks = _group_marks(strip, shared)
         named = " ".join(list(marks)[:_NAMED]) + (" …" if len(marks) > _NAMED else "")
         body.append(svg.text(-5, y + row / 2 + size * 0.36, label, size=size, anchor="end"))
-        body.append(svg.text(inner + 7, y + row / 2 + 3, named, MUTED, size=min(size, _SMALL) - 1) if named else "")
+        body.append(svg.text(inner + 7, y + row / 2 + 3, named, "muted", size=min(size, _SMALL) - 1) if named else "")
         body.append(f'<g transform="translate(0 {y:g})">')
         body += [*_draw_strip(run, strip, scale, row, prefix), *_draw_marks(marks, scale, row, prefix, place), "</g>"]
     body += _draw_events(events, scale, bottom)
@@ -82,8 +73,8 @@ def _draw_strip(
 ) -> Iterator[str]:
     top, height, span = 0.1 * row, 0.52 * row, scale.share(run.seconds)
     at = f'y="{top:g}" height="{height:g}"'
-    yield f'<rect x="0" width="{scale.length(run.seconds)}" {at} {svg.paint("fill", TRACK)}/>'
-    yield svg.draw_plot(strip.mean, scale, top, height, svg.paint("fill", BUSY), span=span, filled=True)
+    yield f'<rect x="0" width="{scale.length(run.seconds)}" {at} {svg.paint("fill", "track")}/>'
+    yield svg.draw_plot(strip.mean, scale, top, height, svg.paint("fill", "busy"), span=span, filled=True)
     for start, end in strip.gaps:
         gap = f'rect x="{scale.position(start)}" width="{scale.length(end - start)}" {at}'
         yield svg.paint_shape("no_samples", prefix, gap)
@@ -94,34 +85,30 @@ def _draw_strip(
 def _draw_marks(
     marks: dict[str, list[FindingMark]], scale: svg.HorizontalScale, row: float, prefix: str, place: int
 ) -> Iterator[str]:
-    """Yield the stretches of each finding, at least two points long; what holds for nearly all of a run is thin."""
     for card, each in marks.items():
         top, thick = (0.93, 0.045) if each[0].whole else (0.82, 0.1)
         ends = ((scale.share(end) * (scale.width or WIDTH) for end in (mark.start, mark.end)) for mark in each)
         path = "".join(
             f"M{left:.1f} {top * row:g}h{max(right - left, 2):.1f}v{thick * row:g}H{left:.1f}z" for left, right in ends
         )
-        yield f'<path id="{prefix}-mark-{card}-{place}" d="{path}" {svg.paint("fill", SEVERITY[each[0].severity])}/>'
+        yield f'<path id="{prefix}-mark-{card}-{place}" d="{path}" {svg.paint("fill", each[0].severity)}/>'
 
 
 def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bottom: float) -> Iterator[str]:
-    """Yield a line and a wedge at each event, and its number; events whose numbers would overlap share one."""
-    second = scale.share(1.0) * (scale.width or WIDTH)
-    groups = log_events.group_close_events(
-        events, lambda group: (len(log_events.format_numbers(group)) * 6 + 8) / second
-    )
-    for group in groups:
-        places = [(event.at or 0.0) * second for event in group]
-        for x in places:
-            # on a ground of its own, so that it shows on a busy strip as well
-            yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", PAPER)} stroke-width="2.5"')
-            yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", EVENT)} stroke-dasharray="3 2"')
-            yield f'<path d="M{svg.shorten_number(x - 3, 1)} -5h6l-3 5z" {svg.paint("fill", EVENT)}/>'
-        yield svg.text(places[0] - 3, -7, log_events.format_numbers(group), EVENT, size=9)
+    """Yield a line and a wedge at each event, and its number where that does not overlap the number before."""
+    end = -inf
+    for at, name in sorted((event.at, event.id) for event in events if event.at is not None):
+        x = at * scale.share(1.0) * (scale.width or WIDTH)
+        # on a ground of its own, so that it shows on a busy strip as well
+        yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "paper")} stroke-width="2.5"')
+        yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "event")} stroke-dasharray="3 2"')
+        yield f'<path d="M{svg.shorten_number(x - 3, 1)} -5h6l-3 5z" {svg.paint("fill", "event")}/>'
+        if x >= end:
+            yield svg.text(x - 3, -7, name, "event", size=9)
+            end = x + 6 * len(name) + 8
 
 
 def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
-    """Return a figure of every step, as dots or bars with their interval under its name, and a small dot a run."""
     low, high = _find_ends(chart)
     scale, bottom = (width - 2 * _SIDE) / (high - low), 4 + _ROW * len(chart.rows)
     body = []
@@ -130,13 +117,13 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
         tick = at * step
         x = _SIDE + (tick - low) * scale
         words = f"{tick * 100:.6g}%" if chart.share else f"{tick:,.6g}".replace("-", MINUS)
-        body.append(svg.line(x, 4, x, bottom, f'{svg.paint("stroke", GRID)} stroke-width=".6"'))
-        body.append(svg.text(x, bottom + 15, words, MUTED, anchor="middle"))
+        body.append(svg.line(x, 4, x, bottom, f'{svg.paint("stroke", "grid")} stroke-width=".6"'))
+        body.append(svg.text(x, bottom + 15, words, "muted", anchor="middle"))
     first = chart.rows[0].value
     if chart.form == "dots" and first is not None:
         x, look = (
             _SIDE + (first - low) * scale,
-            f'{svg.paint("stroke", MUTED)} stroke-width=".9" stroke-dasharray="3 3"',
+            f'{svg.paint("stroke", "muted")} stroke-width=".9" stroke-dasharray="3 3"',
         )
         # beside the dots and not through the names
         body += [svg.line(x, 21 + at * _ROW, x, 47 + at * _ROW, look) for at in range(1, len(chart.rows))]
@@ -164,8 +151,8 @@ def _draw_row(
 ) -> Iterator[str]:
     (low, scale), middle, known = axis, top + _MEAN, row.interval is not None
     yield svg.text(_SIDE, top + 13, display.shorten_middle(row.label, 28), size=12)
-    yield svg.text(width - _SIDE, top + 13, row.text, MUTED, anchor="end")
-    yield svg.rect(_SIDE, middle - 0.5, width - 2 * _SIDE, 1, svg.paint("fill", TRACK))
+    yield svg.text(width - _SIDE, top + 13, row.text, "muted", anchor="end")
+    yield svg.rect(_SIDE, middle - 0.5, width - 2 * _SIDE, 1, svg.paint("fill", "track"))
     last: dict[float, float] = {}
     for run in sorted(row.runs, key=lambda each: each.value) if len(row.runs) > 1 or chart.form == "bars" else ():
         x = _SIDE + (run.value - low) * scale
@@ -178,11 +165,11 @@ def _draw_row(
         return
     at = _SIDE + (row.value - low) * scale
     if chart.form == "bars":
-        yield svg.rect(_SIDE, middle - 7, at - _SIDE, 14, svg.paint("fill", BAR))
+        yield svg.rect(_SIDE, middle - 7, at - _SIDE, 14, svg.paint("fill", "bar"))
     if row.interval:
         ends, look = (
             [_SIDE + (end - low) * scale for end in row.interval],
-            f'{svg.paint("stroke", INK)} stroke-width="1.8"',
+            f'{svg.paint("stroke", "ink")} stroke-width="1.8"',
         )
         yield svg.line(ends[0], middle, ends[1], middle, look)
         yield from (svg.line(end, middle - 5, end, middle + 5, look) for end in ends)
@@ -192,11 +179,44 @@ def _draw_row(
 
 def _draw_dot(x: float, y: float, radius: float, *, known: bool) -> str:
     thick = 1.6 if radius == _RADIUS else 1.2
-    inside = BUSY if known else PAPER
-    look = f'fill="{inside.fixed}" stroke="{BUSY.fixed}" class="f-{inside.css} s-{BUSY.css}" stroke-width="{thick}"'
+    inside = "busy" if known else "paper"
+    look = f'fill="{COLOURS[inside]}" stroke="{COLOURS["busy"]}" class="f-{inside} s-busy" stroke-width="{thick}"'
     return f'<circle cx="{svg.shorten_number(x, 1)}" cy="{svg.shorten_number(y, 1)}" r="{radius}" {look}/>'
 
 
 def _draw_cross(x: float, y: float) -> str:
     corner = f"{svg.shorten_number(x - _RUN_RADIUS, 1)} {svg.shorten_number(y - _RUN_RADIUS, 1)}"
-    return f'<path d="M{corner}l5.6 5.6m0-5.6l-5.6 5.6" {svg.paint("stroke", MUTED)} stroke-width="1.4"/>'
+    return f'<path d="M{corner}l5.6 5.6m0-5.6l-5.6 5.6" {svg.paint("stroke", "muted")} stroke-width="1.4"/>'
+
+
+# --- all of a report
+
+
+def draw_report(
+    report: Report, widths: tuple[float | None, float | None, float | None] = (None,) * 3, *, full: bool = True
+) -> dict[str, Any]:
+    """Return figures by the names that templates use: of those in rows one a row or a panel, and then their axis.
+
+    Widths in points are those of a figure in a row, below a heading, and within a box; None is as wide as these are.
+    Only when `full` are there figures of steps and the signals of every row of findings; otherwise those of the first
+    row that has some, which is shown opened. Strips are not among them: some formats divide them.
+    """
+    row, page, box = widths
+    rows = [each for each in report.rows if each.history]
+    return {
+        **draw_spent(report.spent, row),
+        "use": draw_use_rows(report.use, "use", row) if report.use else (),
+        "worst": draw_signal_panels(report.worst, page) if report.worst else (),
+        "panels": tuple(map(draw_interval_chart, report.comparison.charts if report.comparison and full else ())),
+        "histories": {
+            each.id: draw_signal_panels(each.history, box) for each in (rows if full else rows[:1]) if each.history
+        },
+    }
+
+
+def draw_spent(spent: TimeSpent | None, width: float | None = None) -> dict[str, Any]:
+    """Return the bars of GPU time with their axis, and a swatch for each class of their legend."""
+    swatches = (
+        svg.draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(spent.legend if spent else ())
+    )
+    return {"spent": draw_spent_bars(spent, "spent", width) if spent else (), "legend": tuple(swatches)}

@@ -49,7 +49,6 @@ _MADE: Made = {
 
 
 def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
-    """Return the analyses as JSON text, one a run; the same runs by step are for findings over several of them."""
     runs = [_analysis(analysis) for analysis in analyses]
     return dump({"schema": SCHEMA, "runs": runs, "across_runs": across_runs(steps), "advice": advice(analyses)})
 
@@ -70,7 +69,10 @@ def list_fields(value: Any, without: str = "") -> Content:
     A figure, or an interval, is null where nothing bounds it.
     """
     names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
-    said = {name: _bound(getattr(value, name)) for name in names}
+    said = {name: getattr(value, name) for name in names}
+    for name, each in said.items():
+        ends = each if isinstance(each, tuple) else (each,)
+        said[name] = None if any(isinstance(end, float) and not isfinite(end) for end in ends) else each
     if "verdict" in said:
         said["verdict_code"] = said["verdict"].code if said["verdict"] else ""
     reason = said.get("reason", "")
@@ -78,11 +80,6 @@ def list_fields(value: Any, without: str = "") -> Content:
         words = "" if reason is None else _REASONS[type(reason)](reason)
         said |= {"reason": words, "reason_code": getattr(reason, "kind", reason) or ""}
     return said
-
-
-def _bound(value: Any) -> Any:
-    ends = value if isinstance(value, tuple) else (value,)
-    return None if any(isinstance(end, float) and not isfinite(end) for end in ends) else value
 
 
 def take(value: object, keys: str, **made: Any) -> Content:
@@ -241,13 +238,11 @@ def _cost(cost: Cost) -> Content:
 
 
 def advice(analyses: Sequence[Analysis]) -> Content:
-    """Return the steps that any finding names, once each."""
     named = {step.name for analysis in analyses for finding in analysis.findings for step in finding.steps}
     return {name: take(step, "title do when risk check source") for name, step in STEPS.items() if name in named}
 
 
 def across_runs(steps: Sequence[Step]) -> list[Content]:
-    """Return findings over several runs: what findings of one run say, the steps they rest on, and their figures."""
     return [
         take(found.finding, _ACROSS, steps=found.steps) | list_fields(found.content) for found in across_findings(steps)
     ]

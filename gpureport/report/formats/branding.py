@@ -11,7 +11,6 @@ from gpureport.settings import Section, Settings
 
 _LARGEST = 8 * 2**20
 """Bytes of the largest logo or font: a page that carries a larger picture is too heavy to send (pragmatic)."""
-
 _LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _FONTS = (".ttf", ".otf", ".ttc")
 _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
@@ -32,12 +31,10 @@ class Brand:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files it reads."""
         return tuple(path for path in (self.logo, self.font) if path)
 
     @property
     def colours(self) -> dict[str, str]:
-        """The colours that templates read, by meaning."""
         if not self.accent:
             return palette.SHARED
         parts = (int(self.accent[at : at + 2], 16) for at in (1, 3, 5))
@@ -57,8 +54,7 @@ class Brand:
         return self.logo is not None and b"prefers-color-scheme" in self.logo.read_bytes()
 
 
-PLAIN = Brand()
-"""The look of gpureport itself."""
+PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:

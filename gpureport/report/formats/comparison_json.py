@@ -9,7 +9,7 @@ from math import fsum
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.across import memory_fits
-from gpureport.comparison.chain import Comparison, StepSummary, pair_steps, summarize_steps
+from gpureport.comparison.chain import Comparison, pair_steps, summarize_steps
 from gpureport.comparison.changes import (
     ChangeKind,
     FindingChange,
@@ -17,16 +17,14 @@ from gpureport.comparison.changes import (
     measure_remaining_loss,
     summarize_by_kind,
 )
-from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import WholeRecordingFigure
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import TRAINING_RATE, read_run
 from gpureport.comparison.gains import AdvisedChange, StepGain, build_gains, estimate_potential, measure_lost_ratio
-from gpureport.comparison.quality import QualityChange
+from gpureport.comparison.quality import QualityChange, measure_time_to_target
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.steps import Step, TrainingSource, mean_training_rate
+from gpureport.comparison.steps import TrainingSource, mean_training_rate
 from gpureport.comparison.study import BestGroup, Study, build_study, select_focus
-from gpureport.comparison.time_to_target import TimeToTarget, measure_time_to_target
 from gpureport.comparison.verdict import Delta
 from gpureport.report.formats import analysis_json
 from gpureport.report.formats.analysis_json import Content, Made, list_fields, take
@@ -40,8 +38,10 @@ _RUN = (
 )
 
 
+_CODES = {True: "", None: "not_known"}
+
+
 def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
-    """Return a comparison as JSON text; settings in `by` make the groups of a study, none are for a chain of steps."""
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
     focus = select_focus(comparison, study)
@@ -54,9 +54,22 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             "primary": comparison.primary,
             "comparisons_tested": comparison.tested,
             "training_comparisons_tested": comparison.training_tested,
-            "steps": [_step(step) for step in comparison.steps],
+            "steps": [
+                take(
+                    step,
+                    "label work_unit training_source measures runs",
+                    measures=step.values,
+                    runs=[_run(run, step.training_source) for run in step.runs],
+                )
+                for step in comparison.steps
+            ],
             "changes": [change for link in found for change in link.changes],
-            "comparability": [_check(check) for link in found for check in link.comparability],
+            "comparability": [
+                list_fields(check, "agree")
+                | {"note": describe_check(check), "reason_code": _CODES.get(check.comparable, check.check)}
+                for link in found
+                for check in link.comparability
+            ],
             "deltas": comparison.deltas,
             "training": [
                 take(each, "base step name before after", before=each.before.final, after=each.after.final)
@@ -66,7 +79,10 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             "quality": quality,
             "time_to_target": _time_to_target(comparison),
             "findings": {kind: [_finding(each) for each in changes if each.change is kind] for kind in ChangeKind},
-            "groups": [_group(group) for group in summarize_steps(comparison.steps)],
+            "groups": [
+                list_fields(group, "too_short_run") | {"brief": group.too_short_run}
+                for group in summarize_steps(comparison.steps)
+            ],
             "study": study and _study(study),
             "memory_fits": [
                 list_fields(fit) | {"smallest": fit.smallest and fit.smallest.model}
@@ -81,11 +97,6 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
         },
         _MADE,
     )
-
-
-def _step(step: Step) -> Content:
-    runs = [_run(run, step.training_source) for run in step.runs]
-    return take(step, "label work_unit training_source measures runs", measures=step.values, runs=runs)
 
 
 def _run(run: SampledRun, source: TrainingSource | None) -> Content:
@@ -117,31 +128,19 @@ def _sample_means(analysis: Analysis) -> dict[str, float]:
     return {metric: fsum(values) / len(values) for metric, values in found.items()}
 
 
-def _check(check: Comparability) -> Content:
-    code = {True: "", False: check.check, None: "not_known"}[check.comparable]
-    return list_fields(check, "agree") | {"note": describe_check(check), "reason_code": code}
-
-
 def _time_to_target(comparison: Comparison) -> Content | None:
-    """Return when each step and each of its runs first reached the target; None where none was given."""
     target = comparison.goals.target
     if target is None:
         return None
-    found = (measure_time_to_target(step, comparison.goals) for step in comparison.steps)
-    return list_fields(target) | {"steps": [_step_to_target(each) for each in found if each]}
-
-
-def _step_to_target(each: TimeToTarget) -> Content:
-    runs = [
-        list_fields(run, "missing")
-        | {"reason": run.missing, "reason_code": run.missing.name.lower() if run.missing else ""}
-        for run in each.runs
-    ]
-    return take(each, "step seconds gpu_seconds cost reached runs", runs=runs)
-
-
-def _group(summary: StepSummary) -> Content:
-    return list_fields(summary, "too_short_run") | {"brief": summary.too_short_run}
+    steps = []
+    for each in filter(None, (measure_time_to_target(step, comparison.goals) for step in comparison.steps)):
+        runs = [
+            list_fields(run, "missing")
+            | {"reason": run.missing, "reason_code": run.missing.name.lower() if run.missing else ""}
+            for run in each.runs
+        ]
+        steps.append(take(each, "step seconds gpu_seconds cost reached runs", runs=runs))
+    return list_fields(target) | {"steps": steps}
 
 
 def _finding(entry: FindingChange) -> Content:

@@ -2,29 +2,29 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.bccache import Bucket
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from gpureport.places import find_shipped_folder
-from gpureport.report.blocks.findings import LOST_TIME, list_row
-from gpureport.report.blocks.opening import list_study
+from gpureport.report.blocks.opening import LOST_TIME, list_row, list_study
 from gpureport.report.blocks.reference import list_reference
-from gpureport.report.formats import page_pictures, term_tooltips
+from gpureport.report.charts.elements import map_figures
+from gpureport.report.charts.strips import draw_report, draw_timeline
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.blocks import Block, Form, select_blocks
-from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
-from gpureport.report.samples import embedded_series
+from gpureport.report.model.shapes import Fact
+from gpureport.report.samples import embed_series
 
-TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
+STYLE, _SCRIPTS = "report.css", ("controls.js", "report.js")
 _NAMED = re.compile(r"\b([FR]\d+)\b")
-_TONES = {"better": "good", "worse": "bad"}
-"""Verdicts that have a colour; of all others a change is grey."""
+_TONES = {"better": "good", "worse": "bad"}  # verdicts that have a colour; of all others a change is grey
 
 
 class _CompiledTemplates(BytecodeCache):
@@ -40,7 +40,6 @@ class _CompiledTemplates(BytecodeCache):
 
 
 def template_environment(brand: Brand = PLAIN) -> Environment:
-    """Return the environment that runs templates."""
     pages = Environment(
         loader=FileSystemLoader(find_shipped_folder("templates")),
         autoescape=True,
@@ -51,16 +50,11 @@ def template_environment(brand: Brand = PLAIN) -> Environment:
         bytecode_cache=_CompiledTemplates(),
     )
     pages.globals |= {"tones": _TONES, "marked": {}, "colours": brand.colours, "brand": brand}
-    pages.filters |= {
-        "term": term_tooltips.term_filter(()),
-        "meaning": term_tooltips.meaning_filter(()),
-        "linked": _link_filter(()),
-    }
+    pages.filters |= {"term": term_filter(()), "meaning": _meaning_filter(()), "linked": _link_filter(())}
     return pages
 
 
 def content_security_policy(style: str, script: str = "") -> str:
-    """Return the content security policy that allows nothing but this style sheet and script."""
     scripts = f" script-src '{_digest(script)}';" if script else ""
     return (
         f"default-src 'none'; style-src '{_digest(style)}';{scripts} img-src data:; base-uri 'none'; form-action 'none'"
@@ -71,48 +65,52 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
+def mark_safe(figures: Any) -> Any:
+    """Return figures, in lists or by names, as a template sets them as they are: they escape what they write."""
+    return map_figures(figures, lambda _, svg: Markup(svg))  # noqa: S704 - as said
+
+
 def render(
     report: Report,
     brand: Brand = PLAIN,
     detail: int | None = None,
     back: str = "",
-    earlier: Sequence[EarlierComparison] = (),
+    earlier: Sequence[Block] = (),
 ) -> str:
     """Return the report as a page.
 
     `detail` is that of `output.render`. The report of a night has `back`, the address of the page it belongs to, and
     `earlier`, its runs against a baseline and against last week.
     """
-    pages = template_environment(brand)
+    pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
-        "term": term_tooltips.term_filter(report.method.definitions),
-        "meaning": term_tooltips.meaning_filter((*report.method.definitions, *report.method.kinds)),
-        "linked": _link_filter({*(card.id for card in report.findings), *(row.id for row in report.rows)}),
+        "term": term_filter(terms),
+        "meaning": _meaning_filter((*terms, *report.method.kinds)),
+        "linked": _link_filter({*cards, *(row.id for row in report.rows)}),
     }
     style = pages.get_template(STYLE).render()
-    samples = embedded_series.embed_series(report.timeline, detail=detail)
+    samples = embed_series(report.timeline, detail=detail)
     loader, marks = pages.loader, _first_marks(report)
     # braces of scripts are their own, so they are no templates
-    script = "\n".join(loader.get_source(pages, name)[0] for name in SCRIPTS) if loader and samples else ""
-    folds = {fold.name: fold.text for fold in report.folds}
+    script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
     # the GPU that the page shows, else that of the first mark, else the first of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
-    shown += [marks[card.id] for card in report.findings if card.id in marks]
+    shown += [marks[card] for card in cards if card in marks]
     run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
     # style sheet and script are files, and series escape what they write
-    style, script, index = page_pictures.mark_safe((style, script, samples.index if samples else ""))
-    return pages.get_template(TEMPLATE).render(
+    style, script, index = mark_safe((style, script, samples.index if samples else ""))
+    strips = [draw_timeline(run, f"run{at}") if run.strips else "" for at, run in enumerate(report.timeline)]
+    return pages.get_template("report.html").render(
         report=report,
         back=back,
         earlier=earlier,
-        folds=folds,
+        folds={fold.name: fold.text for fold in report.folds},
         worst={"run": run, "strip": strip},
-        marked=dict.fromkeys((card.id for card in report.findings), "") | anchors,
+        marked=dict.fromkeys(cards, "") | anchors,
         lost_time=LOST_TIME,
         study=select_blocks(list_study(report), Form.PAGE),
-        reference=_list_folds(report, folds),
         row_blocks=[(row, select_blocks(list_row(row, report), Form.PAGE)) for row in report.rows],
         sections=_group_sections(report),
         style=style,
@@ -120,19 +118,9 @@ def render(
         samples=samples,
         index=index,
         policy=content_security_policy(style, script),
-        **page_pictures.draw_page_pictures(report),
+        pictures=mark_safe(draw_report(report)),
+        timelines=list(zip(report.timeline, mark_safe(strips), strict=True)),
     )
-
-
-def _list_folds(report: Report, folds: Mapping[str, str]) -> list[tuple[str, str, str, Sequence[str]]]:
-    title = "Steps, runs and GPUs" if report.steps else "Runs and GPUs" if report.several else "GPUs and energy"
-    runs = next((folds[name] for name in ("Every run", "The GPU", "Per GPU") if name in folds), "")
-    unchecked = ("not-assessed", "checklist", "quality", "notes")
-    return [
-        ("runs-and-gpus", title, runs, ("gains", "links", "runs", "gpus", "spending")),
-        ("unchecked", "What could not be checked", folds.get("Not assessed", ""), unchecked),
-        ("how", "Method", folds["Method"], ("method",)),
-    ]
 
 
 def _group_sections(report: Report) -> dict[str, list[Block]]:
@@ -144,9 +132,19 @@ def _group_sections(report: Report) -> dict[str, list[Block]]:
     return sections
 
 
-def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
-    """Return the filter that makes links of the names of findings in a text, which it escapes."""
+def _first_marks(report: Report) -> dict[str, tuple[int, int]]:
+    marks: dict[str, tuple[int, int]] = {}
+    for place, run in enumerate(report.timeline):
+        for position, strip in enumerate(run.strips):
+            for mark in strip.marks:
+                marks.setdefault(mark.card, (place, position))
+    return marks
 
+
+# --- filters: links to findings, and the meaning of a term as the title of an element, shown on hover
+
+
+def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
     def link(text: str) -> Markup:
         parts = _NAMED.split(text)
         links = (Markup('<a href="#{0}">{0}</a>').format(each) if each in ids else escape(each) for each in parts)
@@ -155,11 +153,39 @@ def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
     return link
 
 
-def _first_marks(report: Report) -> dict[str, tuple[int, int]]:
-    """Return for each finding card the places of the run and the strip that mark it first."""
-    marks: dict[str, tuple[int, int]] = {}
-    for place, run in enumerate(report.timeline):
-        for position, strip in enumerate(run.strips):
-            for mark in strip.marks:
-                marks.setdefault(mark.card, (place, position))
-    return marks
+def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str]:
+    """Return the filter that gives the meaning of a term, or of a title that begins with one; empty for others."""
+    texts = {fact.name.lower(): fact.text for fact in definitions}
+
+    @pass_context  # so that no template is compiled with the terms of one page
+    def explained(_context: Context, title: str) -> str:
+        name = title.lower()
+        while name and name not in texts:
+            name = name.rpartition(", ")[0]
+        return texts.get(name, "")
+
+    return explained
+
+
+def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
+    """Return the filter that adds a tooltip to the first term of a text, which it escapes; of overlapping the longest.
+
+    A term may be singular or plural, with or without a leading `GPU`.
+    """
+    texts = _meaning_filter(definitions)
+    names = sorted((fact.name for fact in definitions), key=len, reverse=True)
+    words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)
+    pattern = re.compile("|".join(rf"(?<![\w-]){word}s?(?![\w-])" for word in words) or "(?!)", re.IGNORECASE)
+    full = {fact.name.lower().removeprefix("gpu "): fact.name for fact in definitions}
+
+    @pass_context
+    def explained(context: Context, text: str) -> Markup:
+        found = pattern.search(text)
+        if found is None:
+            return escape(text)
+        name = found.group().lower().removeprefix("gpu ")
+        said = texts(context, full.get(name) or full[name.removesuffix("s")])
+        shown = Markup('<abbr title="{}">{}</abbr>').format(said, found.group())
+        return escape(text[: found.start()]) + shown + escape(text[found.end() :])
+
+    return explained

@@ -26,27 +26,19 @@ FORMATS = {
     ".txt": "gpureport.report.formats.text.terminal",
 }
 """Module that renders each format, by the extension of the file; imported when it is needed."""
-
 _GONE = {
     ".xml": "gpureport check --junit",
     ".prom": "gpureport check --export openmetrics=",
     "metrics.txt": "gpureport check --export openmetrics=",
 }
 """Extensions and file names whose formats went, and what writes such files."""
-
 _LONGER = {".html", ".pdf", ".txt"}
 """Formats that leave something out unless every detail is wanted; a page alone holds samples."""
-
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
 def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
-    """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output.
-
-    Raises:
-        PlaceError: when its bucket is not there, or cannot be reached.
-        RenderError: naming the formats there are, or the place.
-    """
+    """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output."""
     if str(path) == "-":
         return
     kind = path.suffix.lower()
@@ -62,21 +54,13 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
-    """Refuse to write to what is read; locators of servers and trackers are not looked at.
-
-    Raises:
-        RenderError: naming the path.
-    """
+    """Refuse to write to what is read; locators of servers and trackers are not looked at."""
     read = [ReadPath(place=parse_place(each), name="a source") for each in sources if is_place(each)]
     refuse_taken_paths([WrittenPath(place=path) for path in paths], read)
 
 
 def check_detail(paths: Sequence[Place], detail: int) -> None:
-    """Refuse `--detail`, as `render` takes it, when no requested format depends on it.
-
-    Raises:
-        RenderError: naming the option.
-    """
+    """Refuse `--detail`, as `render` takes it, when no requested format depends on it."""
     formats = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if detail == 0 and not formats & _LONGER:
         what, hint = "no file to be written has a longer form", f"write one of {', '.join(sorted(_LONGER))}"
@@ -89,15 +73,8 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
     """Return the report in the format of an extension (`.html`), text as UTF-8.
 
-    Args:
-        report: the content.
-        extension: which format.
-        brand: logo, accent, font and last line of pages and PDFs; gpureport's own when None.
-        detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample and for the long form
-            of text and PDF; by size when None.
-
-    Raises:
-        RenderError: when no format has the extension.
+    `brand` is for pages and PDFs. `detail` are the seconds of the buckets that charts of a page are drawn from, 0 for
+    every sample and for the long form of text and PDF; by size when None.
     """
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
@@ -112,9 +89,6 @@ def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, 
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
     Folders are made, the file appears whole or not at all. `brand` and `detail` are as `render` takes them.
-
-    Raises:
-        RenderError: when no format has the extension, or the file cannot be written.
     """
     if str(path) == "-":
         sys.stdout.write(render(report, ".txt", detail=detail).decode())
@@ -127,12 +101,7 @@ def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, 
 
 
 def write_whole(target: Place, content: bytes) -> None:
-    """Write a file whole or not at all, and the folders it lies in.
-
-    Raises:
-        PlaceError: when the bucket cannot be written to.
-        RenderError: when it cannot be written.
-    """
+    """Write a file whole or not at all, and the folders it lies in."""
     if isinstance(target, RemotePath):
         target.write_bytes(content)
         return

@@ -1,18 +1,50 @@
-"""The report set by typst: figures as vectors, tagged, for archives (PDF/A-2a) and screen readers (PDF/UA-1)."""
+"""PDF files set by typst: figures as vectors, tagged, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
-from collections.abc import Iterable
-from dataclasses import replace
+A template reads its content from a JSON file: a name in a log is a string of it and never markup.
+"""
 
-from gpureport.report.blocks.findings import list_findings
-from gpureport.report.blocks.opening import list_study
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import matplotlib as mpl
+import numpy as np
+import typst
+from matplotlib.ft2font import FT2Font
+
+from gpureport.errors import RenderError
+from gpureport.places import find_shipped_folder
+from gpureport.recording import Recording
+from gpureport.report.blocks.opening import list_findings, list_study
 from gpureport.report.blocks.reference import list_reference
-from gpureport.report.formats import pdf_figures, typesetting
+from gpureport.report.charts.elements import find_fill, map_figures
+from gpureport.report.charts.strips import draw_report, draw_timeline
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-TEMPLATE = "report.typ"
+SCALE = 0.68
+"""How large on paper what figures of the page are drawn with is: their letters are then as large as those around."""
+_ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
+"""Points between labels and figures of a row, between the margins of a page, and within a box on it."""
+_STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
+"""Width of strips in points, and most of them whose labels can still be read on one page."""
+_HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
+"""An element filled with the hatch of a class."""
+_FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+"""Stands for a character that no font holds: archives forbid the empty boxes that would be drawn."""
+_NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
@@ -26,22 +58,190 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
     form = Form.PAGE if full else Form.PAPER
 
     def select(blocks: Iterable[Block]) -> object:
-        return typesetting.convert_to_json(tuple(select_blocks(blocks, form)))
+        return _convert_to_json(tuple(select_blocks(blocks, form)))
 
-    def describe(files: pdf_figures.FigureWriter) -> dict[str, object]:
-        return {
-            "full": full,
-            "headline": list(display.headline(report.verdict.sentence)),
-            "quiet_line": report.quiet_line,
-            "steps_heading": report.steps_heading,
-            "checks": report.judgement.sentence,
-            "study": select(list_study(report)),
-            "findings": select(list_findings(report)),
-            "reference": select(list_reference(report)),
-            "figures": pdf_figures.draw_figures(report, files, full=full),
-        }
-
+    rest = {
+        "full": full,
+        "headline": list(display.headline(report.verdict.sentence)),
+        "quiet_line": report.quiet_line,
+        "steps_heading": report.steps_heading,
+        "checks": report.judgement.sentence,
+        "study": select(list_study(report)),
+        "findings": select(list_findings(report)),
+        "reference": select(list_reference(report)),
+    }
+    timelines = [
+        [
+            draw_timeline(replace(run, strips=run.strips[first:][:_STRIPS_PER_PAGE]), f"run{at}-{first}", _STRIPS_WIDTH)
+            for first in range(0, len(run.strips), _STRIPS_PER_PAGE)
+        ]
+        for at, run in enumerate(report.timeline if full else ())
+    ]
+    figures = draw_report(report, (_ROW, _PAGE, _BOX), full=full) | {"timelines": timelines}
     ended = max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000
     # what is for reference stands in blocks
     first = replace(report, comparison=None, findings=(), gpus=(), quality=(), answers=(), checklists=(), gpu_time=())
-    return typesetting.set_document(TEMPLATE, first, describe, brand=brand, ended=ended)
+    return set_document("report.typ", first, rest, figures, brand=brand, ended=ended)
+
+
+def set_document(  # noqa: PLR0913 - what a document is made of
+    name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
+) -> bytes:
+    """Return a PDF file set from a template, which reads the content as `report`, and figures as SVG.
+
+    Its date is `ended` in seconds since 1970, unless SOURCE_DATE_EPOCH states one.
+
+    Raises:
+        RenderError: when fonts are missing, or the logo cannot be set.
+    """
+    date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
+    paths = [*find_shipped_fonts(), *own_fonts]
+    logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
+    try:
+        with tempfile.TemporaryDirectory(prefix="gpureport-") as made:
+            folder = Path(made)
+            (folder / "fonts").mkdir()
+            inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
+            # fonts are given by folder, and matplotlib's holds others, which must not stand in for a missing glyph
+            inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
+            for path, copy in inputs:
+                shutil.copyfile(path, folder / copy)
+            model = {
+                **rest,
+                "report": _convert_to_json(content),
+                "figures": map_figures(figures, lambda name, svg: _write_figure(folder, name, svg, paths)),
+                "scale": SCALE,
+                "fonts": list(dict.fromkeys(_open_font(path).family_name for path in own_fonts)),
+                "footer": brand.footer,
+                "logo": logo,
+            }
+            text = json.dumps(model, ensure_ascii=False, allow_nan=False)
+            missing = json.dumps(_explain_missing(_find_missing(text, paths)), ensure_ascii=False)
+            (folder / "colours.json").write_text(json.dumps(brand.colours), encoding="utf-8")
+            held = replace_missing_characters(f'{{"missing": {missing}, {text[1:]}', paths)
+            (folder / "model.json").write_text(held, encoding="utf-8")
+            return _compile(folder, name, date)
+    except (typst.TypstError, RuntimeError) as error:
+        # the only part that is not ours
+        where = str(brand.logo or source / name)
+        what = f"cannot be set as PDF ({' '.join(str(error).split())})"
+        hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
+        raise RenderError(where, what, hint, code="cannot_set_pdf") from error
+    except OSError as error:
+        what, hint = f"no PDF can be set here ({error.strerror})", "make room there, or set TMPDIR"
+        raise RenderError(tempfile.gettempdir(), what, hint, code="cannot_write") from error
+
+
+def _choose_date(ended: int) -> int:
+    """Return the date of the file in seconds since 1970: SOURCE_DATE_EPOCH, or the end of the last recording.
+
+    The clock of this machine would make the same report different bytes each time.
+
+    Raises:
+        RenderError: when SOURCE_DATE_EPOCH is not a number.
+    """
+    stated = os.environ.get("SOURCE_DATE_EPOCH")
+    if stated is None:
+        return ended
+    if not (stated.isascii() and stated.isdecimal()):
+        hint = "state seconds since 1970, or unset it"
+        raise RenderError("SOURCE_DATE_EPOCH", f"{stated!r} is not a whole number", hint, code="not_a_number")
+    return int(stated)
+
+
+def _compile(folder: Path, name: str, date: int) -> bytes:
+    content: bytes = typst.compile(
+        folder / name,
+        root=folder,
+        font_paths=[folder / "fonts"],
+        ignore_system_fonts=True,
+        # empty: neither this machine's packages nor those that an earlier document fetched
+        package_path=folder / "packages",
+        package_cache_path=folder / "packages",
+        pdf_standards=["a-2a", "ua-1"],
+        timestamp=date,
+    )
+    return content
+
+
+def _write_figure(folder: Path, name: str, svg: str, fonts: Collection[Path]) -> dict[str, Any] | None:
+    """Write a figure into a file of its own; return the file, its size in points, and what it shows in words."""
+    if not svg:
+        return None
+    root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
+    width, height = map(float, root.get("viewBox", "").split()[2:])
+    # the plain colour of a class lies below its hatch: viewers leave white seams between its tiles
+    underlaid = _HATCHED.sub(lambda found: f'{found[1]}fill="{find_fill(found[2]).colour}"{found[3]}{found[0]}', svg)
+    document = underlaid.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    (folder / f"{name}.svg").write_text(replace_missing_characters(document, fonts), encoding="utf-8")
+    return {"file": f"{name}.svg", "width": width, "height": height, "alt": root.get("aria-label", "")}
+
+
+def _convert_to_json(value: object) -> Any:
+    """Return a part of the content as JSON holds it; series are left out, as the figures show them."""
+    if isinstance(value, tuple | list):
+        return [_convert_to_json(entry) for entry in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
+        return {name: _convert_to_json(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if isinstance(value, bool | int | str) else None
+
+
+# --- fonts: those that matplotlib carries, so that a document looks the same on every machine
+
+
+def find_shipped_fonts() -> tuple[Path, ...]:
+    """Return the font files that matplotlib carries: plain, bold and of fixed width.
+
+    Raises:
+        RenderError: when one is missing, as in a distribution's package without its fonts.
+    """
+    paths = tuple(Path(mpl.get_data_path()) / "fonts" / "ttf" / name for name in _FONTS)
+    for path in paths:
+        if not path.is_file():
+            what, hint = "this font of matplotlib is missing", "install matplotlib with pip"
+            raise RenderError(str(path), what, hint, code="no_such_file")
+    return paths
+
+
+def replace_missing_characters(text: str, fonts: Iterable[Path]) -> str:
+    """Return text in which a sign stands for each character that no font holds."""
+    missing = _find_missing(text, fonts)
+    return text.translate(dict.fromkeys(missing, _REPLACEMENT)) if missing else text
+
+
+def _find_missing(text: str, fonts: Iterable[Path]) -> list[int]:
+    wanted = {ord(char) for char in set(text)} - _NEVER_DRAWN
+    return sorted(wanted.difference(*(_list_characters(path) for path in fonts)))
+
+
+def _explain_missing(missing: list[int]) -> str:
+    if not missing:
+        return ""
+    codes = ", ".join(f"U+{code:04X}" for code in missing[:20])
+    more = f" and {len(missing) - 20} more" if missing[20:] else ""
+    return (
+        f"{_REPLACEMENT} stands for a character that the fonts of this PDF do not hold ({codes}{more}). "
+        "A font named as font in [report] of gpureport.toml shows it; the HTML report does without."
+    )
+
+
+@cache
+def _list_characters(font: Path) -> frozenset[int]:
+    return frozenset(_open_font(font).get_charmap())
+
+
+@cache
+def _open_font(path: Path) -> FT2Font:
+    """Return a font, read once.
+
+    Raises:
+        RenderError: when the file is no font.
+    """
+    try:
+        return FT2Font(str(path))
+    except (OSError, RuntimeError) as error:
+        what, hint = "this font cannot be read", "replace or remove the file"
+        raise RenderError(str(path), what, hint, code="not_a_font") from error

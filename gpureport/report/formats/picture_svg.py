@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from gpureport.report.charts.elements import draw_swatch, rect, text, write_document
-from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT, MUTED
+from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT
 from gpureport.report.charts.rows import draw_signal_panels, draw_spent_bars, draw_use_rows
 from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_timeline
 from gpureport.report.model.head import Change
@@ -17,7 +17,6 @@ from gpureport.report.wording.display import join
 _MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
-
 Part = tuple[str, list[str], list[tuple[str, str]]]
 """A heading, lines below it, and its figures, each below some words."""
 
@@ -30,7 +29,7 @@ def render(report: Report) -> str:
     top, body = 0.0, []
     for heading, lines, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))
-        body += [text(_MARGIN, top + 33 + _LINE * at, words, MUTED, size=_SMALL) for at, words in enumerate(lines)]
+        body += [text(_MARGIN, top + 33 + _LINE * at, words, "muted", size=_SMALL) for at, words in enumerate(lines)]
         top += 30 + _LINE * len(lines)
         for words, figure in figures:
             body.append(text(_MARGIN, top + 12, words, size=10.5) if words else "")
@@ -92,7 +91,6 @@ def _draw_legend(spent: TimeSpent) -> str:
 
 
 def _list_marks(report: Report, place: int, run: Timeline) -> list[str]:
-    """Return the titles of the findings and events that the strips mark, in lines."""
     marked = {mark.card for strip in run.strips for mark in strip.marks}
     cards = [card for card in report.findings if card.run_index == place and card.id in marked]
     shown = [f"{card.id} {display.shorten(card.title, _NAME)} ({card.severity})" for card in cards]

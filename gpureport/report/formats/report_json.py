@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpureport.report.model.blocks import Block
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 
@@ -20,18 +21,21 @@ def render(report: Report) -> str:
 
 
 def dump(content: Any) -> str:
-    """Return a document as JSON text."""
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def plain(value: Any, made: Mapping[type, Callable[[Any], Any]] | None = None) -> Any:
-    """Return what JSON has of a value, figures rounded: of a dataclass what its repr shows, and what is made of it."""
+    """Return what JSON has of a value, figures rounded: of a dataclass what its repr shows, and what is made of it.
+
+    A block has a place for everything that a page may show, most of which are empty and left out.
+    """
     if isinstance(value, float):
         return round(value, _DIGITS) if math.isfinite(value) else None
-    if isinstance(value, tuple | np.ndarray):
+    if isinstance(value, tuple | list | np.ndarray):
         return [plain(entry, made) for entry in value]
     if is_dataclass(value):
         more = made[type(value)](value) if made and type(value) in made else {}
         named = {each.name: getattr(value, each.name) for each in fields(value) if each.repr} | more
-        return {name: plain(entry, made) for name, entry in named.items()}
+        is_block = isinstance(value, Block)
+        return {name: said for name, entry in named.items() if (said := plain(entry, made)) or not is_block}
     return value if isinstance(value, bool | int | str) else None

@@ -1,11 +1,10 @@
 """Blocks: what every format shows one below the other, whatever it is about."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Flag, auto
 
 from gpureport.columns import FloatArray
-from gpureport.report.model.comparison_parts import IntervalChart
 from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.shapes import Fact, Table
@@ -45,6 +44,49 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunDot:
+    """One figure of a run, in the unit shown; of a run that the mean of its step leaves out, `text` says why."""
+
+    run: str
+    value: float
+    counted: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalRow:
+    """One figure of a step, a mean over its runs in the unit shown, None when not recorded, with its 95% interval.
+
+    `each_run` has all runs in words; it is empty where `text` says the same of a single run.
+    """
+
+    label: str
+    value: float | None
+    interval: tuple[float, float] | None
+    text: str
+    runs: tuple[RunDot, ...] = ()
+    each_run: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return "; ".join(filter(None, (self.text, self.each_run)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalChart:
+    """One figure of every step: `dots`, or `bars` from zero; a share is shown in per cent.
+
+    `end` is the largest value of the axis, shared by panels beside each other; None where the rows set it.
+    """
+
+    title: str
+    form: str
+    share: bool
+    rows: tuple[IntervalRow, ...]
+    end: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A heading with what stands below it, in this order.
 
@@ -64,7 +106,7 @@ class Block:
         code: lines to be copied as they are.
     """
 
-    forms: Form = Form.FULL
+    forms: Form = field(default=Form.FULL, repr=False)
     anchor: str = ""
     part: str = ""
     title: str = ""

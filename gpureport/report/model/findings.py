@@ -7,8 +7,6 @@ from gpureport.report.model.pictures import SignalHistory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLine:
-    """One measured value in words, the limit it was held against, and where that limit comes from."""
-
     quantity: str
     observed: str
     limit: str = ""
@@ -17,8 +15,6 @@ class EvidenceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One stretch of time a finding speaks of, in seconds since the first sample."""
-
     device: str
     start: float
     end: float
@@ -27,7 +23,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceStep:
-    """A step of the advice catalogue; `unknown` is what must hold for it and is not known, empty when all is."""
+    """A step of the advice catalogue; `unknown` is what must hold for it and is not known."""
 
     name: str
     title: str
@@ -41,20 +37,11 @@ class AdviceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingCard:
-    """All findings of one kind and cause in one run.
+    """All findings of one kind and cause in one run, `F1`, `F2` ... in the order shown.
 
-    Attributes:
-        id: `F1`, `F2` ... in the order shown.
-        status: `open`, or what became of it by the last step.
-        run: label of the run; empty when the report holds one run.
-        run_index: position of the run in `Report.timeline`.
-        lost_seconds: GPU-seconds lost at most; None where it cannot be put in GPU time.
-        occurrences: when, in order; `omitted` says how many more there are than are listed.
-        explains: ids of cards that follow from this one, which are the next ones.
-        lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
-        lost_at_least: whether more was lost than `lost_seconds`, but not known how much.
-        root: id of the card this one follows from; empty when it stands for itself.
-        repeats: id of the card that says the same of another run, and lost more; empty where none does.
+    `run_index` is the position of the run in `Report.timeline`. GPU-seconds and cost are the most that was lost, None
+    where not known; `lost_at_least` is whether more was, but not known how much. Cards that follow from this one are
+    the next ones; `repeats` is the card that says the same of another run, and lost more.
     """
 
     id: str
@@ -98,15 +85,10 @@ class RunMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """All findings of one kind and cause, over every run.
+    """All findings of one kind and cause over every run: `R1`, `R2` ... in the order shown, each with its cards' ids.
 
-    Attributes:
-        id: `R1`, `R2` ... in the order shown; page anchors use it.
-        runs: in how many runs it was found, and in which steps: `3 of 3 runs of 1-starved`; for one run, which GPUs.
-        cost: what it cost: `55 to 67 GPU-s a run`; empty where it is not known or nothing.
-        history: the crop of the timeline in which it is seen; None where nothing can be drawn.
-        cards: ids of the finding cards it gathers, the worst first.
-        root: id of the row that all its findings follow from; empty where they stand for themselves.
+    `runs` is `3 of 3 runs of 1-starved`, or for one run which GPUs. The history is the crop of the timeline in which it
+    is seen, the worst run's; the root is the row that all its findings follow from.
     """
 
     id: str

@@ -7,17 +7,11 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """How a figure changed from one step to another.
+    """How a figure changed from one step to another: `−52%`, or from tenfold on `12 times`, and its 95% interval.
 
-    Attributes:
-        text: in per cent with its sign (`−52%`), from tenfold on as times (`12 times`).
-        interval: its 95% interval in words (`−58 to −45%`); empty where there is none.
-        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`, against
-            several `unconfirmed (one run on one side)`; empty for a figure without direction.
-        comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone
-            would show a change; None where it is not why.
-        arrow: `up` or `down`; empty where the figure stayed the same.
-        since: which step it is measured from, where it is not the one before.
+    The verdict is empty for a figure without direction, the arrow (`up`, `down`) where it stayed the same. It is one of
+    so many `comparisons` where that is why nothing is claimed although its interval alone would show a change. `since`
+    is the step that it is measured from, where that is not the one before.
     """
 
     text: str
@@ -41,24 +35,18 @@ class Tile:
 
     @property
     def figures(self) -> str:
-        """What it shows, before and now."""
         before = f"{self.before} → " if self.before else ""
         return f"{before}{self.value}{self.unit and f' {self.unit}'}"
 
 
 class VerdictCode(StrEnum):
-    """What the headline says, in one word: of a run, of steps, or of groups."""
-
     FINDING = "finding"  # the worst there is; `Verdict.kind` says which
     HEALTHY = "healthy"
     SHORT_PAUSES = "short_pauses"  # no problem, but many short pauses that nothing explains
-    LOST_TIME = "lost_time"
-    """A tenth of the GPU time or more, without a finding that calls for attention."""
+    LOST_TIME = "lost_time"  # a tenth of the GPU time or more, without a finding that calls for attention
     CAUSE_UNKNOWN = "cause_unknown"  # GPUs were little used, and the log doesn't show why
-    PARTLY_OBSERVED = "partly_observed"
-    """No problem was found, but a part of the time holds no utilisation."""
-    FEW_CHECKS = "few_checks"
-    """No problem was found, but fewer checks were assessed than were not."""
+    PARTLY_OBSERVED = "partly_observed"  # no problem, but a part of the time holds no utilisation
+    FEW_CHECKS = "few_checks"  # no problem, but fewer checks were assessed than were not
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"
@@ -81,14 +69,10 @@ class VerdictCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The result.
+    """The result: headline, lead (`details`) and notes for a fold; the code is None of many runs.
 
-    Attributes:
-        details: the lead, one or two sentences: how sure it is, what is left, what to do.
-        notes: what else is worth knowing, shown in a fold.
-        doubts: how many details, the first ones, a reader must know before he believes the headline.
-        further_doubts: how many notes, the first ones, are doubts too.
-        code: what the headline says, in one word; None of many runs.
+    So many details, the first ones, are `doubts`, which a reader must know before he believes the headline; and so many
+    notes `further_doubts`.
     """
 
     sentence: str
@@ -102,10 +86,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A thing to do next; at most three are shown, the most promising first.
-
-    `finding` is the id of the row that it rests on, if any; a trial is against short pauses, which no finding explains.
-    """
+    """A thing to do next; `finding` is the id of its row; a trial is against pauses that no finding explains."""
 
     title: str
     gain: str
@@ -117,8 +98,6 @@ class Action:
 
 
 class FirstScreen(Protocol):
-    """What begins with a first screen: the report of some runs, the page on many."""
-
     @property
     def verdict(self) -> Verdict: ...
 

@@ -12,8 +12,6 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A mark on an axis: where it is, and what is written at it."""
-
     at: float
     text: str
 
@@ -28,8 +26,6 @@ class ClassName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSegment:
-    """The time of one class in a bar: its length in the unit of the bars, and the same in words."""
-
     key: str
     label: str
     value: float
@@ -40,9 +36,8 @@ class TimeSegment:
 class SpentBar:
     """The GPU time of one step, or of one GPU of a single run; its segments add up to its length.
 
-    `total` is empty for GPUs, whose bars share one length. A `change` is from the step before; where there is none a
-    `note` takes its place: `first step`, `7.5% lost to heat`; it is bad where it is worth a colour. `beside` is a
-    second figure: the rate of training alone, the power of a GPU.
+    GPUs share one length and have no total. Where there is no change from the step before, a note takes its place, bad
+    where it is worth a colour. `beside` is a second figure: the rate of training alone, the power of a GPU.
     """
 
     label: str
@@ -60,10 +55,7 @@ class SpentBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSpent:
-    """Bars whose length is GPU time: per unit of work where the work is known, which the caption says.
-
-    `columns` are the headings of the total and of the figure beside it, `rest` says what is not drawn.
-    """
+    """Bars of GPU time, per unit of work where that is known; columns head the total and the figure beside it."""
 
     caption: str
     columns: tuple[str, str]
@@ -78,8 +70,6 @@ class TimeSpent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassStretch:
-    """A stretch of time in one class of GPU time, in seconds since the first sample."""
-
     key: str
     start: float
     end: float
@@ -104,8 +94,6 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseOverTime:
-    """Small multiples of GPU utilisation on one time axis, which is `seconds` long."""
-
     caption: str
     rows: tuple[UseRow, ...]
     seconds: float
@@ -124,10 +112,10 @@ class SignalLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalPanel:
-    """One quantity over time; all values are in the unit of the lines.
+    """One quantity over time, in the unit of its label: `Temperature, 30 to 90 °C`.
 
-    The label has the ends of the axis: `Temperature, 30 to 90 °C`. Of the main line, `usual` is the median outside the
-    shaded stretches, and `meanwhile` the mean within them. What is an alert shows what went wrong, and has a colour.
+    Of the main line, `usual` is the median outside the shaded stretches, and `meanwhile` the mean within them. What is
+    an alert shows what went wrong, and has a colour.
     """
 
     quantity: str
@@ -164,8 +152,6 @@ class SignalHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassShare:
-    """A class of GPU time: its share of the bar, the GPU time, and in words what lies behind it."""
-
     key: str
     label: str
     ratio: float
@@ -192,8 +178,6 @@ class TimeBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMark:
-    """A stretch of a strip that a finding card speaks of; `whole` when the card speaks of nearly all of the run."""
-
     card: str
     severity: str
     start: float
@@ -217,8 +201,6 @@ class LogEventLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricLimit:
-    """A limit that a metric of a GPU is held against, in the base unit of the metric, and in words: `limit 88 °C`."""
-
     metric: str
     value: float
     text: str
@@ -226,11 +208,7 @@ class MetricLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStrip:
-    """GPU utilisation of one GPU over time.
-
-    A mean is weighted with the time samples stand for, NaN without samples; `coarse` has few buckets, for a line of
-    text. Gaps are stretches without a utilisation. The band is as that of a `UseRow`.
-    """
+    """GPU utilisation of one GPU, means over buckets (NaN without samples; `coarse` for a line of text), and gaps."""
 
     device: str
     label: str
@@ -245,10 +223,7 @@ class TimelineStrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The strips of one run on an axis that every run of the report shares; none where `absent` says why.
-
-    `caption` has sampling and time base, `column` what a column of the figure is. The recording has every sample.
-    """
+    """The strips of one run on an axis that every run of the report shares; none where `absent` says why."""
 
     label: str
     caption: str

@@ -6,13 +6,13 @@ otherwise; text holds no markup and no control characters.
 
 from dataclasses import dataclass
 
-from gpureport.report.model.comparison_parts import ComparisonPart
+from gpureport.report.model.blocks import Block, IntervalChart
 from gpureport.report.model.findings import FindingCard, FindingRow
 from gpureport.report.model.head import Action, Tile, Verdict
 from gpureport.report.model.pictures import LogEventLine, SignalHistory, TimeBar, Timeline, TimeSpent, UseOverTime
 from gpureport.report.model.shapes import Fact, Table
 
-SCHEMA = "gpureport.report/1"
+SCHEMA = "gpureport.report/2"
 """Name and version of the content; fields are added, never renamed."""
 
 
@@ -28,24 +28,18 @@ class GpuTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTable:
-    """A table of one run."""
-
     label: str
     table: Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """Named statements about one run."""
-
     label: str
     facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
-    """What became of every line of a run's sources, and what a reader must know about the data."""
-
     label: str
     facts: tuple[Fact, ...]
     notes: tuple[str, ...]
@@ -130,22 +124,36 @@ class CheckLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checklist:
-    """The questions of the practice for one run."""
-
     label: str
     lines: tuple[CheckLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """How the report came about: limits with their origin, terms, kinds, the command, versions and inputs."""
-
-    thresholds: Table
     definitions: tuple[Fact, ...]
     command: str
     versions: tuple[Fact, ...]
     inputs: Table
     kinds: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonPart:
+    """What a report on several steps says beside their table.
+
+    Attributes:
+        grouped: names of the settings whose values make the groups; empty where the steps are a chain.
+        charts: figures of every step, the marks of which `legend` explains; `estimates` has the same as a table.
+        study: the best group and what each setting did, and what makes comparisons doubtful.
+        reference: gains of a chain, what is still lost, each step against the one before, and what must agree.
+    """
+
+    grouped: str
+    charts: tuple[IntervalChart, ...]
+    legend: str
+    estimates: Table
+    study: tuple[Block, ...]
+    reference: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +198,6 @@ class Report:
 
     @property
     def several(self) -> bool:
-        """Whether it is about more runs than one."""
         return len(self.quality) > 1
 
     @property
@@ -201,6 +208,5 @@ class Report:
 
     @property
     def steps_heading(self) -> str:
-        """The heading of the table of steps, or of groups."""
         by = self.comparison.grouped if self.comparison else ""
         return f"Groups by {by}" if by else "Step by step"

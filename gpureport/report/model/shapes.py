@@ -8,8 +8,6 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A named statement."""
-
     name: str
     text: str
 
@@ -34,8 +32,6 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A table row: a heading cell and the cells after it."""
-
     head: Cell
     cells: tuple[Cell, ...]
 
@@ -52,16 +48,6 @@ class Table:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "note", " ".join(self.notes))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSection:
-    """A section; `label` is the run or the pair of steps it is about, empty when it is about all."""
-
-    heading: str
-    label: str = ""
-    table: Table | None = None
-    facts: tuple[Fact, ...] = ()
 
 
 def build_table(

@@ -1,18 +1,18 @@
 """Removes what identifies people and machines: hosts, users, paths, addresses, serial numbers of GPUs."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import ClockStep, LogGap, Quality
+from gpureport.data_quality import ClockStep, LogEvent, LogGap
 from gpureport.importers.labels import shorten_node
-from gpureport.recording import Device, Recording, Run, Source, Stage
+from gpureport.recording import Recording, Run, Source
 from gpureport.report.runs.network_names import (
     DistinctTexts,
     HostNumbers,
@@ -43,6 +43,7 @@ _NAME = "<name>"
 _MARK = "\ufffe"
 """Stands in no text: Unicode keeps it for programs."""
 _MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
+_Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
 
 
 def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
@@ -57,45 +58,26 @@ def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
     named = [(recording, _Pseudonyms(recording.run, shared)) for recording in recordings]
     for recording, names in named:
         names.keep_plain_texts(recording)
-    return [_hide_in_recording(recording, names) for recording, names in named]
+    return [
+        Recording(
+            run=names.run(recording.run),
+            series=_rename(recording.series, "device", names.device),
+            training=_rename(recording.training, "name", names.metric),
+        )
+        for recording, names in named
+    ]
 
 
-def _hide_in_recording(recording: Recording, names: "_Pseudonyms") -> Recording:
-    series = recording.series
-    place = series.schema.get_field_index("device")
-    devices = _devices(series.column("device"), names)
-    return Recording(
-        run=names.run(recording.run),
-        series=series.set_column(place, series.schema.field(place), devices),
-        training=_anonymise_training(recording.training, names),
-    )
-
-
-def _devices(column: Any, names: "_Pseudonyms") -> Any:
-    chunks = []
-    for chunk in column.chunks:
-        texts = [names.device(text) for text in chunk.dictionary.to_pylist()]
-        chunks.append(columns.categories(columns.integers(chunk.indices), texts))
-    return pa.chunked_array(chunks)
-
-
-def _anonymise_training(training: "pa.Table", names: "_Pseudonyms") -> "pa.Table":
-    place = training.schema.get_field_index("name")
-    column: Any = training.column(place)
-    shown: dict[str, str] = {}
-    chunks = []
-    for chunk in column.chunks:
-        for text in chunk.dictionary.to_pylist():
-            if text not in shown:
-                shown[text] = names.metric(text)
-        texts = [shown[text] for text in chunk.dictionary.to_pylist()]
-        chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, columns.strings_to_arrow(texts)))
-    return training.set_column(place, training.schema.field(place), pa.chunked_array(chunks)) if chunks else training
-
-
-def _list_metrics(training: "pa.Table") -> list[str]:
-    column: Any = training.column("name")
-    return list(dict.fromkeys(text for chunk in column.chunks for text in chunk.dictionary.to_pylist()))
+def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Table:
+    """Return a table with other texts in a column of categories."""
+    place, column = table.schema.get_field_index(name), cast("Any", table.column(name))
+    chunks = [
+        pa.DictionaryArray.from_arrays(
+            chunk.indices, columns.strings_to_arrow([rename(text) for text in chunk.dictionary.to_pylist()])
+        )
+        for chunk in column.chunks
+    ]
+    return table.set_column(place, table.schema.field(place), pa.chunked_array(chunks)) if chunks else table
 
 
 class _SharedNames:
@@ -107,7 +89,6 @@ class _SharedNames:
         self.distinct = DistinctTexts()
 
     def learn(self, run: Run) -> None:
-        """Note the names of a run."""
         named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
         nodes = [node for node in dict.fromkeys(named) if node]
         for name in dict.fromkeys((*nodes, *list_mentioned_machines(run))):
@@ -121,7 +102,7 @@ class _SharedNames:
 
 class _Pseudonyms:
     def __init__(self, run: Run, shared: _SharedNames) -> None:
-        self._shared = shared
+        self._hosts, self._distinct = shared.hosts, shared.distinct
         self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
         named = dict.fromkeys(list_own_names(run), f"run-{run.id[:_SHOWN]}")
@@ -131,64 +112,78 @@ class _Pseudonyms:
         self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
 
     def text(self, text: str) -> str:
-        """Return a text without names."""
         # a host is marked, as its pseudonym may be the name of another
-        text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hosts.hide(host)}>")
+        text = hide_addresses(text, lambda host: f"<{_MARK}{self._hosts.hide(host)}>")
         text = _PATH.sub("<path>", text)
         text = self._any.sub(lambda found: self._texts[found.group()], text)
         return _MARKED.sub(r"\1", text)
 
     def metric(self, name: str) -> str:
-        """Return the name of a training metric without names of people and machines."""
-        return self._shared.distinct.tell_apart("metric", name, self.text(name))
+        return self._distinct.tell_apart("metric", name, self.text(name))
 
     def keep_plain_texts(self, recording: Recording) -> None:
         """Note the texts that hold no name and stay, so that no hidden one is shown like them."""
-        run = recording.run
-        texts = [("step", run.step, self.text(run.step))] if run.step else []
-        texts += [("metric", name, self.text(name)) for name in _list_metrics(recording.training)]
+        run, training = recording.run, cast("Any", recording.training.column("name"))
+        names = [text for chunk in training.chunks for text in chunk.dictionary.to_pylist()]
+        texts = [("metric", name, self.text(name)) for name in names]
+        texts += [("step", run.step, self.text(run.step))] if run.step else []
         for what, pairs in (("param", run.params), ("tag", run.tags)):
             texts += [(named, value, hidden) for _, named, value, hidden in self._hide_values(what, pairs)]
         for what, text, hidden in texts:
             if text == hidden:
-                self._shared.distinct.keep(what, text)
+                self._distinct.keep(what, text)
 
     def device(self, device: str) -> str:
         """Return the id of a device without the name of its node."""
         node, slash, local = device.rpartition("/")
-        return f"{self._node(node)}{slash}{local}" if node else device
+        return f"{self._hosts.hide(node)}{slash}{local}" if node else device
 
-    def _node(self, node: str) -> str:
-        return self._shared.hosts.hide(node)
+    def _at(self, place: _Place) -> _Place:
+        """Return something of a device without the name of its node."""
+        return replace(place, device=place.device and self.device(place.device))
 
     def run(self, run: Run) -> Run:
-        """Return what is known about a run without names."""
+        quality = run.quality
         return replace(
             run,
             name=self.text(run.name),
-            step=run.step and self._shared.distinct.tell_apart("step", run.step, self.text(run.step)),
+            step=run.step and self._distinct.tell_apart("step", run.step, self.text(run.step)),
             sources=tuple(replace(each, locator=self._sources[each.locator]) for each in run.sources),
-            devices=tuple(map(self._device, run.devices)),
-            stages=tuple(map(self._stage, run.stages)),
+            devices=tuple(
+                replace(
+                    each,
+                    id=self.device(each.id),
+                    node=each.node and self._hosts.hide(each.node),
+                    uuid=each.uuid and f"GPU-{_short_hash(each.uuid)}",
+                    serial=_short_hash(each.serial),
+                )
+                for each in run.devices
+            ),
+            stages=tuple(
+                replace(each, name=self.text(each.name), node=each.node and self._hosts.hide(each.node))
+                for each in run.stages
+            ),
             params=tuple(self._pairs("param", run.params)),
             tags=tuple(self._pairs("tag", run.tags)),
-            quality=self._quality(run.quality),
+            quality=replace(
+                quality,
+                gaps=tuple(map(self._at, quality.gaps)),
+                clock_steps=tuple(map(self._at, quality.clock_steps)),
+                log_events=tuple(
+                    replace(self._at(each), text=self.text(_hide_process(each.text))) for each in quality.log_events
+                ),
+                notes=tuple(map(self.text, quality.notes)),
+                # a line may name anything
+                rejected=tuple(replace(each, examples=()) for each in quality.rejected),
+            ),
         )
-
-    def _device(self, device: Device) -> Device:
-        uuid = device.uuid and f"GPU-{_short_hash(device.uuid)}"
-        node = device.node and self._node(device.node)
-        return replace(device, id=self.device(device.id), node=node, uuid=uuid, serial=_short_hash(device.serial))
-
-    def _stage(self, stage: Stage) -> Stage:
-        return replace(stage, name=self.text(stage.name), node=stage.node and self._node(stage.node))
 
     def _pairs(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for key, named, value, hidden in self._hide_values(what, pairs):
             # a param that is one word is a setting, whoever has the same name
             shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
-            machines = dict.fromkeys(map(self._node, list_machines(value))) if names_machine(key, value) else ()
-            yield shown, ", ".join(machines) or self._shared.distinct.tell_apart(named, value, hidden)
+            machines = dict.fromkeys(map(self._hosts.hide, list_machines(value))) if names_machine(key, value) else ()
+            yield shown, ", ".join(machines) or self._distinct.tell_apart(named, value, hidden)
 
     def _hide_values(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
         """Yield each key, which texts its value is told apart from, the value, and what is shown instead of it."""
@@ -196,37 +191,12 @@ class _Pseudonyms:
             hides_all = is_personal(key) or names_machine(key, value)
             yield key, f"{what} {key}", value, _NAME if hides_all else self.text(value)
 
-    def _quality(self, quality: Quality) -> Quality:
-        def gap(each: LogGap) -> LogGap:
-            return replace(each, device=self.device(each.device))
-
-        def step(each: ClockStep) -> ClockStep:
-            return replace(each, device=self.device(each.device))
-
-        return replace(
-            quality,
-            gaps=tuple(map(gap, quality.gaps)),
-            clock_steps=tuple(map(step, quality.clock_steps)),
-            log_events=tuple(
-                replace(
-                    each,
-                    device=each.device and self.device(each.device),
-                    text=self.text(_anonymise_kernel_message(each.text)),
-                )
-                for each in quality.log_events
-            ),
-            notes=tuple(map(self.text, quality.notes)),
-            # a line may name anything
-            rejected=tuple(replace(each, examples=()) for each in quality.rejected),
-        )
-
 
 def _short_hash(identity: str | None) -> str | None:
     return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
 
 
-def _anonymise_kernel_message(text: str) -> str:
-    """Return a message without the host and the process that a line of the kernel's log names."""
+def _hide_process(text: str) -> str:
     for shape, instead in _KERNEL if "NVRM: Xid (" in text else ():
         text = shape.sub(instead, text)
     return text

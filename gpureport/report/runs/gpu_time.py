@@ -19,16 +19,11 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
-
 NO_JOB = "no job"
 """Name of the time without a job. It is shown beside a bar, since the shares of a bar are of the jobs' time."""
 
-_TOTAL = "GPU time"
-"""Heading of the time of a bar, with the unit that its cells leave out."""
-
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
-    """Return GPU-seconds of each class, in the order shown, classes without time left out."""
     seconds = sum_seconds_by_class(time.seconds for time in times)
     known = [name for name in GPU_TIME_CLASSES if seconds.get(name, 0) > 0]
     return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
@@ -51,7 +46,6 @@ def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
 
 
 def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
-    """Return the GPU-seconds in which no job held a GPU."""
     return sum(analysis.no_job_gpu_seconds for analysis in analyses)
 
 
@@ -84,7 +78,6 @@ def measure_own_seconds(time: GpuTime) -> float:
 
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
-    """Return which share of their observed time some runs spent in short pauses."""
     return results.measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
 
 
@@ -100,7 +93,6 @@ def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
 
 
 def format_held(held: float, runs: int) -> str:
-    """Return GPU time as GPU-hours; of several runs their mean."""
     return f"{display.gpu_time(held / runs)} a run" if runs > 1 else display.gpu_time(held)
 
 
@@ -119,28 +111,23 @@ def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
 
 def build_time_table(bars: Sequence[TimeBar]) -> Table:
     """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
-    labels = class_labels(bars)
+    labels, rows = class_labels(bars), []
     extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
-    rows = (_row(bar, list(labels), shows_no_job=bool(extra)) for bar in bars)
-    return build_table(("", _TOTAL, *labels.values(), *extra), rows)
+    for bar in bars:
+        parts, row = {part.key: part for part in bar.parts}, [Cell(text=bar.label), Cell(text=bar.total)]
+        for part in map(parts.get, labels):
+            small = display.join(part.hours, part.causes if bar.whole else "") if part else ""
+            text, value = (part.text, part.ratio) if part else (display.percent(0.0), 0.0)
+            row.append(Cell(text=text, small=small, value=value))
+        row += [Cell(text=bar.no_job or "none", value=bar.no_job_seconds)] if extra else []
+        rows.append(row)
+    return build_table(("", "GPU time", *labels.values(), *extra), rows)
 
 
 def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
-    """Return the name of every class that some bar shows, in the order in which bars show them."""
     labels = {part.key: part.label for bar in bars for part in bar.parts}
     ordered = (*GPU_TIME_CLASSES, *sorted(set(labels) - set(GPU_TIME_CLASSES)))
     return {key: labels[key] for key in ordered if key in labels}
-
-
-def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> list[Cell | str]:
-    parts, cells = {part.key: part for part in bar.parts}, [Cell(text=bar.total)]
-    for key in keys:
-        part = parts.get(key)
-        small = "; ".join(filter(None, (part.hours, part.causes if bar.whole else ""))) if part else ""
-        value = part.ratio if part else 0.0
-        cells.append(Cell(text=part.text if part else display.percent(value), small=small, value=value))
-    no_job = [Cell(text=bar.no_job or "none", value=bar.no_job_seconds)] if shows_no_job else []
-    return [bar.label, *cells, *no_job]
 
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar | None:

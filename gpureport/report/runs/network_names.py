@@ -8,14 +8,10 @@ from collections.abc import Callable, Iterator
 from ipaddress import AddressValueError, IPv6Address
 from itertools import chain, count
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from gpureport.importers.labels import expand_node_list, shorten_node
 from gpureport.names import LABEL_TAGS
 from gpureport.recording import Run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ADDRESS = "<address>"
 _WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for tag in LABEL_TAGS if tag.is_personal)])
@@ -55,7 +51,10 @@ _NAMED = re.compile(
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
-"""What follows a blank belongs to an option alone: words such as `host memory` name no machine."""
+"""The machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
+
+What follows a blank belongs to an option alone: words such as `host memory` name no machine.
+"""
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
 _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
@@ -88,12 +87,6 @@ def _remove_port(host: str) -> str:
     return _PORT.sub("", host)
 
 
-def find_named_machines(text: str) -> Iterator[str]:
-    """Yield the machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`."""
-    for match in _NAMED.finditer(text):
-        yield from list_machines(match[2])
-
-
 def _hide_ipv6(found: re.Match[str]) -> str:
     """Return `<address>` for an address of IPv6; `::` alone is a sign of programming languages."""
     address = found["address"]
@@ -110,7 +103,6 @@ def _hide_ipv6(found: re.Match[str]) -> str:
 
 
 def is_personal(key: str) -> bool:
-    """Return whether the value of a param or tag names a person or a machine, by its key."""
     return _PERSONAL.search(key) is not None
 
 
@@ -122,15 +114,14 @@ def list_own_names(run: Run) -> Iterator[str]:
 
 
 def list_mentioned_machines(run: Run) -> Iterator[str]:
-    """Yield the names of machines that params and tags mention."""
     for key, value in run.params_and_tags:
         if names_machine(key, value):
             yield from list_machines(value)
-        yield from find_named_machines(value)
+        for match in _NAMED.finditer(value):
+            yield from list_machines(match[2])
 
 
 def list_people(run: Run) -> Iterator[str]:
-    """Yield the names of people, and what else is personal."""
     for key, value in run.params_and_tags:
         if is_personal(key) and not names_machine(key, value):
             yield from (value, *value.split(", "))
@@ -151,17 +142,14 @@ class HostNumbers:
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
             is_known = bool(namesakes) and (name == short or namesakes == [short])
-            self._numbers[name] = self._numbers[namesakes[0]] if is_known else self._count() + 1
+            self._numbers[name] = (
+                self._numbers[namesakes[0]] if is_known else max(self._numbers.values(), default=0) + 1
+            )
             namesakes.append(name)
         return f"host-{self._numbers[name]}"
 
-    def _count(self) -> int:
-        return max(self._numbers.values(), default=0)
-
 
 class DistinctTexts:
-    """Keeps texts distinct whose names are hidden."""
-
     def __init__(self) -> None:
         self._shown: dict[tuple[str, str], str] = {}
         self._taken: set[tuple[str, str]] = set()
@@ -172,13 +160,7 @@ class DistinctTexts:
         self._taken.add((what, text))
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return a text without its names; with a number where another text of the same kind looks the same.
-
-        Args:
-            what: which texts are told apart, such as steps, or the values of a param.
-            text: the text itself.
-            hidden: the text without its names.
-        """
+        """Return a text without its names; with a number where another of the same kind (a step, …) looks the same."""
         if text == hidden:
             return text
         if (what, text) not in self._shown:

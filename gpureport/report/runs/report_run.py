@@ -45,17 +45,14 @@ class ReportRun:
 
     @property
     def run(self) -> Run:
-        """The run itself."""
         return self.analysis.run
 
     @property
     def seconds(self) -> float:
-        """Time from first to last sample."""
         return max((self.run.ended - self.run.started) / 1e6, 0.0)
 
     @property
     def samples(self) -> int:
-        """Samples of the GPU that has most."""
         return max((len(self.recording.rows.rows_of(gpu.id)) for gpu in self.run.gpus), default=0)
 
     def since_start(self, microseconds: int) -> float:
@@ -90,7 +87,6 @@ class ReportRun:
 
 
 def device_name(device: Device) -> str:
-    """Return the name of a device for people."""
     name = "host" if device.index is None else f"GPU {device.index}"
     return f"{display.shorten_middle(display.clean(device.node), _NODE)} {name}" if device.node else name
 
@@ -163,7 +159,6 @@ def _convert_to_local_time(run: Run, microseconds: int) -> datetime:
 
 
 def clock_note(run: Run) -> str:
-    """Return which clock the times of a run are on."""
     if run.quality.synthetic_time:
         return "the log has no time stamps; times count from --interval"
     return "local time of the recording machine" if run.timezone is None else display.clean(run.timezone)
@@ -179,7 +174,6 @@ def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> st
 
 
 def build_subtitle(runs: Sequence[ReportRun], grouped: str = "") -> str:
-    """Return the quiet line: what was read, on which GPUs, and when; `grouped` are the settings that make groups."""
     return " \N{MIDDLE DOT} ".join(filter(None, _list_parts(runs, grouped)))
 
 

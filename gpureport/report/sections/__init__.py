@@ -3,5 +3,5 @@
 Imports `model`, `runs` and `wording`; no format and no chart.
 A new section: one module here that returns a `RunTable` or `RunFacts` a run, a field of `Report`, the call in
 `builder.py`, and a line in `blocks/reference.py`, which every format shows. `python docs/site/make_pages.py` then
-writes the field into `docs/reference/report-1.schema.json`.
+writes the field into `docs/reference/report-2.schema.json`.
 """

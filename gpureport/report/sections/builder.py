@@ -15,10 +15,10 @@ from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
-from gpureport.report.model.comparison_parts import ComparisonPart
+from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.findings import FindingCard
-from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Fact
+from gpureport.report.model.report_content import ComparisonPart, Report
+from gpureport.report.model.shapes import Fact, Table
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
 from gpureport.report.sections import method
@@ -32,6 +32,7 @@ from gpureport.report.sections.steps import gains, headline, pairs, tables
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+from gpureport.report.wording.words import WORDS
 
 _TITLE, _CHAIN = 120, 80
 _LAST_STEP_FIRST = "Those of the last step first. "
@@ -54,18 +55,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
 ) -> Report:
     """Return the content of a report on one run, or on several in the order of their steps.
 
-    Args:
-        runs: recordings with their analyses, at least one.
-        title: headline of the report; the names of the runs when None.
-        command: the command that made it, without names of output files.
-        gpu_hour_price: price of one GPU-hour, in any currency.
-        version: version of gpureport.
-        rules: the rules the analyses were made with, for their limits; those that ship when None.
-        kinds: kinds that were asked for; all that the rules know when None.
-        by: settings whose values make the groups; none where the steps are a chain.
-        throughput: training metric that counts work, whatever its name.
-        checks: limits a person set, and what became of them.
-        goals: what a person says of training metrics; nothing when None.
+    `command` made it and names no output file. `rules` are those of the analyses, the shipped ones when None; `kinds`
+    were asked for, all when None. Settings in `by` make groups, none where the steps are a chain; `throughput` is the
+    training metric that counts work, whatever its name; `checks` are limits that a person set.
     """
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
@@ -113,7 +105,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
-        timeline=timeline.build_timelines(inputs, found, histories),
+        timeline=tuple(timeline.build_timelines(inputs, found, histories)),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=gpu_table.build_stage_tables(inputs),
         quality=method.quality(inputs),
@@ -137,16 +129,18 @@ def _build_comparison_part(
     comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
 ) -> ComparisonPart:
     links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
+    title = "Changes between groups" if study else "Changes between steps"
+    facts = [*gains.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
+    reference = [] if study else [gains.list_gains(comparison, links)]
+    reference.append(Block(anchor="links", title=title, facts=facts))
+    reference += pairs.list_pairs(comparison, links)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
-        legend=tables.describe_marks(charts),
-        study=tuple(groups.build_study_sections(study, comparison)) if study else (),
+        legend=WORDS[f"chart.{charts[0].form}"] if charts else "",
         estimates=estimates,
-        links=tuple(pairs.build_step_pairs(comparison, links)),
-        remaining=tuple(gains.list_remaining(comparison, inputs, study, cards)),
-        across=tuple(groups.list_across(comparison, study)),
-        gains=None if study else gains.build_gain_table(comparison, links),
+        study=tuple(groups.list_study(study, comparison)) if study else (),
+        reference=tuple(select_blocks(reference, Form.FULL)),
     )
 
 
@@ -159,31 +153,30 @@ _LINE = 60
 
 
 def build_fold_lines(report: Report) -> tuple[Fact, ...]:
-    """Return a statement for each fold of a report: its name, and what it holds."""
     runs, counts = report.timeline, Counter(row.severity for row in report.rows)
     found = [display.plural(counts[word], word) for word in ("problem", "warning") if counts[word]]
     found += [f"{counts['info']} info"] if counts["info"] else []
     lengths = display.format_range((run.seconds for run in runs), display.duration)
     has_one_gpu = {len(run.table.rows) for run in report.gpus} == {1}
+    strips, undrawn = sum(len(run.strips) for run in runs), sum(run.undrawn_gpus for run in runs)
+    drawn = f"{strips} of {strips + undrawn} GPUs" if undrawn else display.plural(strips, "GPU")
+    drawn = f"{len(runs)} runs" if report.several else drawn
+    unmade, partly = report.judgement, report.judgement.partly
+    assessed = f"all {unmade.checks} assessed" if unmade.checks and not partly else ""
+    if unmade.missing or partly:
+        assessed = f"{unmade.missing or partly} of {unmade.checks} checks"
+        assessed += (f", {partly} more in part" if partly else "") if unmade.missing else " in part"
     lines = {
         "Findings": (", ".join(found) or "none") + (f" in {len(runs)} runs" if report.several else ""),
-        "Timeline": _describe_timeline(report),
+        "Timeline": f"every sample of {drawn}, to zoom into" if strips else "a single moment: nothing to draw",
         "Every run" if report.several else "The GPU" if has_one_gpu else "Per GPU": (
             f"{len(runs)} runs, {lengths}" if report.several else _describe_gpus(report)
         ),
-        "Not assessed": _describe_judgement(report),
-        "Policy": _describe_policy(report),
+        "Not assessed": assessed,
+        "Policy": _describe_policy(report.policy) if report.policy else "",
         "Method": "how the figures were made, and what the words mean",
     }
     return tuple(Fact(name=name, text=text) for name, text in lines.items() if text)
-
-
-def _describe_timeline(report: Report) -> str:
-    strips, undrawn = sum(len(run.strips) for run in report.timeline), sum(run.undrawn_gpus for run in report.timeline)
-    if not strips:
-        return "a single moment: nothing to draw"
-    gpus = f"{strips} of {strips + undrawn} GPUs" if undrawn else display.plural(strips, "GPU")
-    return f"every sample of {f'{len(report.timeline)} runs' if report.several else gpus}, to zoom into"
 
 
 def _describe_gpus(report: Report) -> str:
@@ -197,18 +190,8 @@ def _describe_gpus(report: Report) -> str:
     return "never slowed by heat or hardware" if is_never else "clock, temperature, power, memory and utilisation"
 
 
-def _describe_judgement(report: Report) -> str:
-    found = report.judgement
-    if not found.missing:
-        whole = f"all {found.checks} assessed" if found.checks else ""
-        return f"{found.partly} of {found.checks} checks in part" if found.partly else whole
-    return f"{found.missing} of {found.checks} checks{f', {found.partly} more in part' if found.partly else ''}"
-
-
-def _describe_policy(report: Report) -> str:
-    if report.policy is None:
-        return ""
-    counts = Counter(row.cells[0].text for row in report.policy.rows)
+def _describe_policy(policy: Table) -> str:
+    counts = Counter(row.cells[0].text for row in policy.rows)
     words = {word: "met" if outcome is CheckOutcome.PASSED else word for outcome, word in OUTCOME_WORDS.items()}
     parts = ", ".join(f"{counts[word]} {shown}" for word, shown in words.items() if counts[word])
-    return f"{display.plural(len(report.policy.rows), 'rule')}: {parts}"
+    return f"{display.plural(len(policy.rows), 'rule')}: {parts}"

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from gpureport.analysis.rulebook import Rule
-from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality, Rejected
+from gpureport.data_quality import AbsentCells, ClockStep, LogGap, Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.report_content import SCHEMA, Method, RunQuality
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
-from gpureport.report.runs import log_events
+from gpureport.report.runs import over_time
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
@@ -20,7 +20,6 @@ _NOTE = "A rule that is not assessed is neither kept nor broken: the reason stan
 
 
 def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, version: str) -> Method:
-    """Return the method section."""
     gpus = [gpu for run in runs for gpu in run.run.gpus]
     drivers = {display.shorten(display.clean(gpu.driver), LABEL_LENGTH) for gpu in gpus if gpu.driver}
     versions = {
@@ -29,31 +28,19 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
         "NVIDIA driver": ", ".join(sorted(drivers)) or display.NOT_RECORDED,
     }
     kinds = [(terms.kind_title(kind), text) for rule in rules for kind, text in rule.conditions.items()]
-    limits, inputs = ("Kind", "Limit", "Value", "Origin", "Source"), ("Run", "Kind", "Input")
-    return Method(
-        thresholds=build_table(limits, _list_limits(rules), in_words=limits),
-        definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
-        command=display.clean(command),
-        versions=tuple(Fact(name=name, text=text) for name, text in versions.items()),
-        inputs=build_table(inputs, _list_inputs(runs), in_words=inputs),
-        kinds=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in kinds),
-    )
-
-
-def _list_limits(rules: Sequence[Rule]) -> Iterator[Sequence[Cell | str]]:
-    for rule in rules:
-        kinds = ", ".join(terms.kind_title(kind) for kind in rule.kinds)
-        for name, limit in rule.limits.items():
-            value = display.quantity(limit.value, limit.unit)
-            yield kinds, name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
-
-
-def _list_inputs(runs: Sequence[ReportRun]) -> Iterator[Sequence[Cell | str]]:
+    inputs, rows = ("Run", "Kind", "Input"), []
     for run in runs:
         for source in run.run.sources:
             locator = display.shorten_middle(display.clean(source.locator), _LOCATOR)
             read = Cell(text=locator, small=f"sha256 {display.clean(source.sha256)}")
-            yield run.label, display.clean(source.kind), read
+            rows.append((run.label, display.clean(source.kind), read))
+    return Method(
+        definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
+        command=display.clean(command),
+        versions=tuple(Fact(name=name, text=text) for name, text in versions.items()),
+        inputs=build_table(inputs, rows, in_words=inputs),
+        kinds=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in kinds),
+    )
 
 
 def build_policy_table(checks: Sequence[Check]) -> Table | None:
@@ -83,14 +70,13 @@ _LONGEST = 500
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
-    """Return one entry a run."""
     return tuple(
         RunQuality(
             label=run.label,
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
-            events=log_events.list_events(run),
-            more_events=log_events.describe_omitted(run),
+            events=over_time.list_events(run),
+            more_events=over_time.describe_omitted(run),
         )
         for run in runs
     )
@@ -112,17 +98,17 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", _describe_lines(data, noun)
-    yield "Rejected", display.join_first([_describe_rejected(each, noun) for each in data.rejected], _LISTED, "reason")
+    firsts = ["" if each.first_line is None else f" (first: line {each.first_line})" for each in data.rejected]
+    rejected = [
+        f"{display.plural(each.rows, noun)}: {display.clean(each.reason)}{first}"
+        for each, first in zip(data.rejected, firsts, strict=True)
+    ]
+    yield "Rejected", display.join_first(rejected, _LISTED, "reason")
     yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
     yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
     restored = data.imputed_points
     yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
     yield "Clock", display.join_first([_describe_clock_step(run, step) for step in data.clock_steps], _LISTED, "step")
-
-
-def _describe_rejected(entry: Rejected, noun: str) -> str:
-    first = "" if entry.first_line is None else f" (first: line {entry.first_line})"
-    return f"{display.plural(entry.rows, noun)}: {display.clean(entry.reason)}{first}"
 
 
 def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[str]:

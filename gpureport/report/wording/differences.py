@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from gpureport.comparison.changes import SettingValue, SetupChange
 from gpureport.comparison.evidence import ReasonKind, WholeRecordingFigure
-from gpureport.comparison.setup import SettingValue, SetupChange
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.number_format import MINUS, format_integer
 from gpureport.report.model.head import Change
@@ -87,12 +87,10 @@ class FigureFormat:
 
     @property
     def value(self) -> Callable[[float], str]:
-        """What prints a value."""
         return self.percent or self.scale.format
 
     @property
     def noun(self) -> str:
-        """Its name within a sentence."""
         return display.lower_first(self.title)
 
     def title_of(self, delta: Delta) -> str:
@@ -124,7 +122,6 @@ class FigureFormat:
         return "" if first == last else f"{self.scale.format_signed(low, bare=same_unit)} to {last}"
 
     def describe_precision(self, delta: Delta) -> Iterator[str]:
-        """Yield what such recordings can show of the figure, and what would make the verdict surer."""
         detectable, needed = delta.detectable_difference, delta.needed
         # runs that agree to within their resolution give 0, which is no size to state
         if not detectable or not isfinite(detectable):
@@ -188,7 +185,6 @@ def _choose_arrow(text: str, *, is_up: bool) -> str:
 
 
 def format_points(ends: Sequence[float]) -> str:
-    """Return an interval of the change of a share in points."""
     low, high = map(display.percentage_points, ends)
     return f"{low.partition(display.GAP)[0]} to {high}"
 
@@ -205,7 +201,6 @@ def list_setup_changes(changes: Sequence[SetupChange], most: int = _LISTED) -> s
 
 
 def describe_values(values: Sequence[SettingValue], length: int | None = None) -> str:
-    """Return the values that runs of a step have; where they differ, each with its number of runs."""
     texts = ["not given" if each.text is None else display.clean(each.text) or "empty" for each in values]
     texts = texts if length is None else [display.shorten_middle(text, length) for text in texts]
     if len(values) == 1:
@@ -216,7 +211,6 @@ def describe_values(values: Sequence[SettingValue], length: int | None = None) -
 
 
 def name_setting(change: SetupChange, *, in_line: bool = False) -> str:
-    """Return what changed by the name that people know it by, alone or in a line."""
     if change.kind == "hardware":
         name = WORDS.get(f"check.{change.key}", change.key)
         return display.lower_first(name) if in_line else name

@@ -15,27 +15,19 @@ from gpureport.number_format import MINUS
 
 NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
-
 _HOUR, _MINUTE, _ROUGH = 3600, 60, 600
-_TIMES = 2
-"""Ratio from which it reads better as times than as per cent."""
-_HEADLINE = 140
-"""Letters above which only the first sentence of a verdict is a headline."""
-_LARGER = 1000
-"""Number above which the larger unit of a range reads better."""
-
+_TIMES = 2  # ratio from which it reads better as times than as per cent
+_HEADLINE = 140  # letters above which only the first sentence of a verdict is a headline
+_LARGER = 1000  # number above which the larger unit of a range reads better
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(
     r"(?<=\d) (?=(?:°C|GPU-(?:h|min|s|ms)|[kMG]Hz|[KMG]iB|[kMG]B/s|[mkM]?Wh|k?W|ms|s|min|h|days)(?:\W|$))"
 )
-_SENTENCE = re.compile(r"\. (?=[A-Z])")
-"""Where a sentence ends and the next begins: a name may hold `1. one`."""
+_SENTENCE = re.compile(r"\. (?=[A-Z])")  # where a sentence ends and the next begins: a name may hold `1. one`
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
 """A number and its unit; a length of two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-
-Show = Callable[[float], str]
-"""What prints a value with its unit."""
+Show = Callable[[float], str]  # what prints a value with its unit
 
 
 def clean(text: str) -> str:
@@ -64,18 +56,15 @@ def clean_sentence(text: str) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """Return a text with a full stop, unless it ends with a mark already."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def headline(text: str) -> tuple[str, str]:
-    """Return what stands in large letters and what follows it: of a long text its first sentence alone."""
     first, *rest = _SENTENCE.split(text, maxsplit=1) if len(text) > _HEADLINE else (text,)
     return (f"{first}.", rest[0]) if rest else (text, "")
 
 
 def shorten(text: str, length: int) -> str:
-    """Return text of at most `length` characters, an ellipsis where it was cut."""
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
@@ -105,7 +94,6 @@ def lower_first(text: str) -> str:
 
 
 def raise_first(text: str) -> str:
-    """Return text as it begins a sentence: its first letter a capital."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -120,12 +108,10 @@ def join_words(words: list[str] | tuple[str, ...]) -> str:
 
 
 def join(*texts: str, by: str = "; ") -> str:
-    """Return the texts that are not empty."""
     return by.join(filter(None, texts))
 
 
 def join_first(texts: list[str], most: int, noun: str = "") -> str:
-    """Return the first texts, and how many more there are."""
     left = len(texts) - most
     return "; ".join([*texts[:most], *([plural(left, f"more {noun}") if noun else f"{left} more"] if left > 0 else [])])
 
@@ -187,17 +173,14 @@ def rough_duration(seconds: float) -> str:
 
 
 def power(watts: float) -> str:
-    """Return a power in watts."""
     return f"{number(watts)}{GAP}W"
 
 
 def money(amount: float, currency: str = "") -> str:
-    """Return an amount of money with the sign or the code of its currency, where one is given."""
     return number_format.format_money(amount, clean(currency)).replace(" ", GAP)
 
 
 def temperature(celsius: float) -> str:
-    """Return a temperature in °C."""
     return f"{celsius:.1f}".replace("-", MINUS).removesuffix(".0") + f"{GAP}°C"
 
 
@@ -212,12 +195,10 @@ _UNITS: dict[str, Show] = {
     "J": energy,
     "g": mass,
 }
-_COUNTED = ("", "rows", "cores")
-"""Units of what is counted: a whole number of it has no decimals."""
+_COUNTED = ("", "rows", "cores")  # units of what is counted: a whole number of it has no decimals
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """Return a value of a base unit in the unit people use for it."""
     if value is None or math.isnan(value):
         return NOT_RECORDED
     if unit in _COUNTED and value == round(value):
@@ -230,7 +211,6 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def or_not_recorded(value: float | None, shown: Show) -> str:
-    """Return the value as `shown` prints it, or that it was not recorded."""
     return NOT_RECORDED if value is None or math.isnan(value) else shown(value)
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-_LONGEST = 16
-"""Most words of a headline; a number and its unit are two."""
+_LONGEST = 16  # most words of a headline; a number and its unit are two
 
 
 def choose_headline(candidates: Sequence[str]) -> str:

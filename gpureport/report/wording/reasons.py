@@ -59,7 +59,6 @@ def describe_interval(interval: str, comparisons: int | None) -> str:
 
 
 def describe_left_out(runs: Sequence[ShortRun]) -> str:
-    """Return which runs a figure leaves out because they are too short, in sentences; empty without any."""
     stopped, brief = [run for run in runs if run.stopped], [run for run in runs if not run.stopped]
     said = []
     if stopped:
@@ -77,26 +76,22 @@ def _name_lengths(runs: Sequence[ShortRun]) -> str:
 
 
 def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:
-    """Return why peak memory tells less than a reader wants, as a sentence; empty where nothing is in the way."""
     if reason is None:
         return ""
     return BATCH_DOUBTS[reason] if isinstance(reason, BatchDoubt) else WORDS[f"peak.{reason}"]
 
 
 def describe_no_work(reason: NoWork | None) -> str:
-    """Return why a training metric is not judged at equal work, as a sentence; empty where nothing is in the way."""
     return "" if reason is None else WORDS[f"no_work.{reason}"]
 
 
 def describe_unknown_change(change: FindingChange) -> str:
-    """Return why it is not known what became of a finding, with the step that does not tell; empty where it is."""
     if change.unknown is None:
         return ""
     return f"{change.step if change.before else change.base}: {WORDS[f'unknown.{change.unknown}']}"
 
 
 def describe_check(check: Comparability) -> str:
-    """Return what follows from a check, as a sentence; empty where both sides agree."""
     if check.agree:
         return ""
     if check.check == "timezone":

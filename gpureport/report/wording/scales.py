@@ -23,16 +23,13 @@ class Scale:
     decimals: Callable[[float], int] = number_format.count_decimals
 
     def unit(self, value: float) -> tuple[str, float]:
-        """Return the name and the size of the unit that a value is printed in."""
         return number_format.choose_unit(value, self.units)
 
     def format(self, value: float) -> str:
-        """Return a value with its unit."""
         name, size = self.unit(value)
         return _join(self.text(value / size), name)
 
     def format_signed(self, value: float, *, bare: bool = False) -> str:
-        """Return a value with its sign, and with its unit unless it is wanted `bare`."""
         name, size = self.unit(value)
         return _join(self._sign(value / size), "" if bare else name)
 
@@ -75,12 +72,9 @@ MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text="{:,.1f}".format
 CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals=lambda _: 0)
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
 """Differences of shares: the shares themselves are printed in per cent, with decimals of their own."""
-
-
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
 """Batches of work in thousands, the one to try first first."""
-_TEN_CENTS = 0.1
-"""Least cost of a million, which is the usual batch; costs of others, and energies, are at least 1."""
+_TEN_CENTS = 0.1  # least cost of a million, which is the usual batch; costs of others, and energies, are at least 1
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _WATT_HOUR = 3600.0
@@ -145,5 +139,4 @@ def choose_rate_unit(hertz: Iterable[float | None], unit: str | None) -> tuple[f
 
 
 def name_work(unit: str | None) -> str:
-    """Return what work is counted in."""
     return display.shorten(display.clean(unit or "units of work"), 24)

@@ -26,8 +26,6 @@ _ASCII = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text in one style, and its end in another."""
-
     text: str = ""
     style: str = ""
     tail: str = ""
@@ -62,7 +60,6 @@ class Page:
         return display.pad_to_width(shown, width)
 
     def render(self, lines: Iterable[Line]) -> str:
-        """Return lines as text, without anything that could steer the terminal but styles."""
         return "".join(f"{self._render_line(line)}\n" for line in lines)
 
     def _render_line(self, line: Line) -> str:
@@ -77,5 +74,4 @@ class Page:
         return text.translate(_ASCII).encode("ascii", "replace").decode() if self.ascii else text
 
 
-PIPE = Page()
-"""A pipe, or a file: 80 columns without colour."""
+PIPE = Page()  # a pipe, or a file: 80 columns without colour

@@ -16,15 +16,12 @@ from gpureport.report.wording.display import lower_first
 from gpureport.report.wording.scales import name_work
 
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
-
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
 """What the rule of each kind says of it."""
-KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}
-"""Title of each kind."""
+KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}  # title of each kind
 CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles.items()}
 """Title of causes that say more than their kind."""
-CLASSES = _WORDS["classes"]
-"""What each class of GPU time is called."""
+CLASSES = _WORDS["classes"]  # what each class of GPU time is called
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
     UNKNOWN: "cause unknown",
     OUTSIDE: "outside the job",
@@ -36,9 +33,7 @@ DEFINITIONS = tuple(
 """Terms and their meaning."""
 FIGURE_NAMES = _WORDS["figures"]
 """What figures of runs are called, in the order of columns; `per` is the batch of work, as `per_batch` names it."""
-PER_RUN = "a run"
-"""What figures without work are for."""
-
+PER_RUN = "a run"  # what figures without work are for
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
 _SUFFIX = re.compile(r"_(?:ratio|bytes_per_second|bytes|watts|celsius|hertz|seconds_total|seconds|total)$")
@@ -48,14 +43,12 @@ _PLURALS = {"ches": "ch", "shes": "sh", "sses": "ss", "xes": "x", "ies": "y", "s
 
 
 def class_title(key: str, causes: Iterable[str] = ()) -> str:
-    """Return what a class of GPU time is called; slowed time by its cause, where it has only one."""
     title = CLASSES.get(key) or _WORDS["fleet"].get(key, key.replace("_", " ").capitalize())
     by_cause = {_WORDS["slowed"].get(cause, title) for cause in causes} if key == "throttled" else set()
     return by_cause.pop() if len(by_cause) == 1 else title
 
 
 def kind_title(name: str, cause: str | None = None) -> str:
-    """Return the title of a kind, or of its cause where that has one; an unknown kind is spelled out."""
     return CAUSES.get(cause or "") or KINDS.get(name, name.replace("_", " ").capitalize())
 
 
@@ -73,7 +66,6 @@ def _title_of_word(word: str) -> str:
 
 
 def column_title(name: str) -> str:
-    """Return what a column, the field it is recorded by, or a quantity in words is called in prose."""
     name = _RECORDED.get(name, name)
     if name in _WORDS["columns"]:
         return _WORDS["columns"][name]
@@ -89,7 +81,6 @@ def per_batch(unit: str | None) -> str:
 
 
 def name_figure(metric: str, per: str = "") -> str:
-    """Return what a figure is called, by its name in JSON, per a batch of work: 1,000 units of work when empty."""
     return FIGURE_NAMES[metric].format(per=per or per_batch(None))
 
 

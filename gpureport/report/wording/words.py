@@ -35,22 +35,18 @@ def say(key: str, /, **fields: object) -> str:
 
 
 def name_some(names: list[str], most: int, rest: str = "more") -> str:
-    """Return names as a list in a sentence, of many the first few and how many more there are."""
     more = len(names) - most
     return display.join_words([*names[:most], f"{more} {rest}"] if more > 1 else names)
 
 
 Key = TypeVar("Key", bound=Hashable)
 Holder = TypeVar("Holder")
-
 _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
-_LONGEST = 48
-"""Most characters of a name in a sentence that must not be cut."""
+_LONGEST = 48  # most characters of a name in a sentence that must not be cut
 
 
 def group_holders(pairs: Iterable[tuple[Key, Holder]]) -> dict[Key, list[Holder]]:
-    """Return for each fact the runs, steps or figures that it holds for, all in the order in which they come."""
     groups: dict[Key, list[Holder]] = {}
     for key, holder in pairs:
         groups.setdefault(key, []).append(holder)

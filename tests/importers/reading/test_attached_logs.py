@@ -69,10 +69,15 @@ def test_a_log_is_read_instead_whatever_its_zone(tmp_path: Path, hours: float) -
     assert (run.quality.accounted, {POINTS} <= {each.rows for each in run.quality.rejected}) == (True, True)
 
 
-def test_of_zones_that_share_as_much_time_the_values_tell(tmp_path: Path) -> None:
-    """A short log lies within a long run at many offsets; only at one of them is it busy when the run was."""
-    path = store(tmp_path, {"gpu.csv": log(0.25)}, lasts=7200)
-    assert seconds(reading(path), start=BEGAN)[0] == 0
+def test_a_log_that_fits_in_several_zones_needs_one_named(tmp_path: Path) -> None:
+    """A log of two hours covers a run of twenty minutes at many offsets."""
+    path = store(tmp_path, {"gpu.csv": log(1, over=range(-3000, 4000, 5))})
+    recording = reading(path)
+    assert len(recording.rows_of("gpu:0")) == POINTS
+    assert any("--tz" in note for note in recording.run.quality.notes)
+    assert len(reading(path, tz="Etc/GMT-1").rows_of("gpu:0")) > POINTS
+    # measured is the first part of a long run, and the log covers that
+    assert seconds(reading(store(tmp_path / "long", {"gpu.csv": log(0.25)}, lasts=7200)), start=BEGAN)[0] == 0
 
 
 def test_a_zone_that_a_person_names_is_the_zone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Runs of trackers as the API reads them, and what it says of those that it cannot read."""
 
 import warnings
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,12 @@ import pytest
 import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import Recording, find_note_code, find_reject_code
+
+
+def state(root: Path) -> dict[str, tuple[str, int]]:
+    """Return what each file below a folder holds, and when it was written."""
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    return {str(path): (sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns) for path in files}
 
 
 def recordings(source: str | Path, **options: Any) -> list[Recording]:

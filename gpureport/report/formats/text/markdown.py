@@ -16,16 +16,10 @@ from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 
-LIMIT = 20_000
-"""Most bytes: a summary that is longer than its server takes would be lost whole."""
-
+LIMIT = 20_000  # most bytes: a summary that is longer than its server takes would be lost whole
 _MOST_ROWS = 24
-_LONGEST_TEXT, _LONGEST_CELL = 600, 240
-"""Most characters of a sentence, and of a line of a cell."""
-
-_BAR = 24
-"""Characters of the longest bar."""
-
+_LONGEST_TEXT, _LONGEST_CELL = 600, 240  # most characters of a sentence, and of a line of a cell
+_BAR = 24  # characters of the longest bar
 _CUT = "\n**Shortened: the full report has the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
@@ -40,12 +34,10 @@ def escape(text: str) -> str:
 
 
 def render(report: Report) -> str:
-    """Return the report as Markdown of at most `LIMIT` bytes."""
     return write_blocks(list_blocks(report), report.version, " ".join(build_report_command(report.method.command)))
 
 
 def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
-    """Return as many blocks as fit, then the version and the command for the full report."""
     full = f" · full report: {_code(command)}" if command else ""
     last = f"gpureport {_say(version)}{full}\n"
     room = LIMIT - len(f"{_CUT}{last}".encode())

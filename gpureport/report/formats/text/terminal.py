@@ -16,13 +16,10 @@ from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 
-_HEIGHT = 30
-"""Lines of a screen at most."""
-
+_HEIGHT = 30  # lines of a screen at most
 _MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 _MOST |= {"rows": 4, "runs": 3}
 """Entries that each part of a screen has at most."""
-
 _LEAST = (
     *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("gaps", 0), ("rows", 3)),
     *(("details", 2), ("bars", 6), ("rows", 2), ("tiles", 3), ("actions", 2), ("tiles", 2), ("bars", 4), ("runs", 2)),
@@ -30,31 +27,25 @@ _LEAST = (
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
 """What gives way where a screen is full, in this order, and how much of it stays."""
-
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
 )
-BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
-"""The sign of each class of GPU time."""
-
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))  # the sign of each class of GPU time
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
-_NAME, _WORDS = 24, 22
-"""Columns that a name takes at most, and what is said of it at least."""
+_NAME, _WORDS = 24, 22  # columns that a name takes at most, and what is said of it at least
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
 """Cells of the longest bar, and of a series, at least: where a page is too narrow, words give way, then figures."""
 _EVENTS = "events"
 _ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
 """Options of a command that `gpureport report` does not have, that mean something else there, or of one call alone."""
-_BLANK = 0.005
-"""Share of the full height below which nothing is drawn."""
+_BLANK = 0.005  # share of the full height below which nothing is drawn
 
 
 def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
-    """Return the report as text for a page: everything, or (not `full`) one screen of it."""
     command = build_report_command(report.method.command)
     closing = [*_continue_lines(["Full report:", *command], page)] if command else []
     return write_blocks(list_blocks(report), page, closing, full=full)
@@ -148,7 +139,6 @@ def _body(block: Block, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield the headline, what was read, a fact never on two lines that fits on one, and what to know with it."""
     yield from page.wrap(head.verdict.sentence, style="heading")
     yield Line()
     facts = head.quiet_line.split(" · ")
@@ -197,7 +187,6 @@ def _set_columns(texts: Sequence[str], widths: Sequence[int], rights: Sequence[b
 
 
 def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs: Mapping[str, str] = BLOCKS) -> str:
-    """Return a bar of characters, where the longest bar has so many: one sign a class, by largest remainder."""
     total = sum(part.value for part in segments)
     cells = round(total / longest * length) if longest else 0
     exact = [part.value / total * cells if total else 0.0 for part in segments]
@@ -292,7 +281,6 @@ def _draw_heights(series: Series, length: int, page: Page) -> str:
 
 
 def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a figure a line; on a screen in columns, with its verdict or as much of its context as fits."""
     if most is None:
         texts = (join(tile.figures, describe_change(tile.change), tile.context) for tile in tiles)
         yield from _facts([Fact(name=tile.label, text=text) for tile, text in zip(tiles, texts, strict=True)], page)
@@ -311,7 +299,6 @@ def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line
 
 
 def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterator[Line]:
-    """Yield what to do; on a screen its gain alone, in a column where every one fits on its line."""
     shown, indent = actions[:most], _GUTTER + 3
     widest = max(display.terminal_width(action.title) for action in shown)
     is_beside = indent + widest + _GUTTER + max(display.terminal_width(action.gain) for action in shown) <= page.width

@@ -30,10 +30,8 @@ _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
 """Shares of the GPU time from which a saving is worth naming, and waiting decides what is worth a change."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Seconds of a run below which a long start-up tells of its length, and longer runs tell more than further ones."""
-_MANY_CHECKS = 5
-"""Checks that a log is too short for, from which a longer one is asked for."""
-_COARSE = 0.05
-"""Relative change from which it matters that a comparison cannot show a smaller one."""
+_MANY_CHECKS = 5  # checks that a log is too short for, from which a longer one is asked for
+_COARSE = 0.05  # relative change from which it matters that a comparison cannot show a smaller one
 _BELOW, _STEP_WATTS = 0.9, 5
 """Share of the power drawn while slowed that a limit is set to, as the advice on it says, and in which steps."""
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
@@ -44,6 +42,7 @@ _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
 """Classes of GPU time whose kinds have advice of their own on what GPUs wait for."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
+_BESIDE = "not shown beside other programs"
 _OTHER_USE = "other use"
 """The cause of a change that is to be seen to before low use: another program used the GPU meanwhile."""
 _CPU = "cpu_utilization_ratio"
@@ -64,8 +63,7 @@ def build_actions(
     """
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
-    found = zip(rows, gather(runs), strict=True)
-    parts = [(row, part) for row, each in found if (part := each.restrict_to(step))]
+    parts = [(row, part) for row, each in zip(rows, gather(runs), strict=True) if (part := each.restrict_to(step))]
     alone = [(row, words.leave_out_occupied_gpus(part)) for row, part in parts if None in part.roots]
     others = [part for _, part in alone]
     ranked = [each for row, part in alone for each in _propose(row, part, others)]
@@ -84,27 +82,34 @@ def _drop_repeated(actions: Sequence[Action]) -> list[Action]:
 def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[tuple[tuple[int, float], Action]]:
     """Yield what to do about findings, and what they are ranked by; nothing where they ask for nothing."""
     kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), words.advise(found, every)
+    # a larger batch needs its data just as slowly loaded
+    waits = [each for each in every if _name_class(each) == "waiting_for_input" or each.finding.cause == _BESIDE]
     if (
         advice is None
         or (found.severity is Severity.INFO and kind in _NOTES)
         or (kind == "oversized_gpu" and words.has_alternative(found, every))
-        or (kind == "mem_headroom" and any(map(_waits_most_of_the_time, every)))
+        or (kind == "mem_headroom" and any(each.share > _MOST_OF_IT for each in waits))
         or (kind in _TRAINED and _may_serve(every))
     ):
         return
-    is_short = all(is_recording_too_short(run.analysis) for run in found.runs.values())
-    saving = 0.0 if advice.gain or is_short else _measure_saving(found, every)
+    runs = found.runs.values()
+    saving = 0.0
+    if not advice.gain and not all(is_recording_too_short(run.analysis) for run in runs):
+        saving = _measure_saving(found, every)
     own = words.tell_finding(found)
     if len(found.findings) == 1 and not found.several:
         own = terms.humanize(display.clean_sentence(found.finding.summary))
-    gain = advice.gain or (_describe_saving(found, saving) if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN)
+    of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
+    if kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START:
+        of = "a run this short"
+    saves = f"Saves up to {display.percent(saving)} of {of}" if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN
     # where the gain is not known, what was lost decides: the headline tells of the largest loss
     score = (saving or found.share) * _WEIGHTS[found.confidence]
     if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
         score = -1.0
     action = Action(
         title=advice.title,
-        gain=gain,
+        gain=advice.gain or saves,
         text=f"{own or row.summary} {advice.how}",
         certainty=f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}.",
         command=advice.command,
@@ -126,19 +131,13 @@ def _name_class(found: Found) -> str:
     return KINDS[found.finding.kind].gpu_time_class if found.finding.kind in KINDS else ""
 
 
-def _waits_most_of_the_time(found: Found) -> bool:
-    """Return whether GPUs wait for data for most of a run: a larger batch needs its data just as slowly loaded."""
-    is_wait = _name_class(found) == "waiting_for_input" or found.finding.cause == "not shown beside other programs"
-    return is_wait and found.share > _MOST_OF_IT
-
-
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
     """Return the share of the GPU time that findings lost, a mean over their runs; 0 where it overlaps another loss."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
-    own = [(part.finding, others.get(part.position, ())) for part in found.parts if part.finding.lost_gpu_seconds]
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
-    is_shared = any(_overlap(one, two) for one, held_by in own for two in held_by)
+    own = [part for part in found.parts if part.finding.lost_gpu_seconds]
+    is_shared = any(_overlap(part.finding, other) for part in own for other in others.get(part.position, ()))
     return fsum(found.lost_by_run.values()) / held if held and not is_shared else 0.0
 
 
@@ -147,13 +146,6 @@ def _overlap(one: Finding, other: Finding) -> bool:
         return False
     pairs = list(product(one.intervals, other.intervals))
     return not pairs or any(mine.start < theirs.end and theirs.start < mine.end for mine, theirs in pairs)
-
-
-def _describe_saving(found: Found, share: float) -> str:
-    runs = found.runs.values()
-    of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
-    is_short = found.finding.kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START
-    return f"Saves up to {display.percent(share)} of {'a run this short' if is_short else of}"
 
 
 def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[Action]:
@@ -182,7 +174,6 @@ def _ask(title: str, gain: str, text: str, certainty: str, command: str = "") ->
 def _list_measurements(
     comparison: Comparison, runs: Sequence[ReportRun], every: Sequence[Found], *, is_hinted: bool
 ) -> Iterator[tuple[int, Action]]:
-    """Yield what to record or repeat: before what findings ask for (0), after it (1), or at the end (2)."""
     steps = comparison.steps
     length = min(recorded_seconds(step.analyses) for step in (steps[0], steps[-1]))
     if len(steps) > 1 and length < SHORTEST_REPETITION_SECONDS:

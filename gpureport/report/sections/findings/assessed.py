@@ -12,13 +12,12 @@ from gpureport.metrics import BY_NAME
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist, Judgement, NotJudgedLine
-from gpureport.report.runs.drawn_gpus import FEW_GPUS
+from gpureport.report.runs.over_time import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
-_FEW, _NAMED_GROUPS = 4, 3
-"""Places and groups of GPUs that are named one by one."""
+_FEW, _NAMED_GROUPS = 4, 3  # places and groups of GPUs that are named one by one
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 """Answers to the questions of the practice as people read them; JSON keeps its own words."""
@@ -143,7 +142,6 @@ def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], 
 
 
 def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLine]:
-    """Yield lines that say the same of many groups as one, kind by kind."""
     of_kinds = group_holders((line.kind, line) for line in lines)
     alike = group_holders((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
     for line, names in alike.items():
@@ -152,7 +150,6 @@ def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLi
 
 
 def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
-    """Yield the questions of the practice for every run."""
     for run in runs:
         lines = [
             CheckLine(

@@ -1,8 +1,9 @@
 """Findings gathered for reading: a card for each kind and cause in one run, and a row for each over all runs."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from gpureport.analysis.advice.choose import STEPS
@@ -12,7 +13,7 @@ from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
 from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
-from gpureport.report.sections.findings.found import Found, gather, rank
+from gpureport.report.sections.findings.found import Found, Key, gather, rank
 from gpureport.report.sections.findings.words import LOST, advise, find_words, tell, tell_finding
 from gpureport.report.sections.pictures.signal_history import build_history
 from gpureport.report.wording import display, terms
@@ -20,13 +21,12 @@ from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
-_LISTED, _NAMED = 100, 3
-"""Stretches of time that are listed, and steps that are named one by one."""
+_LISTED, _NAMED = 100, 3  # stretches of time that are listed, and steps that are named one by one
+_OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
 """Classes of GPU time whose kinds a change of the job does not end: a sick GPU is as sick where no step uses it."""
-_COARSE_SECONDS = 2.0
-"""Time between samples from which a sample per second would tell more."""
+_COARSE_SECONDS = 2.0  # time between samples from which a sample per second would tell more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
@@ -34,36 +34,40 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
 
     What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs.
     """
-    groups = [group for found in gather(runs) for group in sorted(found.groups, key=rank)]
-    causes = Counter((position, kind) for position, (kind, _) in {(group.position, group.key) for group in groups})
-    cards = {group: _build_card(group, runs, has_causes=causes[group.position, group.key[0]] > 1) for group in groups}
+    every = gather(runs)
+    titles, groups = _name_all(every), [group for found in every for group in sorted(found.groups, key=rank)]
     named = {(group.position, group.key): group for group in groups if None in group.roots}
     followed = ((each, named.get((each.position, key))) for each in groups for key in each.roots if key)
     roots = {each: root for each, root in followed if root}
     followers = group_holders((root, each) for each, root in roots.items())
     families = [(root, *followers.get(root, ())) for root in groups if root not in roots]
-    families.sort(key=lambda family: not any(cards[each].is_open for each in family))
+    families.sort(key=lambda family: all(each.run.step != runs[-1].step for each in family))
     ids = {each: f"F{at}" for at, each in enumerate(chain.from_iterable(families), 1)}
-    said: dict[object, Found] = {}
+    said: dict[object, FindingCard] = {}
     told = []
     for root, *own in families:
-        card = cards[root]
-        first = said.setdefault((card.title, card.severity, card.status, card.recommendations), root)
-        repeats = ids[first] if first.position != root.position else ""
-        told.append(replace(card, id=ids[root], explains=tuple(ids[each] for each in own), repeats=repeats))
+        card = replace(_build_card(root, runs, titles), id=ids[root], explains=tuple(ids[each] for each in own))
+        first = said.setdefault((card.title, card.severity, card.status, card.recommendations), card)
+        told.append(replace(card, repeats=first.id if first.run_index != card.run_index else ""))
         for each in own:
-            follower = cards[each]
+            follower = _build_card(each, runs, titles)
             is_part = {*each.devices} <= {*(root.devices or each.devices)} and None not in {each.lost, root.lost}
-            lost = f"{follower.lost}, counted under {ids[root]}" if is_part else follower.lost
+            lost = f"{follower.lost}, counted under {card.id}" if is_part else follower.lost
             steps = tuple(step for step in follower.steps if step not in card.steps)
-            told.append(replace(follower, id=ids[each], root=ids[root], lost=lost, steps=steps))
+            told.append(replace(follower, id=ids[each], root=card.id, lost=lost, steps=steps))
     return tuple(told)
 
 
-def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) -> FindingCard:
+def _name_all(every: Sequence[Found]) -> dict[Key, str]:
+    # causes of a kind that have no titles of their own are told apart in brackets
+    alike = Counter((found.finding.kind, found.title) for found in every)
+    causes = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
+    return {found.key: f"{found.title}{cause}" for found, cause in zip(every, causes, strict=True)}
+
+
+def _build_card(group: Found, runs: Sequence[ReportRun], titles: Mapping[Key, str]) -> FindingCard:
     worst, run, analysis, status = group.finding, group.run, group.run.analysis, _describe_status(group, runs)
-    named = f" (cause: {group.cause or 'not named'})" if has_causes else ""
-    occurrences, left = list(_list_occurrences(group)), len(group.intervals) - _LISTED
+    occurrences, left = _list_occurrences(group), len(group.intervals) - _LISTED
     held, cost = analysis.job_gpu_seconds, group.cost_by_run.get(group.position)
     is_least, lost, share = gains.loses_unknown_time(group.findings), "no direct loss", list[str]()
     if group.lost:
@@ -73,10 +77,11 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         lost = f"{'at least' if is_least else 'up to'} {display.gpu_time(group.lost)}"
     elif is_least:
         lost = "loss not known"
+    advice = (display.clean_sentence(each.recommendation) for each in group.findings if each.recommendation)
     return FindingCard(
         id="",
         kind=display.clean(worst.kind),
-        title=f"{group.title}{named}{f', {run.devices(group.devices)}' if group.devices else ''}",
+        title=f"{titles[group.key]}{f', {run.devices(group.devices)}' if group.devices else ''}",
         severity=group.severity.value,
         confidence=group.confidence.value,
         status=status,
@@ -90,21 +95,17 @@ def _build_card(group: Found, runs: Sequence[ReportRun], *, has_causes: bool) ->
         lost_cost=cost,
         summary=_summarize(group),
         evidence=tuple(map(_describe_evidence, worst.evidence)),
-        recommendations=_clean_once(each.recommendation for each in group.findings),
+        recommendations=tuple(dict.fromkeys(advice)),
         cause=group.cause,
         where=_describe_place(group, occurrences),
         count=len(group.findings),
         occurrences=tuple(occurrences[:_LISTED]),
         omitted=f"and {display.integer(left)} more" if left > 0 else "",
-        ruled_out=_clean_once(worst.ruled_out),
+        ruled_out=tuple(dict.fromkeys(map(display.clean_sentence, worst.ruled_out))),
         explains=(),
         fingerprints=group.fingerprints,
         steps=tuple(_list_steps(group.findings)),
     )
-
-
-def _clean_once(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(display.clean_sentence(text) for text in texts if text))
 
 
 def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
@@ -119,11 +120,16 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the finding's own sentence, or for several how many there are and how long they last."""
-    largest = terms.humanize(display.clean_sentence(group.finding.summary))
-    if len(group.findings) == 1:
+    """Return the finding's own sentence, or for several how many there are (`7 gaps`) and how long they last.
+
+    Those that GPUs have at one time count as one.
+    """
+    largest, count = terms.humanize(display.clean_sentence(group.finding.summary)), len(group.findings)
+    if count == 1:
         return largest
-    run, said = group.run, _count_findings(group)
+    known, run = terms.DESCRIPTIONS.get(group.finding.kind), group.run
+    noun = (known.stretch if known else "") or "period"
+    said = display.plural(len(group.spans), noun) if len(group.spans) else display.plural(count, "finding")
     held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
     lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
     if lengths:
@@ -131,14 +137,6 @@ def _summarize(group: Found) -> str:
         longest = display.duration(max(seconds for _, seconds in lengths))
         said += f", {length} {'in all' if len(group.devices) == 1 else 'of GPU time'}, the longest {longest}"
     return f"{said}. Largest: {largest}"
-
-
-def _count_findings(group: Found) -> str:
-    """Return how many there are, those that GPUs have at one time as one: `7 gaps`."""
-    known = terms.DESCRIPTIONS.get(group.finding.kind)
-    noun = (known.stretch if known else "") or ("period" if len(group.findings) > 1 else "")
-    count = len(group.spans) if noun else 0
-    return display.plural(count, noun) if count else display.plural(len(group.findings), "finding")
 
 
 def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
@@ -153,13 +151,13 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     return f"{where}, {at} {stamp}" if stamp else where
 
 
-def _list_occurrences(group: Found) -> Iterator[Occurrence]:
-    run = group.run
-    spans = [(span.start, span.end, run.devices(each.devices)) for each in group.findings for span in each.intervals]
-    for begin, finish, device in sorted(spans):
-        start, end = run.since_start(begin), run.since_start(finish)
+def _list_occurrences(group: Found) -> list[Occurrence]:
+    run, found = group.run, []
+    for span, device in sorted((each, run.devices(one.devices)) for one in group.findings for each in one.intervals):
+        start, end = run.since_start(span.start), run.since_start(span.end)
         text = f"{display.elapsed(start)} to {display.elapsed(end)} ({display.duration(end - start)})"
-        yield Occurrence(device=device, start=start, end=end, text=text)
+        found.append(Occurrence(device=device, start=start, end=end, text=text))
+    return found
 
 
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
@@ -191,13 +189,18 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
     `cards` are the findings of each run. In a chain each step builds on the one before; groups stand side by side.
     """
     every = gather(runs)
-    alike = Counter((found.finding.kind, found.title) for found in every)
-    named = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
-    titles = {found.key: f"{found.title}{cause}" for found, cause in zip(every, named, strict=True)}
+    titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
     rows = []
     for found in every:
-        marks = tuple(_mark(found, at, run) for at, run in enumerate(runs)) if found.several else ()
+        marks = [
+            RunMark(
+                run=run.label,
+                step=run.step,
+                outcome="found" if at in found.runs else _OUTCOMES[can_tell(run.analysis, found.finding)],
+            )
+            for at, run in enumerate(runs if found.several else ())
+        ]
         is_gone = is_chain and {mark.outcome for mark in marks if mark.step == runs[-1].step} == {"not found"}
         history = build_history(found.run, found.worst.findings, is_cropped=True)
         if history is not None and found.several:
@@ -207,6 +210,11 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         summary = own[0].summary
         if len(found.runs) > 1:
             summary = tell_finding(found) or f"In the worst run ({found.run.label}): {summary}"
+        amounts, priced = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
+        costs = [format_gpu_time_range(amounts)] if amounts else []
+        if amounts and len(priced) == len(found.runs):
+            currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
+            costs.append(format_range(priced.values(), partial(display.money, currency=currency)))
         follows = [title for key, title in titles.items() if key in found.roots]
         explains = [titles[each.key] for each in every if found.key in each.roots]
         relations = (("It follows from", follows), ("It explains", explains))
@@ -220,10 +228,10 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             runs=_describe_runs(found, runs),
             extent=tell(found, find_words(found, "extent", LOST)) or tell(found, LOST),
             summary=summary,
-            cost=_describe_cost(found),
+            cost=", ".join(f"{part}{' a run' if found.several else ''}" for part in costs),
             advice=_describe_advice(found, every, runs[-1].step if is_gone else ""),
             caveats=(*said, *dict.fromkeys(_list_caveats(found))),
-            marks=marks,
+            marks=tuple(marks),
             history=history,
             cards=tuple(card.id for card in own),
             root="" if None in found.roots else next((ids[key] for key in found.roots if key in ids), ""),
@@ -232,13 +240,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
     return tuple(rows)
 
 
-def _mark(found: Found, position: int, run: ReportRun) -> RunMark:
-    outcome = "not found" if can_tell(run.analysis, found.finding) else "not assessed"
-    return RunMark(run=run.label, step=run.step, outcome="found" if position in found.runs else outcome)
-
-
 def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
-    """Return in how many runs findings are, and in which steps; of a single run on which GPUs."""
     count, steps = len(found.runs), list(dict.fromkeys(run.step for run in found.runs.values()))
     if not found.several:
         return runs[0].devices(found.devices)
@@ -251,17 +253,7 @@ def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
     return f"{count} of {len(runs)} runs: {display.join_words([*steps[:_NAMED], *more])}"
 
 
-def _describe_cost(found: Found) -> str:
-    amounts, costs = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
-    currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
-    parts = [format_gpu_time_range(amounts)] if amounts else []
-    if amounts and len(costs) == len(found.runs):
-        parts.append(format_range(costs.values(), lambda amount: display.money(amount, currency)))
-    return ", ".join(f"{part}{' a run' if found.several else ''}" for part in parts)
-
-
 def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
-    """Return what to do and how, or that nothing is left to do and what was."""
     advice, kind = advise(found, every), KINDS.get(found.finding.kind)
     title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
     if gone_in and kind and kind.gpu_time_class not in _STAYING:

@@ -14,8 +14,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
-Key = tuple[str, str | None]
-"""Kind and cause."""
+Key = tuple[str, str | None]  # kind and cause
 _OTHERS = "GPUs"  # where runs name other ones
 _NOTABLE = 0.1
 """Share of the run from which a fact that calls for no action is the headline of a run without problems."""
@@ -70,12 +69,10 @@ class Found:
 
     @property
     def run(self) -> ReportRun:
-        """The run that lost most."""
         return self.worst.parts[0].run
 
     @property
     def position(self) -> int:
-        """Its position in the report."""
         return self.worst.parts[0].position
 
     @cached_property
@@ -86,7 +83,6 @@ class Found:
 
     @property
     def share(self) -> float:
-        """The largest share; 0 where none is known."""
         return max(self.shares, default=0.0)
 
     @cached_property
@@ -102,7 +98,6 @@ class Found:
 
     @property
     def seconds(self) -> float:
-        """How long it lasted in the run."""
         return total_seconds(self.spans)
 
     @property
@@ -120,7 +115,6 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def restrict_to(self, step: str) -> "Found | None":
-        """Return the findings of one step alone; None where it has none."""
         parts = [part for part in self.parts if part.run.step == step]
         return Found(parts, several=self.several) if parts else None
 
@@ -160,7 +154,6 @@ def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
 
 
 def rank(found: Found) -> tuple[int, float]:
-    """Sort the gravest first, then what lost most."""
     return -SEVERITIES.index(found.severity), -(found.lost or 0.0)
 
 

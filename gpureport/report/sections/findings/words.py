@@ -20,7 +20,7 @@ from gpureport.report.wording.display import format_gpu_time_range, format_range
 
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
-_WORKERS, _MEMORY = "loader_workers", "gpu_memory_used_bytes"
+_WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
 """Share of the time below which a whole run computes little, and of a run below which the length of a part is told."""
 _LEAST_FALL = 0.005
@@ -35,7 +35,6 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
 
 
 def find_words(found: Found, name: str, default: Any = "") -> Any:
-    """Return what is said of a kind and its cause under a name."""
     kind = KINDS.get(found.finding.kind)
     return _choose_case(kind.report.get(name, default), found.finding.cause) if kind else default
 
@@ -69,7 +68,6 @@ def tell(found: Found, template: str, *, now: bool = False, **places: str) -> st
         return all(fill(*name) for name in _NAME.findall(text))
 
     def choose_form(form: re.Match[str]) -> str:
-        """Return the form of a word: of one GPU, of several, in the past."""
         forms = form[1].split("/")
         chosen = forms[:2] if now else forms[2:] or forms
         return chosen[found.is_plural and len(chosen) > 1]
@@ -91,7 +89,6 @@ def _list_values(found: Found, name: str) -> tuple[list[float], str]:
 
 
 def _describe(found: Found, name: str, *, now: bool) -> str:
-    """Return a figure in words; empty where it is not known."""
     if name in _WORKED_OUT:
         return _WORKED_OUT[name](found)
     if name in {"why", "busy"}:
@@ -104,14 +101,8 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
     return format_range(values, display.rough_duration if now and unit == "s" else partial(display.quantity, unit=unit))
 
 
-def _describe_lost(found: Found) -> str:
-    amounts = [*found.lost_by_run.values()]
-    show = partial(format_range, show=display.duration) if found.has_one_gpu else format_gpu_time_range
-    return show(amounts) if any(amounts) else ""
-
-
 def _describe_gaps(found: Found) -> str:
-    """Return the part of its time that each GPU concerned spent in idle gaps, as its bar shows it."""
+    # each GPU's part of its own time, as its bar shows it
     shares = [
         fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
         / gpu_time.measure_own_seconds(time)
@@ -119,12 +110,6 @@ def _describe_gaps(found: Found) -> str:
         if time.device in found.worst.devices and time.job_seconds
     ]
     return format_range(shares, display.percent) if shares and all(shares) else ""
-
-
-def _describe_before_end(found: Found) -> str:
-    """Return how long before the end of the run GPUs were lost; empty where they came back."""
-    spans, end = found.spans, found.run.run.ended
-    return display.rough_duration((end - int(spans[0, 0])) / 1e6) if len(spans) and spans[-1, 1] >= end else ""
 
 
 def _describe_whole_loss(found: Found) -> str:
@@ -143,11 +128,6 @@ def _describe_computing(found: Found) -> str:
     return describe_computing(analyses, mid_job=True) if is_little else ""
 
 
-def _rule_out_host(found: Found) -> str:
-    recorded = all(any(found.list_evidence(name, "")) for name in ("cpu_iowait_ratio", "cpu_busiest_core_ratio"))
-    return "ruled out" if recorded and found.finding.confidence is not Confidence.LOW else ""
-
-
 def _name_stopped(found: Found) -> str:
     gaps = [each for each in found.run.analysis.findings if each.kind == "idle_gap"]
     caused = [device for each in gaps if each.root in found.worst.fingerprints for device in each.devices]
@@ -162,11 +142,6 @@ def _count_jobs(found: Found) -> str:
     return str(jobs) if jobs > 1 else ""
 
 
-def _quote_error(found: Found) -> str:
-    events = found.run.run.quality.log_events
-    return next((display.clean(each.text.strip("[]")) for each in events if each.device in found.devices), "")
-
-
 def leave_out_occupied_gpus(found: Found) -> Found:
     """Return findings without those of unused GPUs that another process holds, unless all are."""
     free = [part for part in found.parts if not _measure_held(part.finding)]
@@ -176,13 +151,8 @@ def leave_out_occupied_gpus(found: Found) -> Found:
 def _measure_held(finding: Finding) -> float:
     """Return the memory that another process holds on an unused GPU; 0 where none is known to."""
     said = finding.evidence if finding.kind == "unused_gpu" else ()
-    used = (each.observed for each in said if (each.metric, each.statistic) == (_MEMORY, "max"))
+    used = (each.observed for each in said if (each.metric, each.statistic) == ("gpu_memory_used_bytes", "max"))
     return next((one for one in used if one >= PROCESS_MEMORY.value), 0.0)
-
-
-def _describe_held(found: Found) -> str:
-    held = [_measure_held(each) for each in found.findings]
-    return format_range(held, display.memory) if all(held) else ""
 
 
 def _name_workers(found: Found) -> str:
@@ -195,36 +165,55 @@ def _number_gpus(found: Found) -> str:
     return ",".join(str(indices[each]) for each in found.devices if indices.get(each) is not None) or "0"
 
 
-def _name_best(found: Found) -> str:
-    names = (display.shorten_middle(display.clean(each.metric), 28) for each in found.list_evidence("*", "best."))
-    return next(names, "the training metric")
-
-
 _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "run": lambda found: "a run" if found.several else gpu_time.name_whole(found.runs.values()),
     "gpus": lambda found: found.gpus,
     "some_gpu": lambda found: found.gpus if found.devices else "a GPU",
     "memory": lambda found: "GPU memory" if found.has_one_gpu else f"the memory of {found.gpus}",
     "stopped": _name_stopped,
-    "lost": _describe_lost,
+    "lost": lambda found: (
+        (
+            format_range(found.lost_by_run.values(), display.duration)
+            if found.has_one_gpu
+            else format_gpu_time_range(found.lost_by_run.values())
+        )
+        if found.lost
+        else ""
+    ),
     "lost_share": lambda found: format_range(found.shares, display.percent) if found.share else "",
     "gap_share": _describe_gaps,
     "gaps": lambda found: (
         display.plural(len(found.intervals), "gap") + (f" on {found.gpus}" if found.is_plural else "")
     ),
     "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
-    "before_end": _describe_before_end,
+    "before_end": lambda found: (
+        display.rough_duration((found.run.run.ended - int(found.spans[0, 0])) / 1e6)
+        if len(found.spans) and found.spans[-1, 1] >= found.run.run.ended  # GPUs that did not come back
+        else ""
+    ),
     "never": _describe_whole_loss,
     "silence": lambda found: display.rough_duration(found.seconds) if found.intervals else "",
     "computing": _describe_computing,
     "part": lambda found: display.rough_duration(found.seconds) if found.seconds < _MOST * found.run.seconds else "",
-    "ruled_out": _rule_out_host,
-    "best": _name_best,
+    "ruled_out": lambda found: (
+        "ruled out"
+        if all(any(found.list_evidence(name, "")) for name in ("cpu_iowait_ratio", "cpu_busiest_core_ratio"))
+        and found.finding.confidence is not Confidence.LOW
+        else ""
+    ),
+    "best": lambda found: next(
+        (display.shorten_middle(display.clean(each.metric), 28) for each in found.list_evidence("*", "best.")),
+        "the training metric",
+    ),
     "missing_share": lambda found: display.percent(found.seconds / found.run.seconds) if len(found.runs) == 1 else "",
-    "error": _quote_error,
+    "error": lambda found: next(
+        (display.clean(e.text.strip("[]")) for e in found.run.run.quality.log_events if e.device in found.devices), ""
+    ),
     "goes_on": lambda found: next((each.metric for each in found.list_evidence("*", "goes on for.")), "the host log"),
     "jobs": _count_jobs,
-    "held": _describe_held,
+    "held": lambda found: (
+        format_range(held, display.memory) if all(held := [_measure_held(each) for each in found.findings]) else ""
+    ),
     "workers": _name_workers,
     "index": _number_gpus,
     "record": lambda _: RECORD,
@@ -242,7 +231,6 @@ class Advice(NamedTuple):
 
 
 def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequence[str]:
-    """Return the words of what to do about findings; none for what asks for nothing."""
     said = KINDS[kind].report.get("do", ()) if kind in KINDS else ()
     words: Sequence[str] = _choose_case(said, cause or ("workers" if _WORKERS in steps[:1] else None))
     return ACTIONS[words[1:]] if isinstance(words, str) else words
@@ -256,7 +244,6 @@ def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
 
 
 def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
-    """Return words of advice with their figures and those of the caller."""
     title, *others = [tell(found, text, now=False, **places) for text in said]
     return Advice(title, *(UNKNOWN_GAIN if text == "?" else text for text in others))
 

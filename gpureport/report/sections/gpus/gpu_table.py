@@ -9,12 +9,11 @@ from typing import NamedTuple
 from gpureport.analysis.results import ClockEventTotal, DeviceStatistics, Effect, StageStatistics
 from gpureport.report.model.report_content import GpuTable, RunTable
 from gpureport.report.model.shapes import Cell, Row, Table, build_table
-from gpureport.report.runs.drawn_gpus import FEW_GPUS, group_by_node
+from gpureport.report.runs.over_time import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 
-_ROBUST = 3 * 1.4826
-"""Three robust standard deviations, in medians of absolute deviations."""
+_ROBUST = 3 * 1.4826  # three robust standard deviations, in medians of absolute deviations
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 """GPUs from which one can stand apart, and GPUs that are told of and shown beneath their node."""
 _BY_NODE = (
@@ -23,19 +22,15 @@ _BY_NODE = (
 )
 _BY_STAGE = "Means are over time and GPUs; each stage by the samples its own process recorded."
 _USE = "gpu_utilization_ratio"
-
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
 _CLOCK_COLUMNS = ("Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
 _CLOCK_NOTE = (
     "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
     "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
 )
-_AT_REST = {"gpu_idle"}
-"""Reasons that only occur at rest."""
+_AT_REST = {"gpu_idle"}  # reasons that only occur at rest
 _MOST_REASONS = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
-
-Value = Callable[[DeviceStatistics], float | None]
 
 
 class _Column(NamedTuple):
@@ -46,21 +41,20 @@ class _Column(NamedTuple):
 
     title: str
     prose: str
-    value: Value
+    value: Callable[[DeviceStatistics], float | None]
     shown: Callable[[float], str]
     margin: float
     summary: Callable[[Sequence[float]], float]
 
 
-def _take(metric: str, figure: str) -> Value:
+def _take(metric: str, figure: str) -> Callable[[DeviceStatistics], float | None]:
     return lambda gpu: getattr(summary, figure) if (summary := gpu.metric(metric)) else None
 
 
-def _measure_idle(gpu: DeviceStatistics) -> float | None:
-    summary = gpu.metric(_USE)
-    if gpu.idle_seconds is None or summary is None or summary.seconds <= 0:
-        return None
-    return gpu.idle_seconds / summary.seconds
+def _measure_idle(*gpus: DeviceStatistics) -> float | None:
+    known = [gpu for gpu in gpus if gpu.idle_seconds is not None]
+    seconds = fsum(summary.seconds for gpu in known if (summary := gpu.metric(_USE)))
+    return fsum(gpu.idle_seconds or 0.0 for gpu in known) / seconds if seconds > 0 else None
 
 
 _COLUMNS = (
@@ -122,16 +116,22 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
         rows=rows if few else tuple(_build_node_rows(run, rows, columns, values)),
         notes=tuple(filter(None, ("" if few else _BY_NODE, note))),
     )
-    told = list(_describe_outliers(columns, rows))
-    left = len(told) - _MOST_SENTENCES
-    more = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
+    outliers = []
+    for each in rows:
+        notes = [
+            f"{by.prose} {cell.text} ({cell.small})"
+            for by, cell in zip(columns, each.cells, strict=True)
+            if cell.flagged
+        ]
+        outliers += [f"{each.head.text} differs from the others: {display.join_words(notes)}."] if notes else []
+    left = len(outliers) - _MOST_SENTENCES
+    outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
     same = "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
     if run.samples == 1:
         same = "Of one sample of each GPU none can be said to stand apart."
     elif len(rows) < _PEERS:
         same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
-    outliers = (*told[:_MOST_SENTENCES], *more)
-    return GpuTable(label=run.label, table=table, outliers=outliers, same=same)
+    return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
@@ -140,22 +140,13 @@ def _build_cells(column: _Column, values: Sequence[float | None], *, compared: b
     limit = inf
     if compared and len(known) >= _PEERS:
         limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
-    for value in values:
+    for at, value in enumerate(values):
         note = ""
         if value is not None and abs(value - middle) > limit:
-            others = [*known]
-            others.remove(value)
-            note = f"others {column.shown(median(others))}"
+            others = median(each for place, each in enumerate(values) if each is not None and place != at)
+            note = f"others {column.shown(others)}"
         text = display.or_not_recorded(value, column.shown)
         yield Cell(text=text, small=note, value=value, flagged=bool(note))
-
-
-def _describe_outliers(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
-    for row in rows:
-        pairs = zip(columns, row.cells, strict=True)
-        notes = [f"{column.prose} {cell.text} ({cell.small})" for column, cell in pairs if cell.flagged]
-        if notes:
-            yield f"{row.head.text} differs from the others: {display.join_words(notes)}."
 
 
 def _build_node_rows(
@@ -176,7 +167,6 @@ def _build_node_rows(
 
 
 def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
-    """Return one table a run that has several stages."""
     columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
     held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
     return tuple(
@@ -187,19 +177,15 @@ def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
 
 def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:
     def take_mean(metric: str) -> float | None:
-        """Return the mean of a metric over the time of all devices that recorded it."""
         found = [summary for one in stage.statistics if (summary := one.metric(metric))]
         seconds = sum(summary.seconds for summary in found)
         return sum(summary.mean * summary.seconds for summary in found) / seconds if seconds > 0 else None
 
-    known = [one for one in stage.statistics if one.idle_seconds is not None]
-    seconds = sum(summary.seconds for one in known if (summary := one.metric(_USE)))
-    idle = sum(one.idle_seconds or 0.0 for one in known) / seconds if seconds > 0 else None
     peaks = [one.memory_peak_bytes for one in stage.statistics if one.memory_peak_bytes is not None]
     figures: Sequence[tuple[float | None, Callable[[float], str]]] = (
         (max((one.observed_seconds for one in stage.statistics), default=0.0), display.duration),
         (take_mean(_USE), display.percent),
-        (idle, display.percent),
+        (_measure_idle(*stage.statistics), display.percent),
         (take_mean("gpu_power_watts"), display.power),
         (max(peaks, default=None), display.memory),
         (take_mean("cpu_utilization_ratio"), display.percent),
@@ -209,7 +195,6 @@ def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:
 
 
 def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
-    """Return one table a run on whose busy GPUs a reason showed or was counted, the harmful ones first."""
     held = ((run, [entry for entry in run.analysis.throttle_ledger if _measure_reason(entry) > 0]) for run in runs)
     return tuple(RunTable(label=run.label, table=_build_clock_table(run, shown)) for run, shown in held if shown)
 
@@ -223,24 +208,23 @@ def _measure_reason(entry: ClockEventTotal) -> float:
 def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Table:
     ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_measure_reason(entry)))
     ordered, left = ranked[:_MOST_REASONS], len(shown) - _MOST_REASONS
-    cells = [_build_clock_cells(entry) for entry in ordered]
+    cells = []
+    for entry in ordered:
+        counter, seconds = entry.counted, entry.counted.total if entry.counted else None
+        said = [f"{display.duration(counter.in_gaps)} in log gaps"] if counter and counter.in_gaps > 0 else []
+        said += ["started anew"] if counter and counter.restarts else []
+        counted, busy = (display.or_not_recorded(each, display.duration) for each in (seconds, entry.busy_seconds))
+        row = [
+            Cell(text=_EFFECTS[entry.effect]),
+            Cell(text=busy, value=entry.busy_seconds),
+            Cell(text=counted, small=display.join_words(said), value=seconds),
+            Cell(text="none seen" if entry.clock_hertz is None else display.clock(entry.clock_hertz)),
+            Cell(text="not known" if entry.reference_hertz is None else display.clock(entry.reference_hertz)),
+            Cell(text="not known" if entry.lost_ratio is None else display.percent(entry.lost_ratio)),
+        ]
+        cells.append(row)
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
     rows: list[list[Cell | str]] = [[name, *compress(row, known)] for name, row in zip(names, cells, strict=True)]
     more = f"{display.plural(left, 'more row')} in the JSON." if left > 0 else ""
     return build_table(("Reason", *compress(_CLOCK_COLUMNS, known)), rows, _CLOCK_NOTE, more, in_words=("Kind",))
-
-
-def _build_clock_cells(entry: ClockEventTotal) -> tuple[Cell, ...]:
-    counter, seconds = entry.counted, entry.counted.total if entry.counted else None
-    said = [f"{display.duration(counter.in_gaps)} in log gaps"] if counter and counter.in_gaps > 0 else []
-    said += ["started anew"] if counter and counter.restarts else []
-    counted = display.or_not_recorded(seconds, display.duration)
-    return (
-        Cell(text=_EFFECTS[entry.effect]),
-        Cell(text=display.or_not_recorded(entry.busy_seconds, display.duration), value=entry.busy_seconds),
-        Cell(text=counted, small=display.join_words(said), value=seconds),
-        Cell(text="none seen" if entry.clock_hertz is None else display.clock(entry.clock_hertz)),
-        Cell(text="not known" if entry.reference_hertz is None else display.clock(entry.reference_hertz)),
-        Cell(text="not known" if entry.lost_ratio is None else display.percent(entry.lost_ratio)),
-    )

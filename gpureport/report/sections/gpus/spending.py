@@ -14,14 +14,12 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
-_NEARLY_ALL = 0.995
-"""Share of the time below which an energy says what part of it it covers."""
+_NEARLY_ALL = 0.995  # share of the time below which an energy says what part of it it covers
 
 
 def apply_gpu_hour_price(
     runs: Sequence[tuple[Recording, Analysis]], gpu_hour_price: float | None
 ) -> list[tuple[Recording, Analysis]]:
-    """Return the runs with their cost at one price, where they have none of their own."""
     if gpu_hour_price is None:
         return list(runs)
     prices = Prices().with_overrides(gpu_hour_price, None)
@@ -29,14 +27,13 @@ def apply_gpu_hour_price(
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
-    """Return energy, cost and carbon of each run, with how to state a price where none has any."""
     hint = () if any(run.analysis.cost and run.analysis.cost.gpus for run in runs) else (_HINT,)
     held = [RunFacts(label=run.label, facts=(*_list_facts(run), *hint)) for run in runs]
     return tuple(entry for entry in held if entry.facts)
 
 
 def lost_cost(analyses: Sequence[Analysis]) -> float | None:
-    """Return what lost GPU time cost over some runs; None where a GPU has no price."""
+    # not known where a GPU has no price
     total = 0.0
     for analysis in analyses:
         amounts = {gpu.device: gpu.amount for gpu in analysis.cost.gpus} if analysis.cost else {}
@@ -48,19 +45,16 @@ def lost_cost(analyses: Sequence[Analysis]) -> float | None:
 
 
 def currency(analyses: Sequence[Analysis]) -> str:
-    """Return the currency of prices; empty where none is stated, or runs differ."""
     names = {analysis.cost.currency for analysis in analyses if analysis.cost}
     return names.pop() if len(names) == 1 else ""
 
 
 def price_note(analyses: Sequence[Analysis]) -> str:
-    """Return when the prices of a cost held; empty where that is not stated."""
     days = sorted({analysis.cost.date for analysis in analyses if analysis.cost and analysis.cost.date})
     return f"Costs by prices of {display.join_words(days)}." if days else ""
 
 
 def common_price(analyses: Sequence[Analysis]) -> str:
-    """Return the price of a GPU-hour in words where it is one for all; empty otherwise."""
     costs = [analysis.cost for analysis in analyses if analysis.cost]
     said = {(gpu.amount, cost.currency) for cost in costs for gpu in cost.gpus}
     amount, currency = said.pop() if len(said) == 1 else (None, "")
@@ -69,11 +63,22 @@ def common_price(analyses: Sequence[Analysis]) -> str:
 
 def _list_facts(run: ReportRun) -> Iterator[Fact]:
     stated, said = run.analysis.cost, dict(_describe_energy(run.analysis))
+    if stated is not None and stated.gpus and stated.total is None:
+        said["Cost"] = "not known: the recording has no length, or a GPU has no price"
+    elif stated is not None and stated.gpus and stated.total is not None:
+        held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
+        said["Cost"] = f"{display.money(stated.total, stated.currency)} for {held}"
+        said["Idle cost"] = display.or_not_recorded(stated.idle, lambda each: display.money(each, stated.currency))
     if stated is not None and stated.gpus:
-        said |= dict(_describe_cost(run, stated)) | {"GPU-hour": "; ".join(_list_prices(run, stated))}
+        said["GPU-hour"] = "; ".join(_list_prices(run, stated))
     if stated is not None and stated.carbon_intensity is not None:
-        said["Carbon"] = _describe_carbon(stated, stated.carbon_intensity)
-    yield from (Fact(name=name, text=text) for name, text in said.items() if text)
+        at = f"at {display.number(stated.carbon_intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
+        how = "the driver's counter" if stated.counted else "the integral of sampled power"
+        said["Carbon"] = f"not known: the energy of a GPU was not recorded, or cannot be right; {at}"
+        if stated.carbon_grams is not None:
+            grams = display.mass(stated.carbon_grams)
+            said["Carbon"] = f"{grams} of CO2 equivalent for the GPUs alone, by {how}, {at}"
+    yield from (Fact(name=name, text=text) for name, text in said.items())
 
 
 def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -107,16 +112,6 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "Energy left out", f"power cannot be right: it {doubts[0]}{name_some(doubts)}"
 
 
-def _describe_cost(run: ReportRun, stated: Cost) -> Iterator[tuple[str, str]]:
-    if stated.total is None:
-        yield "Cost", "not known: the recording has no length, or a GPU has no price"
-        return
-    held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
-    yield "Cost", f"{display.money(stated.total, stated.currency)} for {held}"
-    idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
-    yield "Idle cost", idle
-
-
 def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
     groups = group_holders(((gpu.amount, gpu.source), gpu.device) for gpu in stated.gpus)
     for (amount, source), gpus in groups.items():
@@ -127,11 +122,3 @@ def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
         yield f"prices of {stated.date}"
     if not stated.currency:
         yield "no currency given (--gpu-hour-price '2.49 EUR')"
-
-
-def _describe_carbon(stated: Cost, intensity: float) -> str:
-    source = f"{display.number(intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
-    if stated.carbon_grams is None:
-        return f"not known: the energy of a GPU was not recorded, or cannot be right; at {source}"
-    how = "the driver's counter" if stated.counted else "the integral of sampled power"
-    return f"{display.mass(stated.carbon_grams)} of CO2 equivalent for the GPUs alone, by {how}, at {source}"

@@ -72,7 +72,6 @@ def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCo
 
 
 def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
-    """Return what a class of GPU time was lost to: slowed clocks by what slowed them."""
     if name != "throttled":
         return LOSSES.get(name, name.replace("_", " "))
     kinds = {found.kind for analysis in analyses for found in analysis.findings}
@@ -113,7 +112,6 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
 
 
 def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
-    """Return whether a notable part of the GPU time, but not most of it, holds no utilisation."""
     return gains.UNSEEN_RATIO < gpu_time.unobserved_ratio(analyses) <= gains.MOST_UNSEEN_RATIO
 
 
@@ -127,7 +125,6 @@ def _describe_cost(analyses: Sequence[Analysis]) -> str:
 
 
 def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:
-    """Return the largest losses with their shares, and what the others come to."""
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
     named = [name for name in lost if lost[name] / held >= gains.NOTABLE_RATIO][:_NAMED]
@@ -186,8 +183,7 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
 # --- money
 
 
-_NOTABLE = 0.05
-"""Share of a run outside training from which its cost is told without it too (pragmatic)."""
+_NOTABLE = 0.05  # share of a run outside training from which its cost is told without it too (pragmatic)
 
 
 def describe_saving(comparison: Comparison) -> str:
@@ -202,7 +198,7 @@ def describe_saving(comparison: Comparison) -> str:
         return ""
     if any(find_work_contradiction(run) for step in comparison.steps for run in step.runs):
         return ""
-    currency, scale = (spending.currency([*first.analyses, *last.analyses]), Figures(comparison).cost)
+    currency, scale = spending.currency([*first.analyses, *last.analyses]), Figures(comparison).cost
 
     def show(size: float) -> str:
         return display.money(abs(size) * scale.factor, currency)
@@ -221,32 +217,21 @@ def describe_saving(comparison: Comparison) -> str:
 def explain_missing_cost(comparison: Comparison) -> str:
     """Return why a price that was stated gives no cost per unit of work; empty where it does, and without a price."""
     priced = [run.gpu_hour_price is not None for step in comparison.steps for run in step.runs]
-    ends = (comparison.steps[0], comparison.steps[-1])
-    if len(comparison.steps) == 1 or not any(priced) or None not in {end.value(COST_PER_WORK) for end in ends}:
+    costs = {end.value(COST_PER_WORK) for end in (comparison.steps[0], comparison.steps[-1])}
+    if len(comparison.steps) == 1 or not any(priced) or None not in costs:
         return ""
     if not all(priced):
         return "No cost per unit of work: not every GPU has a price."
-    if all(step.work_unit is not None for step in comparison.steps):
-        return ""
-    said = []
-    for end in ends:
-        totals = [each.cost.total for each in end.analyses if each.cost and each.cost.total is not None]
-        said += [display.money(sum(totals) / len(totals), spending.currency(end.analyses))] if totals else []
-    known = f"A run cost {said[0]}, then {said[1]}; no" if len(said) > 1 else "No"
-    return f"{known} cost per unit without the work done (--work 9600:images, for each source where they differ)."
+    is_known = all(step.work_unit is not None for step in comparison.steps)
+    return (
+        "" if is_known else "No cost per unit without the work done (--work 9600:images, per source where they differ)."
+    )
 
 
 def format_training_cost(comparison: Comparison) -> str:
     """Return what work of the last step would cost at its training rate alone; empty where the cost is hardly more."""
     last = comparison.steps[-1]
-    cost, share = last.value(COST_PER_WORK), _measure_outside_training(last)
-    if not cost or share is None or share < _NOTABLE:
+    cost, whole, training = (last.value(each) for each in (COST_PER_WORK, WORK_RATE, TRAINING_RATE))
+    if not cost or not whole or not training or 1 - whole / training < _NOTABLE:
         return ""
-    factor = Figures(comparison).cost.factor
-    return display.money(cost * (1 - share) * factor, spending.currency(last.analyses))
-
-
-def _measure_outside_training(step: Step) -> float | None:
-    """Return the part of its runs by which the whole job was slower than training alone; None where not known."""
-    whole, training = step.value(WORK_RATE), step.value(TRAINING_RATE)
-    return 1 - whole / training if whole and training else None
+    return display.money(cost * whole / training * Figures(comparison).cost.factor, spending.currency(last.analyses))

@@ -33,10 +33,8 @@ _LARGE_STEP = 60.0
 less, and findings moved by less than a minute are found all the same."""
 _FEW_SAMPLES, _FAR_APART = 30, 60.0
 """Samples of a run below which, and seconds between them from which, shares are rough (pragmatic)."""
-_PAIRS, _JOBS = 3, 6
-"""Pairs of steps and jobs that are named; the others are counted."""
-_MOST_NAMES = 120
-"""Characters of a list of names above which all but the first are counted."""
+_PAIRS, _JOBS = 3, 6  # pairs of steps and jobs that are named; the others are counted
+_MOST_NAMES = 120  # characters of a list of names above which all but the first are counted
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
@@ -57,7 +55,6 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
-    """Return that a lone run has few samples, far apart; empty otherwise."""
     analysis = runs[0].analysis
     count, apart = gains.count_samples(analysis), analysis.run.interval or 0.0
     if len(runs) > 1 or not 1 < count < _FEW_SAMPLES or apart < _FAR_APART:
@@ -94,7 +91,6 @@ def _describe_other_use(comparison: Comparison) -> str:
 
 
 def describe_recording_order(steps: Sequence[Step]) -> str:
-    """Return which steps were not recorded in turn; empty where all were, or nothing tells."""
     found = find_steps_not_in_turn(steps)
     named = [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found]
     if not named:
@@ -126,7 +122,6 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
     """Yield that stated work and the training log contradict each other, that clocks were repaired, and waits."""
 
     def name_run(name: str, others: int, more: str) -> str:
-        """Return the run that is told of beside others; nothing where there is one."""
         more = f" {more} {display.plural(others, 'more run')}" if others else ""
         return f" in {clean_name(name)}{more}" if len(runs) > 1 else ""
 
@@ -166,7 +161,6 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
 
 
 def describe_drivers(analysis: Analysis) -> str:
-    """Return that the GPUs of one node have several drivers, as on several machines; else empty."""
     drivers = group_holders((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
     named = next((sorted(set(each)) for each in drivers.values() if len(set(each)) > 1), [])
     said = f"The GPUs have different drivers ({display.join_words(named)}), so the log is of several machines"
@@ -174,7 +168,6 @@ def describe_drivers(analysis: Analysis) -> str:
 
 
 def list_rejections(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield per run with more rejected than kept lines how many, why, and which option reads them."""
     for run in runs:
         rejected = [entry for entry in run.quality.rejected if entry.reason not in CHOSEN]
         count = sum(entry.rows for entry in rejected)
@@ -190,7 +183,6 @@ def list_rejections(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def list_jobs(analyses: Sequence[Analysis]) -> Iterator[str]:
-    """Yield which logs hold several jobs, and how much GPU time no job held, which no share counts."""
     for analysis in analyses:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
@@ -203,7 +195,6 @@ def list_jobs(analyses: Sequence[Analysis]) -> Iterator[str]:
 
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:
-    """Return the jobs of a log with their times, the first ones of many."""
     times = [(job, format_time(run, job.interval.start), format_time(run, job.interval.end)) for job in jobs]
     lengths = [display.duration(job.interval.seconds) for job in jobs]
     named = [f"job {job.number}, {start} to {end}" for job, start, end in times]

@@ -13,17 +13,15 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings.found import Found
 from gpureport.report.sections.findings.words import find_words, tell
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
-from gpureport.report.sections.pictures.signals import CLOCK, format_number
+from gpureport.report.sections.pictures.signal_history import CLOCK, format_value
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import build_plain_change
 from gpureport.report.wording.scales import split_common_unit
 
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "cannot be told"
-_NAMED = 3
-"""Most classes of lost time that are named."""
-_HIGH_LOSS = 0.1
-"""Share of GPU time from which a loss has a tile even where no finding explains it."""
+_NAMED = 3  # most classes of lost time that are named
+_HIGH_LOSS = 0.1  # share of GPU time from which a loss has a tile even where no finding explains it
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 _MEMORY, _PEAK, _GIB = "gpu_memory_used_bytes", "Peak memory", f"{display.GAP}GiB"
 
@@ -78,8 +76,8 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
     if kind in {"thermal_throttle", "hw_throttle"} and fall and meanwhile is not None and meanwhile < usual:
         yield Tile(
             label=f"Clock of {gpu} while {'hot' if kind == 'thermal_throttle' else 'slowed'}",
-            before=format_number(CLOCK, usual),
-            value=format_number(CLOCK, meanwhile),
+            before=format_value(CLOCK, usual, bare=True),
+            value=format_value(CLOCK, meanwhile, bare=True),
             unit=CLOCK.unit,
             change=Change(text=f"\N{MINUS SIGN}{fall}", arrow="down"),
             context=tell(found, "For {length}", now=True),
@@ -87,7 +85,6 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
 
 
 def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
-    """Return what stands for a figure of GPU time, and why; empty where it can be told."""
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
@@ -104,12 +101,8 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
 
 
 def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
-    """Return how much GPU time was computing, and how much was lost to what."""
-    labels, (absent, why), analyses = (
-        ("GPU time computing", "GPU time lost"),
-        _explain_absence(step, findings),
-        step.analyses,
-    )
+    labels, analyses = ("GPU time computing", "GPU time lost"), step.analyses
+    absent, why = _explain_absence(step, findings)
     if absent:
         first, second = (Tile(label=label, value=absent, context=why) for label in labels)
         return first, second
@@ -174,7 +167,6 @@ def _build_energy_tile(step: Step) -> Tile:
 
 
 def build_memory_tile(comparison: Comparison) -> Tile:
-    """Return the highest memory use of one GPU; its change is neither better nor worse."""
     first, last = comparison.steps[0], comparison.steps[-1]
     peak = last.value(_MEMORY)
     before = None if first is last else first.value(_MEMORY)

@@ -33,23 +33,13 @@ from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
-_LEAD, _DOUBTS = 3, 2
-"""Most sentences of a lead, and doubts in it; the other doubts are notes."""
-_RULES = 2
-"""Broken rules that are named; the table of rules has all."""
-_LOST = 0.1
-"""Share of the GPU time lost above which a run is not called healthy."""
+_LEAD, _DOUBTS = 3, 2  # most sentences of a lead, and doubts in it; the other doubts are notes
+_RULES = 2  # broken rules that are named; the table of rules has all
+_LOST = 0.1  # share of the GPU time lost above which a run is not called healthy
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0
-"""Ratio from which training is as many times as fast, rather than faster by per cent."""
-_HIDDEN = 1.1
-"""Ratio of both gains from which training alone is worth a sentence."""
-_SHORT, _START_UP = 600.0, 0.2
-"""Seconds of a run, and share of it without training, from which start-up hides a gain."""
-
-
-Headline = tuple[str, VerdictCode, Found | None]
-"""A headline on a step by itself: in words and in one word, and the findings that it tells of."""
+_TIMES = 2.0  # ratio from which training is as many times as fast, rather than faster by per cent
+_HIDDEN = 1.1  # ratio of both gains from which training alone is worth a sentence
+_SHORT, _START_UP = 600.0, 0.2  # seconds of a run, and share of it without training, from which start-up hides a gain
 
 
 def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
@@ -69,10 +59,13 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
     last, several, kind = comparison.steps[-1], len(comparison.steps) > 1, ""
     sentence, code, details = _describe_comparison(comparison, study, repetitions) if several else ("", None, ())
     if not sentence or code is None:
-        of_last = inputs[len(inputs) - len(last.runs) :]
-        sentence, code, told = headline = _describe_step(last, of_last, findings)
-        kind = told.finding.kind if told else ""
-        details = (*details, *filter(None, _write_run_lead(headline, of_last, findings)))
+        of_last, reason = inputs[len(inputs) - len(last.runs) :], explain_unknown_loss(last, findings)
+        told = find_worst(of_last) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
+        if told is not None:
+            sentence, code, kind = tell_headline(told), VerdictCode.FINDING, told.finding.kind
+        else:
+            sentence, code = reason or _describe_without_finding(last.analyses, findings)
+        details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
     doubts = recording_doubts.describe_doubts(comparison)
     details = (*doubts[:_DOUBTS], *details)
@@ -113,14 +106,6 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     return replace(verdict, details=(*verdict.details, f"{start}: {display.lower_first(actions[0].title)}."))
 
 
-def _describe_step(step: Step, runs: Sequence[ReportRun], findings: Findings) -> Headline:
-    reason = explain_unknown_loss(step, findings)
-    worst = find_worst(runs) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
-    if worst is not None:
-        return tell_headline(worst), VerdictCode.FINDING, worst
-    return *(reason or _describe_without_finding(step.analyses, findings)), None
-
-
 def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) -> tuple[str, VerdictCode]:
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
@@ -135,29 +120,36 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
         loss = name_loss(name, analyses)
         part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
+    said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
-        said = f"No problems found, but {display.percent(unseen)} of the GPU time holds no utilisation."
-        return said, VerdictCode.PARTLY_OBSERVED
-    if findings.missing > findings.judged:
-        said = f"No problems found in {display.plural(findings.judged, 'check')}"
-        return f"{said}; {findings.missing} more could not be assessed.", VerdictCode.FEW_CHECKS
-    said, code = f"Healthy: {display.lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
-    if pauses >= NOTABLE:
         said, code = (
-            f"No problems found; short pauses take {display.percent(pauses)} of the time.",
-            VerdictCode.SHORT_PAUSES,
+            f", but {display.percent(unseen)} of the GPU time holds no utilisation",
+            VerdictCode.PARTLY_OBSERVED,
         )
-    return said, code
+    elif findings.missing > findings.judged:
+        said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
+        said += f"; {findings.missing} more could not be assessed"
+    elif pauses >= NOTABLE:
+        said, code = f"; short pauses take {display.percent(pauses)} of the time", VerdictCode.SHORT_PAUSES
+    if said:
+        return f"No problems found{said}.", code
+    return f"Healthy: {display.lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
 
 
-def _write_run_lead(headline: Headline, runs: Sequence[ReportRun], findings: Findings) -> Iterator[str]:
+def _write_run_lead(
+    code: VerdictCode, told: Found | None, runs: Sequence[ReportRun], findings: Findings
+) -> Iterator[str]:
     """Yield what a step by itself lost, or what was checked where nothing was found; empty texts among it."""
-    (_, code, told), analyses = headline, [run.analysis for run in runs]
+    analyses = [run.analysis for run in runs]
     yield from list(recording_doubts.list_rejections([analysis.run for analysis in analyses]))[:1]
     yield from map(recording_doubts.describe_drivers, analyses)
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
-    lost = (_describe_slowing_cost(told) if told is not None else "") or describe_loss(analyses)
+    lost = describe_loss(analyses)
+    if told is not None and told.finding.kind in _SLOWED and told.lost and told.share >= gains.NOTABLE_RATIO:
+        whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else display.duration(told.lost)
+        whole = whole and f"{whole} of computing on {told.gpus}, "
+        lost = f"That cost {whole}{display.percent(told.share)} of all GPU time."
     is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
@@ -172,37 +164,25 @@ def _write_run_lead(headline: Headline, runs: Sequence[ReportRun], findings: Fin
         coarse = "The log shows this only coarsely, so confidence is low."
         yield coarse if is_coarse else "Confidence in the headline is low."
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
-        said = f"{findings.judged} of {findings.judged + findings.missing} checks were assessed"
-        said += f"; the other {findings.missing} need more data."
-        said = said if findings.missing else f"all {findings.judged} checks were assessed."
+        said = f"all {findings.judged} checks were assessed."
+        if findings.missing:
+            said = f"{findings.judged} of {findings.judged + findings.missing} checks were assessed; "
+            said += f"the other {findings.missing} need more data."
         yield f"Nothing needs doing; {said}" if code is VerdictCode.HEALTHY else display.raise_first(said)
-
-
-def _describe_slowing_cost(told: Found) -> str:
-    """Return what a slowed clock cost the GPU and the run, if that is known."""
-    if told.finding.kind not in _SLOWED or not told.lost or told.share < gains.NOTABLE_RATIO:
-        return ""
-    share = f"{display.percent(told.share)} of all GPU time"
-    if told.is_plural or len(told.run.run.gpus) == 1:
-        return f"That cost {share}."
-    return f"That cost {display.duration(told.lost)} of computing on {told.gpus}, {share}."
 
 
 def _describe_comparison(
     comparison: Comparison, study: Study | None, repetitions: str
 ) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return headline, code and lead on several steps or groups; an empty headline where nothing can be compared."""
     if study is not None:
         sentence, code, details = describe_study(study, comparison)
         if sentence:
             return sentence, code, details
-    short = {
-        step.label: seconds
-        for step in comparison.steps
-        if (seconds := recorded_seconds(step.analyses)) < SHORTEST_REPETITION_SECONDS
-    }
-    if comparison.steps[0].label in short or comparison.steps[-1].label in short:
-        why = f"Under 20{display.GAP}s was recorded of {words.list_labels(list(map(display.clean, short)))}."
+    steps = comparison.steps
+    short = [step for step in steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
+    if short and (short[0] is steps[0] or short[-1] is steps[-1]):
+        labels = words.list_labels([display.clean(each.label) for each in short])
+        why = f"Under 20{display.GAP}s was recorded of {labels}."
         fallen = headline.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
@@ -212,7 +192,6 @@ def _describe_comparison(
 
 
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
-    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained."""
     yield warn_of_falls(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
@@ -220,7 +199,12 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     if all(len(step.runs) == 1 for step in comparison.steps) or (
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
-        yield from (money, repetitions or _ask_for_repetition(comparison), f"{left}." if left else "")
+        single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
+        again = "Repeat every step before you rely on it."
+        if len(single) == 1 and len(comparison.steps) == 2:  # noqa: PLR2004 - a pair
+            again = f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same: "
+            again += f"{SINGLE_RUN_SCATTER}."
+        yield from (money, repetitions or again, f"{left}." if left else "")
     else:
         if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
             yield display.clean_sentence(describe_reason(delta.reason))
@@ -228,16 +212,6 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
         said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
         yield from (f"{said}." if said else "", money)
     yield _describe_training(comparison)
-
-
-def _ask_for_repetition(comparison: Comparison) -> str:
-    """Return what to repeat; of two steps with one single run, also how a rule decides on it nevertheless."""
-    single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
-    if len(single) != 1 or len(comparison.steps) != 2:  # noqa: PLR2004 - a pair
-        return "Repeat every step before you rely on it."
-    return (
-        f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same: {SINGLE_RUN_SCATTER}."
-    )
 
 
 def _describe_largest_loss(step: Step) -> str:

@@ -1,47 +1,107 @@
-"""Signals of one GPU over time, a panel a quantity: of the worst finding of a run, or of the findings of one kind."""
+"""Signals of one GPU over time, a panel per quantity: of the worst finding of a run, or of the findings of one kind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, floor
+from typing import NamedTuple
 
 import numpy as np
 
 from gpureport.analysis.series.device_series import build_device_series
+from gpureport.analysis.series.intervals import to_spans
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import SignalHistory, SignalLine, SignalPanel
-from gpureport.report.runs.over_time import accumulate
+from gpureport.report.runs.over_time import accumulate, find_limits
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.pictures import signals
 from gpureport.report.wording import display, terms
 
 _BUCKETS = 240
-_OTHERS = 7
-"""Most GPUs drawn in grey beside the one that a picture is about."""
-
+_OTHERS = 7  # most GPUs drawn in grey beside the one that a picture is about
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
 """How much of the length of its stretches a crop shows before and after; fewest sampling intervals that it holds."""
-
 _CROPPED, _WHOLE = 0.5, 0.95
 """Shares of the run above which the whole run is shown around a finding, and from which it is not shaded."""
-
 _BUSY, _HEALTHY_PANELS = 95.0, 2
 """Mean utilisation in per cent above which its panel says nothing; and how many panels a run without problems has."""
-
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
 """Share of a limit from which it counts as reached; lower end of the axis of temperatures above it; and share of
 stretches that samples cover at least, where a figure is told of them.
 """
-
 _Spans = tuple[tuple[float, float], ...]
 _Samples = tuple[FloatArray, FloatArray, FloatArray]
 """Where the time of each sample begins and ends in seconds of the run, and its value in its base unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class Signal(NamedTuple):
+    """A quantity: its columns, the best first, and its unit, of which one base unit is `factor`.
+
+    The axis ends at `full`, or as values and limit decide. What is filled is drawn as an area.
+    """
+
+    label: str
+    metrics: tuple[str, ...]
+    unit: str
+    factor: float = 1.0
+    full: float | None = None
+    is_filled: bool = False
+    is_of_host: bool = False
+
+
+def _share(label: str, metric: str) -> Signal:
+    return Signal(label, (metric,), "%", 100, 100, is_filled=True, is_of_host=not metric.startswith("gpu_"))
+
+
+UTILISATION = _share("GPU utilisation", "gpu_utilization_ratio")
+CPU = _share("All CPU cores", "cpu_utilization_ratio")
+TEMPERATURE = Signal("Temperature", ("gpu_temperature_celsius",), "°C")
+CLOCK = Signal("Clock", ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"), "MHz", 1e-6)
+POWER = Signal("Power", ("gpu_power_watts",), "W")
+MEMORY = Signal("GPU memory", ("gpu_memory_used_bytes",), "GiB", 2.0**-30, is_filled=True)
+_CORE = _share("Busiest core", "cpu_busiest_core_ratio")
+_STORAGE = _share("CPU waiting for storage", "cpu_iowait_ratio")
+_HOST_MEMORY = _share("Host memory", "host_memory_used_ratio")
+_SM_ACTIVE = _share("Multiprocessors active", "gpu_sm_active_ratio")
+_RECEIVED = Signal("PCIe, received", ("pcie_receive_bytes_per_second",), "GB/s", 1e-9)
+_SENT = Signal("PCIe, sent", ("pcie_transmit_bytes_per_second",), "GB/s", 1e-9)
+_SHOWN = {
+    "": (UTILISATION, TEMPERATURE, POWER, MEMORY),
+    "thermal_throttle": (TEMPERATURE, CLOCK, UTILISATION),
+    "hw_throttle": (CLOCK, POWER, UTILISATION),
+    "power_cap power_limited": (POWER, CLOCK, UTILISATION),
+    "clocks_locked": (CLOCK, UTILISATION, POWER),
+    "cpu_bound": (UTILISATION, CPU, _CORE),
+    "cpu_bound_single underutilised": (UTILISATION, _CORE, CPU),
+    "io_bound": (UTILISATION, _STORAGE, CPU),
+    "transfer_bound": (UTILISATION, _RECEIVED, _SENT),
+    "workers_headroom": (UTILISATION, _CORE, CPU, _HOST_MEMORY),
+    "host_memory_pressure": (UTILISATION, _HOST_MEMORY, CPU),
+    "hollow_util": (UTILISATION, POWER, _SM_ACTIVE, TEMPERATURE),
+    "mem_headroom mem_pressure mem_prealloc mem_leak zombie_memory": (MEMORY, UTILISATION),
+    "oversized_gpu unused_gpu": (UTILISATION, MEMORY, POWER),
+    "idle_gap periodic_stall startup_idle tail_idle": (UTILISATION, _CORE, CPU, MEMORY),
+    "imbalance": (UTILISATION._replace(is_filled=False), CLOCK, POWER),
+    "gpu_lost": (UTILISATION, TEMPERATURE, POWER),
+    "rate_falls": (UTILISATION, CLOCK, POWER),
+    "slow_gpu": (CLOCK, TEMPERATURE, POWER),
+    "unexplained_change": (CLOCK, POWER, TEMPERATURE),
+}
+"""What the pictures of kinds of findings show, where it is recorded; the first is what they are about."""
+_BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds.split(" ")}
+_TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
+_TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
+_TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
+"""When the shaded stretches of a kind of finding were, as it stands behind a figure."""
+
+
+def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
+    """Return a value in the unit of a quantity, or (`bare`) without it."""
+    number = f"{value:,.1f}".removesuffix(".0") if signal.unit in {"GiB", "GB/s"} else f"{value:,.0f}"
+    return number if bare else f"{number}{'' if signal.unit == '%' else display.GAP}{signal.unit}"
+
+
+class _View(NamedTuple):
     """What the panels of one picture show: GPUs, the first in front, their host, buckets, and stretches in seconds."""
 
     run: ReportRun
@@ -49,11 +109,10 @@ class _View:
     host: Device | None
     edges: FloatArray
     spans: _Spans
+    kind: str
 
-    @property
-    def middles(self) -> FloatArray:
-        """Those of the buckets."""
-        return (self.edges[1:] + self.edges[:-1]) / 2
+    def is_shaded(self) -> BoolArray:
+        return _find_inside(self.spans, (self.edges[1:] + self.edges[:-1]) / 2)
 
 
 def build_history(
@@ -63,10 +122,13 @@ def build_history(
 
     Without findings it is the hottest GPU. Cropped to the part of the run with the findings, every panel is shown.
     """
-    gpu = _choose_gpu(run, findings)
+    gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
-    spans = _list_spans(run, [found for found in findings if gpu.id in found.devices] or findings)
+    about = [found for found in findings if gpu.id in found.devices] or findings
+    held = to_spans(stretch for finding in about for stretch in run.held_stretches(finding))
+    clipped = np.clip((held - run.run.started) / 1e6, 0.0, run.seconds)
+    spans = tuple((float(first), float(last)) for first, last in clipped if last > first)
     start, end = _crop(run, spans) if is_cropped else (0.0, run.seconds)
     # no bucket is shorter than a sample
     count = min(_BUCKETS, max(int((end - start) / (run.run.interval or 1.0)), 1))
@@ -77,16 +139,25 @@ def build_history(
         host=next((host for host in hosts if host.node == gpu.node), hosts[0] if hosts else None),
         edges=np.linspace(start, end, count + 1),
         spans=() if sum(last - first for first, last in spans) > _WHOLE * run.seconds else spans,
+        kind=kind,
     )
-    panels = _build_panels(view, findings, is_cropped=is_cropped)
+    panels = _build_panels(view, is_cropped=is_cropped, is_bad=bool(kind) and findings[0].severity is not Severity.INFO)
     if not panels:
         return None
-    shaded = _name_spans(findings, view.spans)
-    about = [_describe_others(view, panels), f"Shaded: {shaded}." if shaded else ""]
+    shaded, said = "", []
+    if any(len(panel.lines) > 1 for panel in panels):
+        total, drawn = len(run.run.gpus) - 1, len(view.gpus) - 1
+        others = f"the other {total}" if drawn == total else f"{drawn} of the other {total}"
+        said = [f"Thick: {run.device(gpu.id)}. Thin grey: {others if total > 1 else 'the other GPU'}."]
+    if kind and view.spans:
+        name = display.lower_first(terms.kind_title(display.clean(kind), findings[0].cause))
+        stretches = f" in {len(view.spans)} stretches" if len(view.spans) > 1 else ""
+        shaded = f"{name}, {display.duration(sum(last - first for first, last in view.spans))}{stretches}"
+        said.append(f"Shaded: {shaded}.")
     return SignalHistory(
         gpu=run.device(gpu.id),
         title=f"{run.device(gpu.id)} over time",
-        caption=" ".join(filter(None, about)),
+        caption=" ".join(said),
         panels=panels,
         start=start,
         end=end,
@@ -112,22 +183,6 @@ def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
     return min(gpus, key=lambda gpu: used.get(gpu.id, float("inf")), default=None)
 
 
-def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> _Spans:
-    """Return the stretches of findings in seconds since the first sample, those that overlap as one."""
-    found = sorted(
-        (max(run.since_start(each.start), 0.0), min(run.since_start(each.end), run.seconds))
-        for finding in findings
-        for each in run.held_stretches(finding)
-    )
-    spans: list[tuple[float, float]] = []
-    for start, end in found:
-        if spans and start <= spans[-1][1]:
-            spans[-1] = spans[-1][0], max(end, spans[-1][1])
-        elif end > start:
-            spans.append((start, end))
-    return tuple(spans)
-
-
 def _crop(run: ReportRun, spans: _Spans) -> tuple[float, float]:
     if not spans or spans[-1][1] - spans[0][0] > _CROPPED * run.seconds:
         return 0.0, run.seconds
@@ -136,17 +191,17 @@ def _crop(run: ReportRun, spans: _Spans) -> tuple[float, float]:
     return max(start - margin, 0.0), min(end + margin, run.seconds)
 
 
-def _build_panels(view: _View, findings: Sequence[Finding], *, is_cropped: bool) -> tuple[SignalPanel, ...]:
+def _build_panels(view: _View, *, is_cropped: bool, is_bad: bool) -> tuple[SignalPanel, ...]:
     """Return the panels; in the open one utilisation that is always high is left out, and a healthy run has two."""
-    kind = findings[0].kind if findings else ""
-    is_bad = bool(findings) and findings[0].severity is not Severity.INFO
     built = []
-    for place, signal in enumerate(signals.choose_signals(kind)):
-        panel = _build_panel(view, signal, kind, is_alert=is_bad and signal is signals.find_alarming_signal(kind))
-        is_told = not is_cropped and signal is signals.UTILISATION and not (findings and place == 0)
+    signals = _BY_KIND.get(view.kind, _BY_KIND[""])
+    alarming = POWER if view.kind == "hollow_util" else signals[0]
+    for place, signal in enumerate(signals):
+        panel = _build_panel(view, signal, is_alert=is_bad and signal is alarming)
+        is_told = not is_cropped and signal is UTILISATION and not (view.kind and place == 0)
         if panel and not (is_told and _is_always_busy(view, panel)):
             built.append(panel)
-    return tuple(built if findings else built[:_HEALTHY_PANELS])
+    return tuple(built if view.kind else built[:_HEALTHY_PANELS])
 
 
 def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
@@ -154,13 +209,12 @@ def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
     run, mean = view.run, panel.lines[0].mean
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
     spans = tuple((run.since_start(each.start), run.since_start(each.end)) for each in steady)
-    inside = _find_inside(spans, view.middles)
-    known = mean[inside & ~np.isnan(mean)]
+    known = mean[view._replace(spans=spans).is_shaded() & ~np.isnan(mean)]
     return bool(len(known)) and float(known.mean()) > _BUSY
 
 
-def _build_panel(view: _View, signal: signals.Signal, kind: str, *, is_alert: bool) -> SignalPanel | None:
-    """Return the panel of a quantity; None where it was not recorded within the axis."""
+def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel | None:
+    # none where the quantity was not recorded within the axis
     run, devices = view.run, [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
     found = [(device, _read(run, device, signal)) for device in devices if device]
     read = [(device, samples) for device, samples in found if samples]
@@ -177,39 +231,42 @@ def _build_panel(view: _View, signal: signals.Signal, kind: str, *, is_alert: bo
     known = np.concatenate([line.mean[~np.isnan(line.mean)] for line in lines])
     if not len(known):
         return None
-    device, samples = read[0]
-    limit = None if signal.is_of_host else signals.find_limit(signal, build_device_series(run.recording, device))
-    begin, end, values = samples
+    device, (begin, end, values) = read[0]
+    series, limit, limit_text, label = build_device_series(run.recording, device), None, "", signal.label
+    if not signal.is_of_host:
+        limits = [
+            (each.value * signal.factor, each.text) for each in find_limits(series) if each.metric in signal.metrics
+        ]
+        limit, limit_text = (*limits, (None, ""))[0]
+    elif signal is CPU and series.is_recorded("cpu_logical_cores"):
+        label = f"All {int(np.nanmax(series.values('cpu_logical_cores')))} CPU cores"
     inner = (end > view.edges[0]) & (begin < view.edges[-1])
     peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
     # a column of a picture is a mean: memory must fit at its peak as well
-    most = max(limit[0] if limit else 0.0, peak if signal is signals.MEMORY else 0.0)
+    most = max(limit or 0.0, peak if signal is MEMORY else 0.0)
     low, high = _choose_ends(signal, known, most)
-    mean, meanwhile = lines[0].mean, _measure_meanwhile(view, samples, signal)
-    outer = mean[~_find_inside(view.spans, view.middles) & ~np.isnan(mean)]
+    mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
+    outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
-    told = _describe(signal, kind, mean, peak, (usual, meanwhile))
-    cores = _count_cores(view) if signal is signals.CPU else 0
-    label = f"All {cores} CPU cores" if cores else signal.label
     return SignalPanel(
         quantity=signal.label,
-        label=f"{label}, {signals.format_number(signal, low)} to {signals.format_value(signal, high)}",
+        label=f"{label}, {format_value(signal, low, bare=True)} to {format_value(signal, high)}",
         lines=lines,
         low=low,
         high=high,
         usual=usual,
         meanwhile=meanwhile,
-        limit=limit[0] if limit else None,
-        limit_text=limit[1] if limit else "",
-        is_limit_reached=limit is not None and peak >= _NEAR * limit[0],
+        limit=limit,
+        limit_text=limit_text,
+        is_limit_reached=limit is not None and peak >= _NEAR * limit,
         is_filled=signal.is_filled,
         is_alert=is_alert,
         is_of_host=signal.is_of_host,
-        note=", ".join(filter(None, (told, limit[1] if limit else ""))),
+        note=display.join(_describe(signal, view.kind, mean, peak, (usual, meanwhile)), limit_text, by=", "),
     )
 
 
-def _read(run: ReportRun, device: Device, signal: signals.Signal) -> _Samples | None:
+def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
     series = build_device_series(run.recording, device)
     metric = next((name for name in signal.metrics if series.is_recorded(name)), None)
     if metric is None:
@@ -219,24 +276,17 @@ def _read(run: ReportRun, device: Device, signal: signals.Signal) -> _Samples | 
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
-def _choose_ends(signal: signals.Signal, known: FloatArray, most: float) -> tuple[float, float]:
+def _choose_ends(signal: Signal, known: FloatArray, most: float) -> tuple[float, float]:
     """Return round ends of the axis: from zero, but for temperatures; `most` is shown as well."""
     most = max(float(known.max()), most)
     if signal.full is not None:
         return 0.0, max(signal.full, most)
-    if signal is signals.TEMPERATURE:
+    if signal is TEMPERATURE:
         return (_COLDEST if known.min() >= _COLDEST else floor(known.min() / 10) * 10.0), ceil((most + 1) / 10) * 10.0
-    if signals.format_value(signal, most) == signals.format_value(signal, 0.0):
+    if format_value(signal, most) == format_value(signal, 0.0):
         return 0.0, 1.0
     step = 10 ** floor(np.log10(most)) / 10
     return 0.0, ceil(most / step * (1 - 1e-9)) * step
-
-
-def _count_cores(view: _View) -> int:
-    """Return how many logical cores the machine has; 0 where that was not recorded."""
-    series = build_device_series(view.run.recording, view.host) if view.host else None
-    known = series is not None and series.is_recorded("cpu_logical_cores")
-    return int(np.nanmax(series.values("cpu_logical_cores"))) if series and known else 0
 
 
 def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
@@ -245,7 +295,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
     return inside
 
 
-def _measure_meanwhile(view: _View, samples: _Samples, signal: signals.Signal) -> float | None:
+def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float | None:
     """Return the mean of the samples within the shaded stretches, each with its time; None where most is not recorded.
 
     Buckets of the line would not do: those at both ends mix in what came before and after.
@@ -259,40 +309,18 @@ def _measure_meanwhile(view: _View, samples: _Samples, signal: signals.Signal) -
 
 
 def _describe(
-    signal: signals.Signal, kind: str, mean: FloatArray, peak: float, change: tuple[float | None, float | None]
+    signal: Signal, kind: str, mean: FloatArray, peak: float, change: tuple[float | None, float | None]
 ) -> str:
-    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs.
-
-    Empty where nothing was recorded within the axis.
-    """
-    (usual, meanwhile), known = change, mean[~np.isnan(mean)]
+    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs."""
+    (usual, meanwhile), known, when = change, mean[~np.isnan(mean)], _TIMES.get(kind, "meanwhile")
     if not len(known):
         return ""
-    if signal in {signals.TEMPERATURE, signals.MEMORY}:
-        text = signals.format_value(signal, peak)
-        return f"{text} throughout" if text == signals.format_value(signal, 0.0) else f"up to {text}"
-    if signal is signals.CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
-        before, now = signals.format_number(signal, usual), signals.format_value(signal, meanwhile)
-        return f"{before} → {now} {signals.describe_time(kind)}"
-    average = signals.format_value(signal, float(known.mean()))
-    if meanwhile is None or (then := signals.format_value(signal, meanwhile)) == average:
+    if signal in {TEMPERATURE, MEMORY}:
+        text = format_value(signal, peak)
+        return f"{text} throughout" if text == format_value(signal, 0.0) else f"up to {text}"
+    if signal is CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
+        return f"{format_value(signal, usual, bare=True)} → {format_value(signal, meanwhile)} {when}"
+    average = format_value(signal, float(known.mean()))
+    if meanwhile is None or (then := format_value(signal, meanwhile)) == average:
         return f"{average} on average"
-    return f"{then} {signals.describe_time(kind)}"
-
-
-def _describe_others(view: _View, panels: Sequence[SignalPanel]) -> str:
-    """Return where the other GPUs are in the panels that show them; empty where none does."""
-    if not any(len(panel.lines) > 1 for panel in panels):
-        return ""
-    total, drawn = len(view.run.run.gpus) - 1, len(view.gpus) - 1
-    others = f"the other {total}" if drawn == total else f"{drawn} of the other {total}"
-    return f"Thick: {view.run.device(view.gpus[0].id)}. Thin grey: {others if total > 1 else 'the other GPU'}."
-
-
-def _name_spans(findings: Sequence[Finding], spans: _Spans) -> str:
-    """Return what is shaded, and for how long: `slowed by heat, 7 min 34 s`."""
-    if not spans or not findings:
-        return ""
-    name = display.lower_first(terms.kind_title(display.clean(findings[0].kind), findings[0].cause))
-    stretches = f" in {len(spans)} stretches" if len(spans) > 1 else ""
-    return f"{name}, {display.duration(sum(end - start for start, end in spans))}{stretches}"
+    return f"{then} {when}"

@@ -4,6 +4,7 @@ Of many GPUs the worst have bars of their own, and the others share one.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from math import fsum
 from typing import NamedTuple
 
@@ -30,34 +31,18 @@ from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_ch
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 
-Causes = Mapping[str, Collection[str]]
-"""What lies behind the time of classes, by class."""
-
+Causes = Mapping[str, Collection[str]]  # what lies behind the time of classes, by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
 """What was used first, and what slowed it; then pauses, and what was not used at all."""
-
-_NEGLIGIBLE = 0.002
-"""Share of the axis below which a segment cannot be seen, so that legend and notes do without it."""
-
-_MOST_STEPS, _MOST_GPUS = 12, 8
-"""Most steps that are drawn, and most GPUs that have a bar each."""
-
-_ROOM = 1.25
-"""How far beyond the longest bar the axis may go for the end of an interval."""
-
-_APART = 0.03
-"""How much more of its time than the median GPU one has to lose to have a bar of its own among many."""
-
+_NEGLIGIBLE = 0.002  # share of the axis below which a segment cannot be seen, so that legend and notes do without it
+_MOST_STEPS, _MOST_GPUS = 12, 8  # most steps that are drawn, and most GPUs that have a bar each
+_ROOM = 1.25  # how far beyond the longest bar the axis may go for the end of an interval
+_APART = 0.03  # how much more of its time than the median GPU one has to lose to have a bar of its own among many
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
 """Share of its time by which one GPU must lose more than another for its note to be flagged; for a lone one."""
-
-_MOST_UNKNOWN = 0.02
-"""Share of its time without data from which the note of a GPU names it."""
-
-_FEWEST_ALIKE = 5
-"""GPUs that spent their time alike, from which on they share a bar."""
-
+_MOST_UNKNOWN = 0.02  # share of its time without data from which the note of a GPU names it
+_FEWEST_ALIKE = 5  # GPUs that spent their time alike, from which on they share a bar
 _MOST_DIGITS = 10_000.0
 _TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))
 _BATCHES = ((1.0, "1,000"), (1e3, "million"), (1e6, "billion"))
@@ -77,19 +62,16 @@ def build_segments(
 
 
 def sort_classes(keys: Iterable[str]) -> list[str]:
-    """Return classes in the order in which they are drawn."""
     found = set(keys)
     return [*(key for key in _ORDER if key in found), *sorted(found - set(_ORDER))]
 
 
 def list_legend(bars: Sequence[SpentBar], causes: Causes, least: float = 0.0) -> tuple[ClassName, ...]:
-    """Return the classes of some bars, those alone that some segment longer than `least` shows."""
     shown = {part.key for bar in bars for part in bar.segments if part.value > least}
     return tuple(ClassName(key=key, label=class_title(key, causes.get(key, ()))) for key in sort_classes(shown))
 
 
 def describe_pauses(bars: Sequence[SpentBar]) -> str:
-    """Return a sentence on short pauses, where bars have some; begins with a space."""
     has_pauses = any(part.key == "short_pauses" for bar in bars for part in bar.segments)
     return " Short pauses count as work, not as lost." if has_pauses else ""
 
@@ -104,7 +86,6 @@ class SpentUnit(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of the figure: `GPU-s`."""
         return f"GPU-{self.short}"
 
 
@@ -119,8 +100,9 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
 
 
 def choose_unit_per_run(seconds: float) -> SpentUnit:
-    """Return the unit of the GPU time of runs, of which the longest took so many GPU-seconds."""
-    short, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
+    short, size = next(
+        each for each, least in zip(_TIMES[::-1], (36_000.0, 120.0, 0.0), strict=True) if seconds >= least
+    )
     return SpentUnit(size, short, name_figure("gpu_seconds"), PER_RUN)
 
 
@@ -136,10 +118,8 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
         return None
     units = {step.work_unit for step in comparison.steps}
     is_per_work = all(average(step, PER_WORK) for step in steps) and len(units) == 1 and None not in units
-    if is_per_work:
-        unit = choose_unit_per_work(comparison)
-    else:
-        unit = choose_unit_per_run(max(_mean_gpu_seconds(step).value for step in steps))
+    held = max(_mean_gpu_seconds(step).value for step in steps)
+    unit = choose_unit_per_work(comparison) if is_per_work else choose_unit_per_run(held)
     causes = seconds_by_cause(time for step in steps for each in step.analyses for time in each.gpu_time)
     is_chain = study is None and is_per_work
     bars = [_build_step_bar(comparison, step, unit, causes, is_chain=is_chain) for step in choose_steps(steps)]
@@ -167,7 +147,6 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
 
 
 def choose_steps(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps that are drawn: of many the first, and the last."""
     return list(steps) if len(steps) <= _MOST_STEPS else [steps[0], *steps[1 - _MOST_STEPS :]]
 
 
@@ -187,8 +166,7 @@ def _mean_gpu_seconds(step: Step) -> Mean:
 def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes: Causes, *, is_chain: bool) -> SpentBar:
     place = next(at for at, each in enumerate(comparison.steps) if each.label == step.label)
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
-    mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
-    classes = _sum_classes(step)
+    mean, classes = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step), _sum_classes(step)
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
@@ -214,7 +192,6 @@ def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes:
 
 
 def _change(comparison: Comparison, base: int, place: int, metric: str) -> Change | None:
-    """Return how a figure changed between two steps; None where they were not set side by side."""
     first, last = comparison.steps[base].label, comparison.steps[place].label
     change = build_change(next((delta for delta in comparison.between(first, last) if delta.metric == metric), None))
     return change if change and change.arrow else None
@@ -224,21 +201,31 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     times = [time for time in run.analysis.gpu_time if time.job_seconds > 0]
     if not times:
         return None
-    alone, others = _split_gpus(times)
-    longest = max(time.job_seconds for time in times)
-    quarters = tuple(Tick(at=longest * part / 4, text=display.percent(part / 4)) for part in range(5))
-    is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
-    causes = seconds_by_cause(times)
-    groups = [*([time] for time in alone), *([others] if others else [])]
-    losses = [_lost_ratio(*group) for group in groups]
+    shares_bar, longest = _find_alike(times), max(time.job_seconds for time in times)
+    others = [time for time, shares in zip(times, shares_bar, strict=True) if shares]
+    groups = [*([time] for time in times if time not in others), *([others] if others else [])]
+    causes, losses = seconds_by_cause(times), [_lost_ratio(*group) for group in groups]
     # those are flagged that lost clearly more than the one that lost least, or a lone one much
     least = min(losses) if len(losses) > 1 else _MUCH - _WORTH_A_COLOUR
-    bars = [
-        _build_gpu_bar(
-            run, group, causes, is_rest=group is others and bool(alone), is_bad=lost >= least + _WORTH_A_COLOUR
+    bars = []
+    for group, lost in zip(groups, losses, strict=True):
+        classes = {name: amount / len(group) for name, amount in seconds_by_class(group).items()}
+        whole, devices = fsum(time.job_seconds for time in group) / len(group), [time.device for time in group]
+        ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in group]
+        bar = SpentBar(
+            label=_name_gpus(run, devices, is_rest=len(groups) > 1),
+            small=f"{display.format_range(ratios, display.percent)} computing" if len(group) > 1 else "",
+            segments=build_segments(
+                classes, partial(lambda whole, amount: display.percent(amount / whole), whole), causes
+            ),
+            total="",
+            note=_describe_loss(classes, fsum(map(measure_own_seconds, group)) / len(group), causes),
+            is_bad=lost >= least + _WORTH_A_COLOUR,
+            beside=_describe_power(run, devices),
         )
-        for group, lost in zip(groups, losses, strict=True)
-    ]
+        bars.append(bar)
+    quarters = tuple(Tick(at=longest * part / 4, text=display.percent(part / 4)) for part in range(5))
+    is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
     return TimeSpent(
         caption=f"Each bar is the time of one GPU.{describe_pauses(bars)}",
         columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
@@ -250,26 +237,19 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     )
 
 
-def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]:
-    """Return the GPUs that have a bar of their own, in their order, and those that share one."""
+def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
+    """Return of each GPU whether it shares a bar: of few where many are alike, of many all but the worst."""
     if len(times) <= _MOST_GPUS:
-        spent = [_round_shares(time) for time in times]
-        usual = max(spent, key=spent.count)
-        shares_bar = [each == usual for each in spent]
-        if not _FEWEST_ALIKE <= sum(shares_bar) < len(times):
-            return list(times), []
-    else:
-        lost = [_lost_ratio(time) for time in times]
-        worst = sorted(range(len(lost)), key=lambda at: -lost[at])[: _MOST_GPUS - 1]
-        median = sorted(lost)[len(lost) // 2]
-        shares_bar = [at not in worst or each <= median + _APART for at, each in enumerate(lost)]
-    pairs = list(zip(times, shares_bar, strict=True))
-    return [time for time, shares in pairs if not shares], [time for time, shares in pairs if shares]
-
-
-def _round_shares(time: GpuTime) -> dict[str, str]:
-    shares = {name: amount / time.job_seconds for name, amount in time.seconds}
-    return {name: display.percent(share) for name, share in shares.items() if share >= _NEGLIGIBLE}
+        shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
+        spent = [
+            {name: display.percent(share) for name, share in each.items() if share >= _NEGLIGIBLE} for each in shares
+        ]
+        alike = [each == max(spent, key=spent.count) for each in spent]
+        return alike if _FEWEST_ALIKE <= sum(alike) < len(times) else [False] * len(times)
+    lost = [_lost_ratio(time) for time in times]
+    worst = sorted(range(len(lost)), key=lambda at: -lost[at])[: _MOST_GPUS - 1]
+    median = sorted(lost)[len(lost) // 2]
+    return [at not in worst or each <= median + _APART for at, each in enumerate(lost)]
 
 
 def _lost_ratio(*times: GpuTime) -> float:
@@ -277,26 +257,7 @@ def _lost_ratio(*times: GpuTime) -> float:
     return lost / fsum(map(measure_own_seconds, times))
 
 
-def _build_gpu_bar(
-    run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_rest: bool, is_bad: bool
-) -> SpentBar:
-    classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
-    whole = fsum(time.job_seconds for time in times) / len(times)
-    devices = [time.device for time in times]
-    ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in times]
-    return SpentBar(
-        label=_name_gpus(run, devices, is_rest=is_rest),
-        small=f"{display.format_range(ratios, display.percent)} computing" if len(times) > 1 else "",
-        segments=build_segments(classes, lambda amount: display.percent(amount / whole), causes),
-        total="",
-        note=_describe_loss(classes, fsum(map(measure_own_seconds, times)) / len(times), causes),
-        is_bad=is_bad,
-        beside=_describe_power(run, devices),
-    )
-
-
 def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
-    """Return the GPU of a bar, or the GPUs: by their numbers where these follow each other."""
     names = [run.device(device) for device in devices]
     if len(names) == 1:
         return names[0]
@@ -345,12 +306,9 @@ def build_use_over_time(
     if len(runs) == 1:
         return None
     place_of = {run.run.id: place for place, run in enumerate(runs)}
-    known = [step for step in comparison.steps if _choose_typical_run(step)]
-    chosen = [
-        (step, place_of[identity])
-        for step in choose_steps(known)
-        if (identity := _choose_typical_run(step)) in place_of
-    ]
+    typical = {step.label: identity for step in comparison.steps if (identity := _choose_typical_run(step))}
+    known = [step for step in comparison.steps if step.label in typical]
+    chosen = [(step, place_of[typical[step.label]]) for step in choose_steps(known) if typical[step.label] in place_of]
     seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
     if seconds <= 0:
         return None
@@ -373,22 +331,20 @@ def _choose_typical_run(step: Step) -> str:
 
 
 def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
-    finest = max(axis / _BUCKETS, run.run.interval or 0.0)
     # the last bucket ends with the run, not beyond the axis
-    count = max(int(np.ceil(run.seconds / finest - 1e-9)), 1)
-    bucket = run.seconds / count
+    count = max(int(np.ceil(run.seconds / max(axis / _BUCKETS, run.run.interval or 0.0) - 1e-9)), 1)
     sums = []
     for gpu in run.run.gpus:
         series = build_device_series(run.recording, gpu)
         # a value speaks of the window before its stamp, so it lies that much earlier
         start, end = ((each - run.run.started - series.shift) / 1e6 for each in (series.start, series.end))
-        sums.append(accumulate(start, end, series.values("gpu_utilization_ratio")))
+        sums.append(accumulate(start, end, series.values(UTILISATION)))
     number = [each.analysis.run.id for each in step.runs].index(run.run.id) + 1
     return UseRow(
         label=display.clean(step.label),
         small=f"run {number} of {len(step.runs)}" if len(step.runs) > 1 else "",
-        mean=_average(sums, np.arange(count + 1, dtype=np.float64) * bucket),
-        bucket_seconds=bucket,
+        mean=_average(sums, np.arange(count + 1, dtype=np.float64) * (run.seconds / count)),
+        bucket_seconds=run.seconds / count,
         band=history.list_stretches([gpu.id for gpu in run.run.gpus]),
         band_seconds=history.bucket_seconds,
         total=display.duration(run.seconds),
@@ -405,7 +361,6 @@ def _average(sums: Sequence[CumulativeSums], edges: FloatArray) -> FloatArray:
 
 
 def _describe(run: ReportRun, sums: Sequence[CumulativeSums]) -> str:
-    """Return how busy GPUs were from the first to the last sustained work."""
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
     seconds = fsum(part.seconds for part in steady)
     if seconds <= 0:

@@ -63,12 +63,9 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a comparison."""
-
     comparison: Comparison
 
     def values(self, metric: str) -> list[float]:
-        """Return a figure of each step that has it."""
         return [value for step in self.comparison.steps if (value := step.value(metric)) is not None]
 
     def ends(self, metric: str) -> tuple[float | None, float | None]:
@@ -77,7 +74,6 @@ class Figures:
         return None if first is last else first.value(metric), last.value(metric)
 
     def delta(self, metric: str) -> Delta | None:
-        """Return the difference of a figure between the first and the last step."""
         ends = self.comparison.steps[0].label, self.comparison.steps[-1].label
         return next((delta for delta in self.comparison.between(*ends) if delta.metric == metric), None)
 
@@ -97,7 +93,6 @@ class Figures:
 
     @cached_property
     def cost(self) -> scales.WorkScale:
-        """The batch of work that costs are given of."""
         return scales.choose_work_scale(self.values(COST_PER_WORK), self.comparison.steps[-1].work_unit)
 
     def format(self, metric: str, steps: Sequence[Step] = ()) -> FigureFormat:
@@ -142,7 +137,6 @@ class Figures:
         return [(self.format(each, sides), found[each]) for each in terms.FIGURE_NAMES if each not in left_out]
 
     def choose_columns(self, room: int) -> list[str]:
-        """Return the figures that a table of steps has room for, in the order shown."""
         metrics = [each for each in (_PER_WORK if self.values(PER_WORK) else _PER_RUN) if self.values(each)]
         for least in _LEAST:
             if least in metrics and len(metrics) > room:
@@ -191,7 +185,6 @@ def describe_training_source(steps: Sequence[Step]) -> str:
 
 
 def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
-    """Return the analyses of all runs of some steps."""
     return [analysis for step in steps for analysis in step.analyses]
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair
-from gpureport.comparison.changes import ChangeKind, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, list_changes_of_job, summarize_by_kind
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -25,21 +25,18 @@ from gpureport.comparison.gains import (
     build_gains,
     estimate_potential,
 )
-from gpureport.comparison.quality import QualityChange
-from gpureport.comparison.setup import list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study, select_focus
 from gpureport.comparison.verdict import Verdict
-from gpureport.report.model.comparison_parts import GainCell, GainRow, GainTable
+from gpureport.report.model.blocks import Block
 from gpureport.report.model.findings import FindingCard
-from gpureport.report.model.shapes import Cell, Fact
+from gpureport.report.model.head import Change
+from gpureport.report.model.shapes import Cell, Fact, build_table
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head.loss_sentence import describe_loss, describe_short_pauses
-from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_training_source
-from gpureport.report.sections.steps.pairs import list_fates
 from gpureport.report.wording import differences, display, terms
 from gpureport.report.wording.reasons import count_family, describe_interval, describe_left_out, describe_reason
 from gpureport.report.wording.words import WORDS, say
@@ -74,68 +71,63 @@ _COLUMNS = (
 )
 
 
-def build_gain_table(comparison: Comparison, links: Sequence[StepPair]) -> GainTable:
-    """Return the table of gains of a chain, and what the last step could gain at most."""
+def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
+    """Return the table of gains of a chain, a row a step, what the last step could gain at most, and advice taken."""
     gains = build_gains(comparison, links)
     columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
     figures, rows = Figures(comparison), []
+    facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
     for place, gain in enumerate(gains):
-        step, since, facts = gain.step, gain.since_before, [*(_list_facts(gain) if place else ())]
-        if place > 1:
-            facts = [*_list_since_first(gain, columns), *facts]
-        cells = [_format(each, since) if place else _show(figures, step, each.metric) for each in columns]
+        step, since = gain.step, gain.since_before
         small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
-        rows.append(GainRow(head=head, cells=tuple(cells), facts=tuple(facts)))
-    overall = tuple(_list_overall_facts(gains))
-    if len(gains) > 2 and (columns or overall):  # noqa: PLR2004 - of two steps the row above is the first
-        small = f"{rows[0].head.text} to {rows[-1].head.text}"
-        cells = [_format(each, gains[-1].since_first) for each in columns]
-        rows.append(GainRow(head=Cell(text="All steps together", small=small), cells=tuple(cells), facts=overall))
-    return GainTable(
-        columns=("Step", *(column.title for column in columns)),
-        rows=tuple(rows),
-        potential=_describe_potential(comparison),
-        notes=tuple(_list_notes(figures, gains, columns)),
-    )
+        rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
+        if place and (advice := _describe_advice(gain)):
+            facts.append(Fact(name=f"Advice in {head.text}", text=advice))
+    if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
+        head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
+        rows.append([head, *(_format(each, gains[-1].since_first) for each in columns)])
+        if any(gain.params_recorded for gain in gains[1:]):
+            names = dict.fromkeys(_name_advice(change)["noun"] for gain in gains for change in gain.advised)
+            n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
+            text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
+            facts.append(Fact(name="Advice in all", text=text))
+    if not columns:
+        return Block(anchor="gains", title="Gains", texts=[WORDS["gains.no_work"]], facts=facts)
+    titles = ("Step", *(column.title for column in columns))
+    table = build_table(titles, rows, *_list_notes(figures, gains, columns))
+    return Block(anchor="gains", title="Gains", table=table, facts=facts)
 
 
 def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
     return column.read(since) if since else None
 
 
-def _show(figures: Figures, step: Step, metric: str) -> GainCell:
+def _show(figures: Figures, step: Step, metric: str) -> Cell:
     value, shown = step.value(metric), figures.format(metric, [step])
     if value is None:
-        return GainCell(text=display.NOT_RECORDED)
+        return Cell(text=display.NOT_RECORDED)
     text = shown.value(value)
     if metric == COST_PER_WORK:
         # an amount of money has its sign before it
         text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
-    return GainCell(text=f"{text} {shown.per}".rstrip())
+    return Cell(text=f"{text} {shown.per}".rstrip())
 
 
-def _format(column: _Column, since: GainSince | None) -> GainCell:
+def _format(column: _Column, since: GainSince | None) -> Cell:
     change = _read(column, since)
     if change is None:
-        return GainCell(text="not known")
+        return Cell(text="not known")
     show, show_range = differences.format_percent_change, differences.format_percent_range
     if column.is_times:
         show, show_range = differences.format_times, differences.format_times_range
     comparisons = count_family(change.reason)
-    return GainCell(
-        text=show(change.ratio),
-        interval=describe_interval(show_range(change.interval) if change.interval else "", comparisons),
-        verdict=change.verdict.short,
-        comparisons=comparisons,
-        established=change.verdict.is_established,
-    )
+    ends = describe_interval(show_range(change.interval) if change.interval else "", comparisons)
+    verdict = Change(text="", interval=ends, verdict=change.verdict.short, comparisons=comparisons)
+    return Cell(text=show(change.ratio), change=verdict)
 
 
 def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_Column]) -> Iterator[str]:
-    if not columns:
-        yield WORDS["gains.no_work"]
-        return
     metrics, comparison = {column.metric for column in columns}, figures.comparison
     yield WORDS["gains.note"]
     if TRAINING_RATE in metrics:
@@ -152,82 +144,32 @@ def _list_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_
     yield from [describe_reason(each.reason) for each in changes if count_family(each.reason)][:1]
 
 
-def _list_since_first(gain: StepGain, columns: Sequence[_Column]) -> Iterator[Fact]:
-    """Yield how many times as fast a step is as the first one, with the verdicts, where that is known."""
-    changes = [
-        f"{display.lower_first(each.title)} {differences.format_times(change.ratio)} as fast, {change.verdict.short}"
-        for each in columns
-        if each.is_times and (change := _read(each, gain.since_first))
-    ]
-    if changes:
-        yield Fact(name="Since first", text="; ".join(changes))
-
-
-def _list_facts(gain: StepGain) -> Iterator[Fact]:
-    listed = differences.list_setup_changes(gain.changes)
-    yield Fact(name="Changed", text=say("gains.changed", changes=listed, recorded=gain.params_recorded))
-    yield from _list_quality(gain.quality)
+def _describe_advice(gain: StepGain) -> str:
+    """Return which changes an earlier finding had advised, and what became of it; empty where nothing changed."""
     fates = summarize_by_kind(gain.findings)
-    if said := " ".join(f"{fact.name}: {fact.text}." for fact in list_fates(gain.findings)):
-        yield Fact(name="Findings", text=said)
     advised = [
         say(
             "gains.advised",
-            **_describe_advice(change),
+            **_name_advice(change),
             others=len(list_changes_of_job(gain.changes)) > 1,
-            outcome=_describe_outcome(gain),
             gone=fates.get((change.kind, change.cause)) is ChangeKind.RESOLVED,
             stays=fates.get((change.kind, change.cause)) is ChangeKind.PERSISTING,
         )
         for change in gain.advised
     ]
-    advised += [say("gains.perhaps", **_describe_advice(change)) for change in gain.possibly_advised]
-    if advised or gain.changes:
-        # a param may have any name, so that it is never known that nothing was advised
-        nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"]
-        yield Fact(name="Advised", text=" ".join(advised) or nothing)
+    advised += [say("gains.perhaps", **_name_advice(change)) for change in gain.possibly_advised]
+    # a param may have any name, so that it is never known that nothing was advised
+    nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"] if gain.changes else ""
+    return " ".join(advised) or nothing
 
 
-def _describe_advice(change: AdvisedChange) -> dict[str, str]:
+def _name_advice(change: AdvisedChange) -> dict[str, str]:
     title, step = STEPS[change.name].title, display.clean(change.advised_in)
     finding = terms.kind_title(display.clean(change.kind), change.cause)
     return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
 
 
-def _list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
-    yield from _list_quality(gains[-1].quality_since_first)
-    if any(gain.params_recorded for gain in gains[1:]):
-        names = dict.fromkeys(_describe_advice(change)["noun"] for gain in gains for change in gain.advised)
-        n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
-        text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
-        yield Fact(name="Advised", text=text)
-
-
-def _list_quality(changes: Sequence[QualityChange]) -> Iterator[Fact]:
-    lines = quality.list_lines(changes)
-    if parts := [f"{each.title} {each.before} → {each.after}, {each.verdict.text}" for each in lines]:
-        yield Fact(name="Quality", text="; ".join(parts))
-
-
-def _describe_outcome(gain: StepGain) -> str:
-    """Return what a step was worth: of the whole job, and where that is not established what else is."""
-    since = gain.since_before
-    job = since.gpu_time if since else None
-    if since is None or (job is None and since.training is None):
-        return WORDS["gains.no_outcome"]
-    is_open = job is None or not job.verdict.is_established
-    outcomes = [("GPU time", differences.format_percent_change, job)] if job else []
-    if since.training and (job is None or (is_open and since.training.verdict.is_established)):
-        outcomes.append(("training alone", lambda ratio: f"{differences.format_times(ratio)} as fast", since.training))
-    if since.energy and job and is_open and since.energy.verdict.is_established:
-        outcomes.append(("energy", differences.format_percent_change, since.energy))
-    texts = [f"{name} {show(change.ratio)}, {change.verdict.short}" for name, show, change in outcomes]
-    fell = [quality.name_metric(change.name) for change in gain.quality if change.fell]
-    return "; ".join([*texts, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
-
-
 def _describe_potential(comparison: Comparison) -> str:
-    """Return how many times as fast the last step could be at most, and what it would have to lose for that."""
     last = comparison.steps[-1].analyses
     found = estimate_potential(comparison.remaining, last)
     step, pauses = display.clean(found.step), gpu_time.excessive_short_pauses(last)

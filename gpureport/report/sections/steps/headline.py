@@ -15,7 +15,7 @@ from gpureport.number_format import MINUS
 from gpureport.report.model.head import Change, Tile, VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.head import loss_sentence
+from gpureport.report.sections.head.loss_sentence import format_training_cost
 from gpureport.report.sections.head.run_tiles import build_memory_tile
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import ENERGY, GPU_SECONDS, Figures, list_analyses
@@ -23,7 +23,6 @@ from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import build_change, build_plain_change
 from gpureport.report.wording.headlines import choose_headline
 from gpureport.report.wording.reasons import count_family, describe_interval
-from gpureport.report.wording.scales import split_common_unit
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import say
 
@@ -34,18 +33,28 @@ _TENFOLD = 10.0
 
 
 def judge_ends(comparison: Comparison) -> Delta | None:
-    """Return the difference that the chain is judged by, from the first step to the last."""
     return comparison.judged(comparison.steps[0].label, comparison.steps[-1].label)
 
 
 def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
-    """Return what changed from the first step to the last, and what did most of it, in a sentence and in one word."""
     last, delta = comparison.steps[-1], judge_ends(comparison)
     if delta is None or delta.difference is None or not delta.before:
         return describe_quality_alone(comparison), VerdictCode.QUALITY_FELL
     is_work = delta.metric == PER_WORK
-    noun = f"GPU time per {_name_unit(last.work_unit)}" if is_work else "GPU utilisation"
-    change = _describe_scaling(comparison) or (_describe_size(delta, noun) if is_work else _describe_use(delta))
+    one = name_one(display.shorten(display.clean(last.work_unit or ""), 24)) or "unit of work"
+    noun = f"GPU time per {'training step' if one == 'step' else one}" if is_work else "GPU utilisation"
+    ends = comparison.steps[0].label, last.label
+    scaled = next((each for each in scaling(comparison.steps) if (each.base, each.step) == ends), None)
+    if scaled is not None:
+        few, many = scaled.gpus
+        change = say("headline.scaling", few=few, many=many, share=display.percent(scaled.efficiency))
+    elif is_work:
+        change = _describe_size(delta, noun)
+    else:
+        values = (delta.before, delta.after)
+        before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
+        way = "" if before == after else "rises" if delta.difference > 0 else "falls"
+        change = say("headline.use", way=way, before=before, after=after)
     if delta.verdict in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
         change = say(f"headline.{delta.verdict.code}", noun=noun)
     if fall := quality.describe_fall(comparison):
@@ -65,11 +74,6 @@ def describe_quality_alone(comparison: Comparison) -> str:
     return choose_headline((f"{display.raise_first(fall)}.", "Quality fell.")) if fall else ""
 
 
-def _name_unit(unit: str | None) -> str:
-    one = name_one(display.shorten(display.clean(unit or ""), 24)) or "unit of work"
-    return "training step" if one == "step" else one
-
-
 def _describe_size(delta: Delta, noun: str) -> str:
     """Return how GPU time per unit of work changed: `52% less GPU time per image`."""
     ratio = (delta.after or 0.0) / (delta.before or 1.0)
@@ -77,23 +81,6 @@ def _describe_size(delta: Delta, noun: str) -> str:
         return f"{differences.format_times(ratio)} the {noun}"
     size = differences.format_percent_change(ratio).lstrip(f"{MINUS}+")
     return f"{size} {'less' if ratio < 1 else 'more'} {noun}"
-
-
-def _describe_scaling(comparison: Comparison) -> str:
-    """Return what each of more GPUs does; empty for as many GPUs."""
-    ends = comparison.steps[0].label, comparison.steps[-1].label
-    for found in scaling(comparison.steps):
-        if (found.base, found.step) == ends:
-            few, many = found.gpus
-            return say("headline.scaling", few=few, many=many, share=display.percent(found.efficiency))
-    return ""
-
-
-def _describe_use(delta: Delta) -> str:
-    values = (delta.before, delta.after)
-    before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
-    way = "" if before == after else "rises" if (delta.difference or 0) > 0 else "falls"
-    return say("headline.use", way=way, before=before, after=after)
 
 
 def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
@@ -165,14 +152,31 @@ _Ends = tuple[float | None, float | None]
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     """Return four figures of the first and the last step with their changes, by work where that is known."""
-    last, figures, memory = comparison.steps[-1], Figures(comparison), build_memory_tile(comparison)
-    # of a run where the work is not known
-    energy = _build_tile(figures, ENERGY_PER_WORK if last.value(ENERGY_PER_WORK) is not None else ENERGY, "GPUs only")
+    figures, memory, last = Figures(comparison), build_memory_tile(comparison), comparison.steps[-1]
     if last.value(PER_WORK) is None:
-        return _build_use_tile(figures), _build_time_tile(comparison), energy, memory
-    is_priced = last.value(COST_PER_WORK) is not None
-    spent = _build_cost_tile(figures) if is_priced else _build_tile(figures, PER_WORK, "No price given")
-    return _build_throughput_tile(figures), spent, energy, memory
+        # runs of several steps may differ in their work, so that GPU time is not judged
+        spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
+        name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
+        context = "Runs may differ in work"
+        time = _set_tile(name, spent, lambda value: display.number(value / size), change, context, unit=unit)
+        return _build_use_tile(figures), time, _build_tile(figures, ENERGY, "GPUs only"), memory
+    factor, rate = scales.choose_rate_unit(figures.ends(WORK_RATE), last.work_unit)
+    before, after = figures.ends(TRAINING_RATE)
+    context = "Start-up and pauses included"
+    if before and after:
+        rates = [display.number(each * factor) for each in (before, after)]
+        context = f"Training: {' → '.join(rates)}, {differences.format_percent_change(after / before)}"
+    throughput = _build_tile(figures, WORK_RATE, context, (rate, 1 / factor))
+    if last.value(COST_PER_WORK) is None:
+        cost = _build_tile(figures, PER_WORK, "No price given")
+    else:
+        ends, (label, show) = figures.ends(COST_PER_WORK), figures.column(COST_PER_WORK)
+        price, training = spending.common_price(list_analyses(comparison.steps)), format_training_cost(comparison)
+        context = say("tile.price", price=price, training=training, nameless=not figures.currency)
+        cost = _set_tile(label, ends, show, _build_change(figures, COST_PER_WORK), context)
+    # of a run where the work is not known
+    energy = ENERGY_PER_WORK if last.value(ENERGY_PER_WORK) is not None else ENERGY
+    return throughput, cost, _build_tile(figures, energy, "GPUs only"), memory
 
 
 def _set_tile(  # noqa: PLR0913 - the parts of a tile
@@ -189,36 +193,18 @@ def _set_tile(  # noqa: PLR0913 - the parts of a tile
     )
 
 
+def _build_change(figures: Figures, metric: str) -> Change | None:
+    return build_change(figures.delta(metric)) or build_plain_change(*figures.ends(metric))
+
+
 def _build_tile(figures: Figures, metric: str, context: str, scale: tuple[str, float] | None = None) -> Tile:
     """Return a tile of a figure in a unit that has a size, otherwise in that of all steps."""
     ends = figures.ends(metric)
     if metric == ENERGY:
         scale = scales.choose_energy_unit(ends)
     label, unit, size = (name_figure(metric), *scale) if scale else figures.unit(metric)
-    change = build_change(figures.delta(metric)) or build_plain_change(*ends)
+    change = _build_change(figures, metric)
     return _set_tile(label, ends, lambda value: display.number(value / size), change, context, unit=unit)
-
-
-def _build_throughput_tile(figures: Figures) -> Tile:
-    factor, unit = scales.choose_rate_unit(figures.ends(WORK_RATE), figures.comparison.steps[-1].work_unit)
-    before, after = figures.ends(TRAINING_RATE)
-    context = "Start-up and pauses included"
-    if before and after:
-        rates = [display.number(rate * factor) for rate in (before, after)]
-        context = f"Training: {' → '.join(rates)}, {differences.format_percent_change(after / before)}"
-    return _build_tile(figures, WORK_RATE, context, (unit, 1 / factor))
-
-
-def _build_cost_tile(figures: Figures) -> Tile:
-    ends, (label, show) = figures.ends(COST_PER_WORK), figures.column(COST_PER_WORK)
-    context = say(
-        "tile.price",
-        price=spending.common_price(list_analyses(figures.comparison.steps)),
-        training=loss_sentence.format_training_cost(figures.comparison),
-        nameless=not figures.currency,
-    )
-    change = build_change(figures.delta(COST_PER_WORK)) or build_plain_change(*ends)
-    return _set_tile(label, ends, show, change, context)
 
 
 def _build_use_tile(figures: Figures) -> Tile:
@@ -228,19 +214,3 @@ def _build_use_tile(figures: Figures) -> Tile:
         ends = delta.before, delta.after
     context = say("tile.no_work", settled=delta is not None and delta.window == "steady")
     return _set_tile(name_figure(UTILISATION), ends, display.percent_formatter(ends), build_change(delta), context)
-
-
-def _build_time_tile(comparison: Comparison) -> Tile:
-    """Return GPU time of a run; runs of several steps may differ in their work."""
-    first, last = comparison.steps[0], comparison.steps[-1]
-    before, after = (gpu_time.job_gpu_seconds(step.analyses) / len(step.analyses) or None for step in (first, last))
-    ends = None if first is last else before, after
-    texts, unit = split_common_unit(["" if seconds is None else display.gpu_time(seconds) for seconds in ends])
-    return Tile(
-        label=name_figure(GPU_SECONDS),
-        before=texts[0],
-        value=texts[1] or display.NOT_RECORDED,
-        unit=unit,
-        change=build_plain_change(*ends),
-        context="Runs may differ in work",
-    )

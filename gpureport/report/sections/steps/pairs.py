@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
-from gpureport.comparison.changes import ChangeKind, FindingChange, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS
 from gpureport.comparison.run import SampledRun
-from gpureport.comparison.setup import SetupChange
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict
-from gpureport.report.model.comparison_parts import EarlierComparison, StepPairView
+from gpureport.report.blocks.reference import merge_facts, merge_texts
+from gpureport.report.model.blocks import Block
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, Line, describe_prices
@@ -28,10 +28,8 @@ from gpureport.report.wording.reasons import (
 )
 from gpureport.report.wording.words import WORDS, name_some, say
 
-_VALUE = 22
-"""Most characters of a value, so that two stand side by side on a terminal."""
-_NAME = 36
-"""Most characters of the name of a setting or a metric: its last part often tells it from others."""
+_VALUE, _NAME = 22, 36
+"""Most characters of a value, so that two stand side by side on a terminal, and of the name of a setting or metric."""
 _LISTED = 5
 """Most names of settings that only tell runs apart."""
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
@@ -50,37 +48,43 @@ _Shown = Sequence[tuple[FigureFormat, Delta]]
 """Figures of two steps in the order shown."""
 
 
-def build_step_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[StepPairView]:
-    """Yield every step against the one before, and where that is another one against the first."""
-    figures, first = Figures(comparison), comparison.steps[0].label
-    for link in links:
+def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
+    """Yield every step against the one before and also the first, then whether all were recorded alike."""
+    figures, first, noted, is_first = Figures(comparison), comparison.steps[0].label, set[str](), True
+    labels = [f"{display.clean(link.base.label)} to {display.clean(link.step.label)}" for link in links]
+    whole = []
+    for link, label in zip(links, labels, strict=True):
         since = comparison.between(first, link.step.label) if link.base.label != first else ()
         sides = link.base, link.step
         shown = figures.list_pair(sides, link.deltas)
         doubtful = {("hardware", check.check) for check in link.doubts}
-        unknown = [
-            WORDS[f"check.{each.check}"]
-            for each in link.comparability
-            # no figure depends on the time zone
-            if each.comparable is None and each.check != "timezone"
-        ]
         lines = [*_list_lines(shown), *quality.list_lines(link.quality)]
         beyond = {line.metric: line for line in _list_lines(figures.list_pair(sides, since))} if since else {}
         beyond |= {line.metric: line for line in quality.list_lines(link.quality_since_first)} if since else {}
-        table = _build_table(lines, beyond, _list_notes(shown, sides), has_quality=bool(link.quality))
-        yield StepPairView(
-            label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
-            changes=tuple(_list_changes([each for each in link.changes if (each.kind, each.key) not in doubtful])),
-            figures=table,
-            effects=table,
-            whole=_build_whole_recording_table(shown),
-            verdicts=tuple(_list_verdicts(lines)),
-            training=tuple(quality.list_facts(link.quality)),
-            findings=tuple(list_fates(link.finding_changes)),
-            checks=_build_check_table(link.comparability),
-            doubts=tuple(map(_describe_doubt, link.doubts)),
-            unknown=say("agree.names", names=display.join_words(unknown)) if unknown else "",
-        )
+        notes = [*_list_notes(shown, sides), WORDS["quality.note"] if link.quality else ""]
+        table = _build_table(lines, beyond, [note for note in notes if note not in noted])
+        noted.update(notes)
+        yield Block(title=label, level=3, warnings=[*map(_describe_doubt, link.doubts)], table=table)
+        changes = [each for each in link.changes if (each.kind, each.key) not in doubtful]
+        yield Block(title="Changed", level=4, facts=[*_list_changes(changes)])
+        # the table has the verdicts
+        why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
+        texts = [WORDS["precision.note"]] if is_first and why else []
+        yield Block(title="How sure", level=4, texts=texts, facts=why)
+        yield Block(title="Training at the end", level=4, facts=[*quality.list_facts(link.quality)])
+        found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
+        yield Block(title="Findings", level=4, facts=found)
+        title, is_first = "Whole recordings, start-up and end included", False
+        whole.append(Block(title=title, label=label, level=3, table=_build_whole_recording_table(shown)))
+    yield Block(
+        title="Whether both were recorded alike",
+        level=3,
+        texts=merge_texts([(label, [_name_unknown(link)]) for label, link in zip(labels, links, strict=True)]),
+        facts=merge_facts(
+            [(label, [*_list_checks(link.comparability)]) for label, link in zip(labels, links, strict=True)]
+        ),
+    )
+    yield from whole
 
 
 def compare_with_earlier(
@@ -90,15 +94,10 @@ def compare_with_earlier(
     goals: TrainingGoals,
     *,
     is_baseline: bool = False,
-) -> EarlierComparison:
+) -> Block:
     """Return the change of every figure of some runs since earlier ones, with the verdict on each.
 
-    Args:
-        title: what the earlier runs are, as a heading.
-        earlier: the runs before.
-        later: the runs now.
-        goals: what a person says of training metrics.
-        is_baseline: whether rules on a change compare with them.
+    `title` is what the earlier runs are; `is_baseline` whether rules on a change compare with them.
     """
     comparison = compare([*(run.in_step("before") for run in earlier), *(run.in_step("after") for run in later)], goals)
     (link,) = pair_steps(comparison)
@@ -106,11 +105,10 @@ def compare_with_earlier(
     shown = Figures(comparison).list_pair(sides, link.deltas)
     decides = any(delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1 for delta in link.deltas)
     why = [say("pair.rule", scatter=SINGLE_RUN_SCATTER)] if is_baseline and decides else []
-    return EarlierComparison(
-        title=title,
-        table=_build_table([*_list_lines(shown)], {}, _list_notes(shown, sides), is_alone=True),
-        notes=(*map(_describe_doubt, link.doubts), *why),
-    )
+    # nothing else says here what verdicts rest on
+    lines = [line._replace(verdict=replace(line.verdict, small=line.why)) for line in _list_lines(shown)]
+    table = _build_table(lines, {}, _list_notes(shown, sides))
+    return Block(title=title, table=table, texts=(*map(_describe_doubt, link.doubts), *why))
 
 
 def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
@@ -124,7 +122,6 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
-        *_, size = each.format_sides(delta)
         before, after = each.format_pair(delta.before, delta.after)
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
         why = display.clean_sentence(describe_reason(reason))
@@ -134,6 +131,7 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
             first.setdefault(reason, each.noun)
         left_out = describe_left_out([run for run in delta.left_out if run.run not in named])
         named.update(run.run for run in delta.left_out)
+        size = each.format_sides(delta)[-1]
         yield Line(
             metric=delta.metric,
             title=each.title_of(delta),
@@ -141,50 +139,32 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
             after=after,
             change=Cell(text=size, small=each.format_interval(delta), value=delta.difference),
             verdict=Cell(text=differences.describe_verdict(delta)),
-            why=" ".join(filter(None, (why, left_out, *precision))),
+            why=display.join(why, left_out, *precision, by=" "),
         )
 
 
-def _build_table(
-    lines: Sequence[Line],
-    since: Mapping[str, Line],
-    notes: Iterable[str],
-    *,
-    has_quality: bool = False,
-    is_alone: bool = False,
-) -> Table:
-    """Return one row a figure: before, after, what changed, what may be said of it, also since the first.
-
-    What verdicts rest on stands below them where nothing else says it.
-    """
+def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterable[str]) -> Table:
+    """Return one row a figure: before, after, what changed, what may be said of it, also since the first."""
     rows: list[list[Cell | str]] = []
     for line in lines:
         row: list[Cell | str] = [line.title, line.before, line.after]
         for each in (line, since.get(line.metric)) if since else (line,):
-            row += [each.change, replace(each.verdict, small=each.why if is_alone else "")] if each else ["", ""]
+            row += [each.change, each.verdict] if each else ["", ""]
         rows.append(row)
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
-    said = *notes, WORDS["quality.note"] if has_quality else ""
     shown = columns if since else columns[:5]
-    return build_table(shown, rows, *said, in_words=("Verdict", "Verdict since first"))
+    return build_table(shown, rows, *notes, in_words=("Verdict", "Verdict since first"))
 
 
 def _build_whole_recording_table(shown: _Shown) -> Table | None:
     """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
-    if all(delta.window != "steady" for _, delta in shown):
-        return None
     rows = []
     for each, delta in shown:
         size, before = delta.whole.difference, delta.whole.before
         relative = differences.format_percent_change(1 + size / before) if before and size else ""
         if delta.window == "steady":
             rows.append([each.title, *each.format_sides(delta.whole), relative])
-    return build_table(("", "Before", "After", "Difference", "Relative"), rows)
-
-
-def _list_verdicts(lines: Iterable[Line]) -> Iterator[Fact]:
-    for line in lines:
-        yield Fact(name=line.title, text=f"{line.verdict.text.capitalize()}. {line.why}".rstrip())
+    return build_table(("", "Before", "After", "Difference", "Relative"), rows) if rows else None
 
 
 # --- the set-up, and what must agree
@@ -201,13 +181,19 @@ def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
         yield Fact(name="Of each run", text=f"{name_some(names, _LISTED)} tell runs apart.")
 
 
-def _build_check_table(checks: Sequence[Comparability]) -> Table:
-    columns, rows = ("", "Before", "After", "Comparable"), []
+def _name_unknown(link: StepPair) -> str:
+    """Return what may make a comparison doubtful but was not recorded; no figure depends on the time zone."""
+    unknown = [each.check for each in link.comparability if each.comparable is None and each.check != "timezone"]
+    names = display.join_words([WORDS[f"check.{check}"] for check in unknown])
+    return say("agree.names", names=names) if unknown else ""
+
+
+def _list_checks(checks: Sequence[Comparability]) -> Iterator[Fact]:
     for check in checks:
         if check.check not in _SILENT or not check.comparable:
-            texts = *_format_sides(check), _AGREE[check.comparable]
-            rows.append([WORDS[f"check.{check.check}"], *(display.shorten_middle(text, _VALUE) for text in texts)])
-    return build_table(columns, rows, in_words=columns)
+            before, after = (display.shorten_middle(text, _VALUE) for text in _format_sides(check))
+            both = before if before == after else f"{before}, then {after}"
+            yield Fact(name=WORDS[f"check.{check.check}"], text=f"{both}; alike: {_AGREE[check.comparable]}")
 
 
 def _format_sides(check: Comparability) -> Iterator[str]:
@@ -223,15 +209,13 @@ def _format_sides(check: Comparability) -> Iterator[str]:
 
 
 def _describe_doubt(check: Comparability) -> str:
-    """Return what differs between two steps that may be no fair pair, and why it matters."""
     return f"{WORDS[f'check.{check.check}']}: {' against '.join(_format_sides(check))}. {describe_check(check)}"
 
 
 # --- what became of findings
 
 
-def list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
-    """Yield which kinds are gone, new or still there, and why that is not known of others."""
+def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
     fates = summarize_by_kind(changes)
     for fate, name in _FATES.items():
         titles = (terms.kind_title(display.clean(kind), cause) for (kind, cause), each in fates.items() if each is fate)

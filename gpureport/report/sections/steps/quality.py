@@ -1,13 +1,12 @@
 """How well steps trained, as cells, rows and sentences."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.verdict import Verdict
-from gpureport.report.model.shapes import Cell, Fact, Table
+from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.steps.figures import Line
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_interval
@@ -19,7 +18,6 @@ _WHOLE = 100
 
 
 def name_metric(name: str) -> str:
-    """Return the name of a metric as it is printed."""
     return display.shorten_middle(display.clean(name), 28)
 
 
@@ -51,7 +49,6 @@ def format_pair(change: QualityChange) -> list[str]:
 
 
 def _format_difference(change: QualityChange) -> tuple[str, str]:
-    """Return how far both steps are apart, and the interval of that; empty where not known."""
     size = "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
     return size, format_interval(change.interval, display.signed) if change.interval else ""
 
@@ -63,31 +60,21 @@ def choose_metric(comparison: Comparison) -> str | None:
     return next((change.name for found in changes for change in found if change.leading), None)
 
 
-def add_quality_column(table: Table, comparison: Comparison) -> Table:
-    """Return a table of steps with the metric that counts most at the end of each, after the first figure."""
-    name, goals, steps = choose_metric(comparison), comparison.goals, comparison.steps
-    if name is None:
-        return table
+def list_cells(comparison: Comparison, name: str) -> Iterator[Cell]:
+    """Yield a metric at the end of each step, with its change from the step before."""
+    steps, goals = comparison.steps, comparison.goals
     figures = [measure_step_quality(step, name, goals) for step in steps]
     texts = format_finals(figures, [figure.final for figure in figures])
-    rows = []
-    for base, step, row, figure, text in zip((None, *steps), steps, table.rows, figures, texts, strict=False):
+    for base, step, figure, text in zip((None, *steps), steps, figures, texts, strict=False):
         found = compare_quality(base, step, goals) if base else ()
-        change = next((each for each in found if each.name == name), None)
-        said = (
-            []
-            if change is None or change.verdict is Verdict.NOT_ENOUGH_DATA
-            else [f"{_format_difference(change)[0]}{name_work(change)}", change.verdict.value]
-        )
+        change, small = next((each for each in found if each.name == name), None), ""
+        if change is not None and change.verdict is not Verdict.NOT_ENOUGH_DATA:
+            small = display.join(f"{_format_difference(change)[0]}{name_work(change)}", change.verdict.value, by=", ")
         is_worse = change is not None and change.verdict is Verdict.WORSE
-        cell = Cell(text=text, small=", ".join(filter(None, said)), value=figure.final, flagged=is_worse)
-        rows.append(replace(row, cells=(*row.cells[:1], cell, *row.cells[1:])))
-    columns = (*table.columns[:2], f"{name_metric(name)} at the end", *table.columns[2:])
-    return replace(table, columns=columns, numeric=(True, *table.numeric), rows=tuple(rows))
+        yield Cell(text=text, small=small, value=figure.final, flagged=is_worse)
 
 
 def list_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
-    """Yield the line of each metric in tables of two steps."""
     for change in changes:
         size, interval = _format_difference(change)
         before, after = format_pair(change)
@@ -103,7 +90,6 @@ def list_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
 
 
 def list_facts(changes: Sequence[QualityChange]) -> Iterator[Fact]:
-    """Yield each metric at the end and at best, in both steps, and which runs went wrong."""
     for change in changes:
         sides = change.before, change.after
         parts = [f"{', then '.join(format_pair(change))}{name_work(change)}"]
@@ -144,7 +130,6 @@ def describe_fall(comparison: Comparison) -> str:
 
 
 def warn_of_falls(comparison: Comparison) -> str:
-    """Return which two qualities fell, as a sentence; empty where the headline says all of it."""
     step, fallen = _find_falls(comparison)
     unsure = any(change.verdict is Verdict.UNCONFIRMED for change in fallen[:2])
     if not unsure and len(fallen) < 2:  # noqa: PLR2004 - the headline has the first

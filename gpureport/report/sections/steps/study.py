@@ -1,27 +1,21 @@
 """Groups beside each other, the best of them and what each setting did; and what all steps together say."""
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
 
 from gpureport.comparison.across import HEADROOM, largest_batch, memory_fits, scaling
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.effects import FigureEffects, SettingEffect
 from gpureport.comparison.factors import (
-    MOST_FACTORS,
     Factor,
-    describe_factors,
-    is_repetition_param,
-    parse_factors,
     step_folders,
 )
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.study import BestGroup, Study, select_focus
-from gpureport.comparison.time_to_target import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.quality import MissingTarget, TimeToTarget, measure_time_to_target
+from gpureport.comparison.study import BestGroup, FigureEffects, SettingEffect, Study, select_focus
 from gpureport.comparison.verdict import Verdict
+from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.head import Tile, VerdictCode
-from gpureport.report.model.shapes import Fact, ReportSection, Table, build_table
+from gpureport.report.model.shapes import Fact, Table, build_table
 from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.sections.steps.headline import build_step_tiles
 from gpureport.report.sections.steps.quality import format_pair, name_metric, name_work
@@ -42,10 +36,11 @@ _KINDS = {
 }
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
 """How sure a best group is, in `words.toml` and as the code of the headline."""
+_FORMS = Form.LONG | Form.PAPER
 _NAME, _NAMED, _MODELS = 60, 6, 4
 """Most characters of a group in the shortest headline, and most settings and kinds of GPU that are named."""
 _SAME = 1e-9
-"""Logarithm below which two figures say the same."""
+"""Relative difference below which two figures say the same."""
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
@@ -89,18 +84,25 @@ def _word(best: BestGroup, what: str) -> str:
     return WORDS[f"{what}.{_METRICS.get(best.metric, 'speed')}"]
 
 
-def build_study_sections(study: Study, comparison: Comparison) -> Iterator[ReportSection]:
-    """Yield the best groups, then a table of effects for each figure that says something of its own."""
+def list_study(study: Study, comparison: Comparison) -> Iterator[Block]:
     facts = list(_list_best(study))
     for names, key in ((study.varied.names, "each_run"), (study.varied.repetitions, "repetitions")):
         if names:
             facts.append(Fact(name="Left out", text=say(f"study.{key}", names=_name_settings(names))))
-    yield ReportSection(heading="Best setting", facts=tuple(facts))
-    rate = next((each for each in study.effects if each.metric == WORK_RATE), None)
+    yield Block(forms=_FORMS, title="Best setting", level=3, facts=facts)
+    rates = next((_list_changes(each) for each in study.effects if each.metric == WORK_RATE), [])
     for each in study.effects:
-        if each.metric not in {COST_PER_WORK, PER_WORK} or rate is None or not _is_inverse(each, rate):
+        products = [one * other for one, other in zip(_list_changes(each), rates, strict=False)]
+        # what undoes every change of the rate says nothing of its own
+        is_told = products and all(abs(product - 1) < _SAME for product in products)
+        if each.metric not in {COST_PER_WORK, PER_WORK} or not is_told:
             title = Figures(comparison).format(each.metric).title
-            yield ReportSection(heading="What each setting did", label=title, table=_build_effects_table(each))
+            table = _build_effects_table(each)
+            yield Block(forms=_FORMS, title="What each setting did", label=title, level=3, table=table)
+
+
+def _list_changes(effects: FigureEffects) -> list[float]:
+    return [1 + (level.change or 0.0) for setting in effects.settings for level in setting.levels]
 
 
 def _name_settings(factors: Sequence[Factor]) -> str:
@@ -160,16 +162,6 @@ def _join(labels: Iterable[str]) -> str:
     return display.join_words([display.clean(label) for label in labels])
 
 
-def _is_inverse(one: FigureEffects, other: FigureEffects) -> bool:
-    """Return whether every change of one figure undoes that of the other."""
-    changes, twins = (
-        [level.change or 0.0 for setting in each.settings for level in setting.levels] for each in (one, other)
-    )
-    return len(changes) == len(twins) and all(
-        abs((1 + change) * (1 + twin) - 1) < _SAME for change, twin in zip(changes, twins, strict=True)
-    )
-
-
 def _build_effects_table(effects: FigureEffects) -> Table:
     rows = [row for setting in effects.settings for row in _list_rows(setting, relative=effects.relative)]
     levels = [level for setting in effects.settings for level in setting.levels]
@@ -210,7 +202,6 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
 
 
 def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
-    """Return four figures: which groups are the best, then more of the best one."""
     found = []
     for best in filter(None, (study.best_by_cost, study.best_by_speed)):
         shown = Figures(comparison).format(best.metric)
@@ -226,7 +217,6 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
 
 
 def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
-    """Yield the time to the target, how work scales with GPUs, the largest batch, and which GPUs would hold a step."""
     steps, figures = comparison.steps, Figures(comparison)
     times = [found for step in steps if (found := measure_time_to_target(step, comparison.goals))]
     if times:
@@ -277,29 +267,11 @@ def _describe_time(found: TimeToTarget, currency: str) -> str:
 
 
 def suggest_repetitions(comparison: Comparison) -> str:
-    """Return how to give single runs as repetitions of a step; empty where labels say it, or nothing suggests it.
+    """Return how to give single runs as repetitions of a step, as folders suggest it; empty where labels say it.
 
-    Folders or params do where they make several groups, with two runs or more in each on average.
+    Folders do where they make several groups, with two runs or more in each on average.
     """
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     is_compared = len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
-    if not is_compared or any(run.step is not None for run in runs):
-        return ""
-    folders = set(step_folders(runs))
-    if None not in folders and 1 < len(folders) <= len(runs) // 2:
-        return say("across.folders", n=len(folders))
-    settings = [{key: value for key, value in run.params if not is_repetition_param(key)} for run in runs]
-    groups = [dict(group) for group in dict.fromkeys(tuple(sorted(each.items())) for each in settings)]
-    option = next(_list_options(groups), "") if 1 < len(groups) <= len(runs) // 2 else ""
-    names = display.clean(describe_factors(parse_factors(option))) if option else ""
-    return say("across.params", names=names, option=shlex.quote(option)) if option else ""
-
-
-def _list_options(groups: Sequence[dict[str, str]]) -> Iterator[str]:
-    """Yield values of `--by` that tell the groups apart, those with the fewest params first."""
-    common = sorted(set.intersection(*map(set, groups)))
-    varying = [key for key in common if len({group[key] for group in groups}) > 1]
-    for count in range(1, MOST_FACTORS + 1):
-        for keys in combinations(varying, count):
-            if len({tuple(group[key] for key in keys) for group in groups}) == len(groups):
-                yield ",".join(f"param:{key}" for key in keys)
+    folders = set(step_folders(runs)) if is_compared and all(run.step is None for run in runs) else {None}
+    return say("across.folders", n=len(folders)) if None not in folders and 1 < len(folders) <= len(runs) // 2 else ""

@@ -14,12 +14,12 @@ from gpureport.comparison.chain import (
     read_run_figures,
     summarize_steps,
 )
+from gpureport.comparison.changes import compare_setups, list_changes_of_job
 from gpureport.comparison.figures import COST_PER_WORK, HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH, WORK_RATE
 from gpureport.comparison.run import UTILISATION
-from gpureport.comparison.setup import compare_setups, list_changes_of_job
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
-from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
+from gpureport.report.model.blocks import IntervalChart, IntervalRow, RunDot
 from gpureport.report.model.shapes import Cell, Table, build_table
 from gpureport.report.sections.steps import quality
 from gpureport.report.sections.steps.figures import Figures, describe_prices
@@ -42,10 +42,11 @@ _DIGITS = 1e4
 def build_step_table(comparison: Comparison) -> Table:
     """Return one row a step with at most six figures, each with its change from the row above.
 
-    Cost and whole-job throughput move with GPU time, so their changes are left out.
+    Cost and whole-job throughput move with GPU time, so their changes are left out. After the first figure stands the
+    training metric that counts most.
     """
-    figures, steps = Figures(comparison), comparison.steps
-    metrics = figures.choose_columns(_MOST - (quality.choose_metric(comparison) is not None))
+    figures, steps, trained = Figures(comparison), comparison.steps, quality.choose_metric(comparison)
+    metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
     # the quiet line says the number of runs where every step has the same
     is_uneven = len({len(step.analyses) for step in steps}) > 1
@@ -60,10 +61,15 @@ def build_step_table(comparison: Comparison) -> Table:
             # the change of what had settled must not stand below a figure of the whole recording
             is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
             change = build_change(delta) if is_of_this else None
-            changes += [change] if change and change.arrow else []
-            text = display.NOT_RECORDED if value is None else show(value)
-            row.append(Cell(text=text, value=value, change=change if change and change.arrow else None))
+            change = change if change and change.arrow else None
+            changes += [change] if change else []
+            row.append(Cell(text=display.NOT_RECORDED if value is None else show(value), value=value, change=change))
         rows.append(row)
+    titles = ["Step", *(title for title, _ in columns)]
+    if trained is not None:
+        titles.insert(2, f"{quality.name_metric(trained)} at the end")
+        for row, cell in zip(rows, quality.list_cells(comparison, trained), strict=True):
+            row.insert(2, cell)
     grey = dict.fromkeys(each.verdict for each in changes if each.verdict not in {"", "better", "worse"})
     moved = [words for metric, words in _WITHOUT_CHANGE.items() if metric in metrics]
     explained = say(
@@ -74,9 +80,7 @@ def build_step_table(comparison: Comparison) -> Table:
         moved=display.raise_first(display.join_words(moved)),
         several=len(moved) > 1,
     )
-    notes = explained.strip(), describe_prices(steps, metrics)
-    table = build_table(("Step", *(title for title, _ in columns)), rows, *notes)
-    return quality.add_quality_column(table, comparison)
+    return build_table(titles, rows, explained.strip(), describe_prices(steps, metrics))
 
 
 def _name_changes(before: Step, step: Step) -> Iterator[str]:
@@ -99,7 +103,6 @@ def describe_allowance(comparison: Comparison) -> str:
 
 
 def describe_left_out_runs(comparison: Comparison) -> str:
-    """Return which runs stopped early or are too short for figures of the steady state; empty where all count."""
     short = [run for delta in comparison.deltas for run in delta.left_out]
     # of a run that stopped early the little steady state goes without saying
     runs = {run.run: run for run in sorted(short, key=lambda run: run.stopped)}
@@ -118,35 +121,10 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
         for each in zip(*(chart.rows for chart in known), strict=True)
     ]
     table = build_table(("Step", *(chart.title for chart in known)), rows)
-    if not study or not known:
-        return tuple(known), table
-    if len(study.by) > 1:
+    if study and known and len(study.by) > 1:
         # work where it is known, otherwise utilisation: panels of both would be too many
-        return tuple(_split_into_panels(known[-1], study)), table
-    # the heading says the name of the param or tag
-    prefix = f"{display.clean(study.by[0].name)}="
-    return tuple(
-        replace(chart, rows=tuple(replace(row, label=row.label.removeprefix(prefix)) for row in chart.rows))
-        for chart in known
-    ), table
-
-
-def describe_marks(found: Sequence[IntervalChart]) -> str:
-    """Return what the marks of charts stand for, those that are drawn; empty without charts."""
-    rows = [row for chart in found for row in chart.rows if row.value is not None]
-    if not rows:
-        return ""
-    bars = found[0].form == "bars"
-    dots = [dot for row in rows if len(row.runs) > 1 or bars for dot in row.runs]
-    return say(
-        "chart.legend",
-        bars=bars,
-        several=any(len(row.runs) > 1 for row in rows),
-        intervals=any(row.interval for row in rows),
-        hollow=not all(row.interval for row in rows),
-        dots=bool(dots),
-        left_out=display.join_words(list(dict.fromkeys(dot.text for dot in dots if not dot.counted))),
-    ).rstrip()
+        known = [*_split_into_panels(known[-1], study)]
+    return tuple(known), table
 
 
 def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
@@ -158,8 +136,8 @@ def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
         rows = []
         for step in steps:
             mean = average(step, metric)
-            runs = _read_runs(step, metric) if mean or metric == TRAINING_RATE else []
-            rows.append(_build_row(step, mean, runs, size))
+            runs = read_run_figures(step, metric) if mean or metric == TRAINING_RATE else []
+            rows.append(_build_row(step, mean, [run for run in runs if run.value], size))
         yield IntervalChart(title=f"{figures.format(metric).title}, {unit}", form="dots", share=False, rows=tuple(rows))
     yield _build_use_chart(steps, summarize_steps(steps), "dots")
 
@@ -176,15 +154,11 @@ def _list_groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
     name, size = next((each for each in _SIZES if most < _DIGITS * each[1]), _SIZES[-1])
     rows = []
     for step, mean in zip(steps, means, strict=True):
-        runs = _read_runs(step, PER_WORK) if mean else []
-        runs = [replace(run, value=WORK_BATCH * HOUR / (run.value or 1.0)) for run in runs]
-        rows.append(_build_row(step, mean, runs, size))
+        runs = read_run_figures(step, PER_WORK) if mean else []
+        amounts = [replace(run, value=WORK_BATCH * HOUR / run.value) for run in runs if run.value]
+        rows.append(_build_row(step, mean, amounts, size))
     title = display.raise_first(f"{name} {display.clean(unit)} per GPU-hour".strip())
     yield IntervalChart(title=title, form="bars", share=False, rows=tuple(rows))
-
-
-def _read_runs(step: Step, metric: str) -> list[RunFigure]:
-    return [run for run in read_run_figures(step, metric) if run.value]
 
 
 def _build_use_chart(steps: Sequence[Step], found: Sequence[StepSummary], form: str) -> IntervalChart:
@@ -196,7 +170,7 @@ def _build_use_chart(steps: Sequence[Step], found: Sequence[StepSummary], form: 
         absent = "too short to judge" if group.too_short_run else display.NOT_RECORDED
         if mean is None and group.too_short_run is not None and counted:
             mean = Mean(value=fsum(counted) / len(counted), settled=True)
-        rows.append(_build_row(step, mean, runs, 1.0, share=True, absent=absent))
+        rows.append(_build_row(step, mean, runs, absent=absent, share=True))
     return IntervalChart(title=f"Mean GPU utilisation{ONCE_SETTLED}", form=form, share=True, rows=tuple(rows))
 
 
@@ -204,13 +178,12 @@ def _build_row(  # noqa: PLR0913 - a figure of a step, and how it is shown
     step: Step,
     mean: Mean | None,
     runs: Sequence[RunFigure],
-    size: float,
+    size: float = 1.0,
     *,
-    share: bool = False,
     absent: str = display.NOT_RECORDED,
+    share: bool = False,
 ) -> IntervalRow:
-    """Return what a chart shows of a step, in units of a size."""
-    show, unit, most = (_format_percent, "%", 1.0) if share else (display.number, "", None)
+    show, unit = (_format_percent, "%") if share else (display.number, "")
     label, each_run, dots = display.clean(step.label), "", []
     for run in runs:
         if run.value is not None:
@@ -224,20 +197,15 @@ def _build_row(  # noqa: PLR0913 - a figure of a step, and how it is shown
         each_run = display.join(counted and f"runs {counted}{unit}", left_out and f"left out: {left_out}")
     value, interval, text = None, None, absent
     if mean is not None:
-        value, cut = mean.value / size, cut_interval(mean, most)
-        interval = (cut[0] / size, cut[1] / size) if cut else None
+        value = mean.value / size
+        if mean.interval and all(map(isfinite, mean.interval)):
+            # cut at nothing, and at all that there is of a share
+            low, high = mean.interval
+            interval = max(low, 0.0) / size, (min(high, 1.0) if share else high) / size
         ends = display.format_interval(interval, show, unit) if interval else ""
         why = f", {absent}" if not interval and absent != display.NOT_RECORDED else ""
         text = f"{show(value)}{unit}{ends and f' ({ends})'}{why}"
     return IntervalRow(label=label, value=value, interval=interval, text=text, runs=tuple(dots), each_run=each_run)
-
-
-def cut_interval(mean: Mean, most: float | None) -> tuple[float, float] | None:
-    """Return the ends of an interval, cut at nothing and at the most that a figure can be, if that is bound."""
-    if mean.interval is None or not all(map(isfinite, mean.interval)):
-        return None
-    low, high = mean.interval
-    return max(low, 0.0), high if most is None else min(high, most)
 
 
 def _format_percent(ratio: float) -> str:
@@ -265,5 +233,4 @@ def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalC
 
 
 def name_value(value: str | None) -> str:
-    """Return the value of a setting; some runs may not have it."""
     return "not given" if value is None else display.clean(value)

@@ -12,8 +12,7 @@ from tests.cli.program import Program
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow import real
 from tests.importers.trackers.mlflow.conftest import Recorded
-from tests.importers.trackers.mlflow.test_safety import state
-from tests.importers.trackers.tracked import codes, column, recording, recordings, refused, times
+from tests.importers.trackers.tracked import codes, column, recording, recordings, refused, state, times
 
 pytestmark = pytest.mark.tracker
 _CYCLE = 80_000_000_000

@@ -7,21 +7,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from tests.importers.trackers.mlflow.stores import TICKS, Made, database, folder, monitored, run_id
-from tests.importers.trackers.tracked import recording, refused
+from tests.importers.trackers.tracked import recording, refused, state
 
 _NOBODY = 65534
 RUN = Made(id=run_id(1), series=monitored(TICKS))
-
-
-def state(root: Path) -> dict[str, tuple[str, int]]:
-    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    return {str(path): (sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns) for path in files}
 
 
 _TO_WAL = """

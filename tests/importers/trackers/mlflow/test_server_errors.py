@@ -1,10 +1,9 @@
 """A server that is not there, or is none, is said so in one line."""
 
 import http.server
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -129,25 +128,6 @@ def test_a_time_limit_that_is_not_a_number_is_a_wrong_setting(monkeypatch: pytes
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", value)
         error = asked("http://127.0.0.1:1")
         assert (error.code, error.where) == ("not_a_number", "MLFLOW_HTTP_REQUEST_TIMEOUT"), value
-
-
-def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
-    requests: list[int] = []
-    body = b'{"experiments": [{"experiment_id": "1", "name": "x"}]}'
-
-    def speak(connection: socket.socket) -> None:
-        with suppress(OSError):
-            for _ in range(2):
-                if connection.recv(65536):
-                    requests.append(1)
-                if len(requests) == 2:
-                    connection.close()
-                    return
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-
-    with listening(speak) as url:
-        assert asked(url).code == "no_finished_run"
-    assert len(requests) >= 3
 
 
 def test_what_cannot_be_read_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +70,3 @@ def write(  # noqa: PLR0913 - what a test varies
     (place / "last_put_version").write_text(str(first + len(given) - 1 if put is None else put))
     (place / "last_ack_version").write_text("")
     return place
-
-
-def state(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}

@@ -14,18 +14,7 @@ Points = list[tuple[int, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """What was true at each tick.
-
-    Attributes:
-        utilization: per cent of each GPU at each tick.
-        cpu: per cent at each tick.
-        namespace: where the client wrote.
-        start: first tick, in microseconds.
-        numbers: numbers of the GPUs; none for a single one without a number.
-        power: whether power was recorded.
-        memory: memory of each GPU in use at each tick, in GiB; the same throughout when empty.
-        watts: power of each GPU at each tick; what its utilisation says when empty.
-    """
+    """What was true at each tick."""
 
     utilization: list[list[float]]
     cpu: list[float] = field(default_factory=list)

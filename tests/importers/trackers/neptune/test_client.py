@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.testing import Recording, analyze
-from tests.importers.trackers.neptune import folders
+from gpureport.testing import Recording
 from tests.importers.trackers.neptune.schedule import GIB
-from tests.importers.trackers.tracked import column, recording, times
+from tests.importers.trackers.tracked import column, recording, state, times
 
 pytestmark = [
     pytest.mark.tracker,
@@ -48,9 +47,9 @@ def job(folder: Path, **settings: object) -> None:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recording]:
     folder = tmp_path_factory.mktemp("client")
     job(folder, STANDIN_BUSY=BUSY, STANDIN_REST=REST)
-    before = folders.state(folder / ".neptune")
+    before = state(folder / ".neptune")
     found = recording(folder / ".neptune")
-    assert folders.state(folder / ".neptune") == before
+    assert state(folder / ".neptune") == before
     return folder, found
 
 
@@ -74,20 +73,3 @@ def test_the_schedule_comes_back(recorded: tuple[Path, Recording]) -> None:
     assert dict(found.run.params) == {"params/batch_size": "64"}
     assert len(found.training) > SECONDS // 2
     assert found.run.interval == pytest.approx(10.0, abs=0.2)
-
-
-def test_the_idle_share_is_right(recorded: tuple[Path, Recording]) -> None:
-    _, found = recorded
-    statistics = next(each for each in analyze(found).statistics if each.device == "gpu:0")
-    expected = truth(found)
-    assert statistics.idle_seconds is not None
-    share = statistics.idle_seconds / statistics.observed_seconds
-    assert share == pytest.approx(expected.count(0.0) / len(expected), abs=0.02)
-    assert expected.count(0.0) >= 3
-
-
-def test_the_log_holds_no_zero(recorded: tuple[Path, Recording]) -> None:
-    folder, found = recorded
-    (log,) = (folder / ".neptune").rglob("data-*.log")
-    points = log.read_text().count('"LogFloats", "path": ["monitoring", "training", "gpu_0"]')
-    assert points == len(truth(found)) - truth(found).count(0.0)

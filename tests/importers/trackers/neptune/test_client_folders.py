@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
-from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, refused, rejected, times
+from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, rejected, state, times
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
@@ -65,30 +65,17 @@ def test_any_schedule_comes_back_from_log_and_export(
                 assert "never_reported" in codes(found)
 
 
-def test_log_and_export_agree(tmp_path: Path) -> None:
-    start = START + 678
-    schedule = Schedule(utilization=RUN.utilization, cpu=RUN.cpu, start=start)
-    folders.write(tmp_path / ".neptune", [*folders.operations(schedule), *folders.floats("loss", loss(start, 9))])
-    dumps.write(tmp_path / "dump", dumps.run(schedule, series={"loss": loss(start, 9)}))
-    log, dump = recording(tmp_path / ".neptune"), recording(tmp_path / "dump")
-    for device in ("gpu:0", "gpu:1", "host"):
-        gap = [abs(one - other) for one, other in zip(times(log, device), times(dump, device), strict=True)]
-        assert max(gap) < 1000
-        assert log.rows_of(device).drop(["timestamp"]).equals(dump.rows_of(device).drop(["timestamp"]))
-    assert log.training.column("value").equals(dump.training.column("value"))
-
-
 def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     place = folders.write(tmp_path, folders.operations(RUN))
     (place / "last_put_version").unlink()
-    before = folders.state(tmp_path)
+    before = state(tmp_path)
     place.chmod(0o555)
     try:
         recording(tmp_path)
         assert "2 GPUs, host" in gpureport("ingest", "--list", str(tmp_path)).out
     finally:
         place.chmod(0o755)
-    assert folders.state(tmp_path) == before
+    assert state(tmp_path) == before
 
 
 def test_a_killed_run(tmp_path: Path) -> None:
@@ -191,15 +178,6 @@ def test_two_values_at_one_time(tmp_path: Path) -> None:
     found = recording(tmp_path)
     assert rejected(found) == [("another_value_at_the_same_time", 1)]
     assert column(found, "gpu:1", "gpu_utilization_ratio")[3:4] == [0.44]
-
-
-def test_series_that_share_no_time(tmp_path: Path) -> None:
-    later = Schedule(utilization=[LOAD], start=START + 40_000)
-    kept = [each for each in folders.operations(RUN) if each["path"][-1] != "gpu_0"]
-    folders.write(
-        tmp_path, kept + folders.floats("monitoring/training/gpu_0", later.series()["monitoring/training/gpu_0"])
-    )
-    assert refused(tmp_path).code == "times_not_shared"
 
 
 def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import START, TICK, Schedule, square
 from tests.importers.trackers.tracked import column, recording, rejected
@@ -39,25 +41,16 @@ def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:
     assert stages[20:31].count("training") == 10
 
 
-def test_processes_that_see_one_gpu_each(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("apart", "gpus"), [(500_000, ["gpu:0", "gpu:1"]), (9 * TICK, ["gpu:0"])])
+def test_processes_that_see_one_gpu_each(tmp_path: Path, apart: int, gpus: list[str]) -> None:
+    """At the same time they are two, in succession one that both used."""
     ranks = [
-        Schedule(
-            utilization=[[value] * 9], namespace=f"monitoring/rank{rank}", start=START + rank * 500_000, numbers=()
-        )
+        Schedule(utilization=[[value] * 5], namespace=f"monitoring/rank{rank}", start=START + rank * apart, numbers=())
         for rank, value in enumerate((80.0, 60.0))
     ]
     found = recording(dumps.write(tmp_path, dumps.run(*ranks)))
-    assert [device.id for device in found.run.gpus] == ["gpu:0", "gpu:1"]
-    assert column(found, "gpu:1", "gpu_utilization_ratio") == [0.6] * 9
-
-
-def test_stages_that_see_one_gpu(tmp_path: Path) -> None:
-    stages = [
-        Schedule(utilization=[[80.0] * 5], namespace=f"monitoring/{name}", start=START + place * 9 * TICK, numbers=())
-        for place, name in enumerate(("preprocessing", "training"))
-    ]
-    found = recording(dumps.write(tmp_path, dumps.run(*stages)))
-    assert [device.id for device in found.run.gpus] == ["gpu:0"]
+    assert [device.id for device in found.run.gpus] == gpus
+    assert column(found, gpus[-1], "gpu_utilization_ratio")[-5:] == [0.6] * 5
 
 
 def test_physical_numbers_are_kept(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
 from tests.importers.trackers.tracked import (
@@ -159,16 +158,6 @@ def test_a_broken_run_is_named_and_the_other_read(tmp_path: Path, damage: Callab
     assert (error.code, str(tmp_path) in error.where) == (code, True)
 
 
-def test_copies_of_runs_in_two_folders_are_not_added_up(tmp_path: Path) -> None:
-    for place in ("a", "b"):
-        for run_id in ("OPT-1", "OPT-2"):
-            dumps.write(tmp_path / place, dumps.run(RUN, run_id=run_id))
-    dumps.write(tmp_path / "b", dumps.run(RUN, run_id="OPT-3"))
-    found, faults = readable(tmp_path)
-    assert (len(found), len(set(faults))) == (1, 1)
-    assert refused(tmp_path, runs="OPT-1").code == "run_in_two_folders"
-
-
 def test_runs_without_hardware(tmp_path: Path) -> None:
     dumps.write(tmp_path, dumps.run(series={"train/loss": loss(START, 3)}, run_id="OPT-3", created=START))
     assert refused(tmp_path).code == "no_finished_run"
@@ -199,22 +188,6 @@ def test_not_every_parquet_is_an_export(tmp_path: Path) -> None:
         (tmp_path / "y.parquet").write_bytes(b"nonsense")
 
 
-def test_the_project_is_chosen(tmp_path: Path) -> None:
-    dumps.write(tmp_path, dumps.run(RUN))
-    assert len(recordings(tmp_path, project="acme/*")) == 1
-    assert refused(tmp_path, project="other/x").code == "no_runs"
-
-
-def test_listing(gpureport: Program, tmp_path: Path) -> None:
-    dumps.write(tmp_path, dumps.run(RUN))
-    part = dumps.write(tmp_path, dumps.run(RUN, run_id="OPT-2"))
-    part.write_bytes(b"PAR1")
-    done = gpureport("ingest", "--list", str(tmp_path))
-    line = done.out.splitlines()[0]
-    assert all(word in line for word in ("OPT-1  baseline  inactive", "2 GPUs, host")), line
-    assert (done.code, "OPT-2" in done.out + done.err) == (3, True)
-
-
 def test_values_that_are_not_numbers_are_counted_in_every_process(tmp_path: Path) -> None:
     later = Schedule(utilization=[LOAD], namespace="monitoring/validation", start=START + 30 * TICK)
     rows = dumps.run(RUN, later)
@@ -224,14 +197,3 @@ def test_values_that_are_not_numbers_are_counted_in_every_process(tmp_path: Path
     quality = recording(dumps.write(tmp_path, rows)).run.quality
     assert [(each.column, each.cells) for each in quality.absent_cells] == [("gpu_power_watts", 3)]
     assert quality.noise == 3
-
-
-def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:
-    speed = [(START + 5_000_000 * place, 200.0) for place in range(40)]
-    rows = dumps.run(RUN, series={"train/samples_per_second": speed, "eval/rate": speed, "val/loss": loss(START, 4)})
-    found = recording(dumps.write(tmp_path, rows))
-    assert str(found.run.work) == f"Work(amount={200.0 * 38 * 5}, unit='samples')"
-    assert "training_metrics_named" in codes(found)
-    assert getattr(recording(tmp_path, throughput="eval/rate").run.work, "unit", None) == "eval/rate"
-    missing = recording(tmp_path, throughput="none")
-    assert (missing.run.work, "no_work_metric" in codes(missing)) == (None, True)

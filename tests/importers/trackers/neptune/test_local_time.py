@@ -54,22 +54,20 @@ def test_an_export_from_los_angeles_is_found_out_and_put_right(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("zone", "said"), [("UTC", None), ("Asia/Kolkata", "5.5 h after"), ("Asia/Tokyo", "9 h after")]
+    ("zone", "tz", "created", "said"),
+    [
+        ("UTC", None, 6, ""),
+        ("UTC", None, 420, ""),
+        ("Asia/Kolkata", None, 6, "5.5 h after"),
+        ("Asia/Tokyo", "Asia/Shanghai", 6, "1 h after"),
+    ],
+    ids=["right", "late monitoring", "to the quarter", "wrong zone"],
 )
-def test_the_offset_is_told_to_the_quarter(tmp_path: Path, zone: str, said: str | None) -> None:
-    dumps.write(tmp_path, local(dumps.run(Schedule(utilization=[LOAD])), zone))
-    notes = [note for note in recording(tmp_path).run.quality.notes if "the first sample lies" in note]
-    assert [str(said) in note for note in notes] == ([True] if said else [])
-
-
-def test_a_wrong_zone_is_told(tmp_path: Path) -> None:
-    dumps.write(tmp_path, local(dumps.run(Schedule(utilization=[LOAD])), "Asia/Tokyo"))
-    assert "first_sample_off" in codes(recording(tmp_path, tz="Asia/Shanghai"))
-
-
-def test_late_monitoring_is_not_taken_for_a_zone(tmp_path: Path) -> None:
-    dumps.write(tmp_path, dumps.run(Schedule(utilization=[LOAD]), created=START - 7 * 60_000_000))
-    assert "first_sample_off" not in codes(recording(tmp_path))
+def test_an_offset_from_the_start_is_told(tmp_path: Path, zone: str, tz: str | None, created: int, said: str) -> None:
+    rows = dumps.run(Schedule(utilization=[LOAD]), created=START - created * 1_000_000)
+    dumps.write(tmp_path, local(rows, zone))
+    notes = [note for note in recording(tmp_path, tz=tz).run.quality.notes if "the first sample lies" in note]
+    assert [said in note for note in notes] == [True] * bool(said)
 
 
 AUTUMN = moment("2025-10-26T00:20:00")

@@ -2,45 +2,12 @@
 
 import pytest
 
-from gpureport.testing import Recording, analyze
 from tests.genuine import TRACKERS, needs_trackers
-from tests.importers.trackers.neptune import folders
-from tests.importers.trackers.tracked import codes, column, recording, recordings, times
+from tests.importers.trackers.tracked import codes, recording, recordings, state, times
 
 DATA = TRACKERS / "neptune"
-pytestmark = [
-    pytest.mark.tracker,
-    needs_trackers,
-]
+pytestmark = [pytest.mark.tracker, needs_trackers]
 UTC, LOS_ANGELES = DATA / "exporter-sample" / "neptune2-utc", DATA / "exporter-sample" / "neptune2-los-angeles"
-
-
-def idle(found: Recording) -> float:
-    statistics = next(each for each in analyze(found).statistics if each.device == "gpu:0")
-    return (statistics.idle_seconds or 0.0) / statistics.observed_seconds
-
-
-def test_before_and_after_are_told_apart() -> None:
-    for source in (DATA / "offline-clean", DATA / "exporter-sample" / "neptune2-clean"):
-        by_name = {found.run.name: found for found in recordings(source)}
-        assert idle(by_name["baseline"]) == pytest.approx(9 / 19, abs=0.01)
-        assert idle(by_name["dali"]) == pytest.approx(3 / 19, abs=0.01)
-        values = [value for value in column(by_name["baseline"], "gpu:0", "gpu_utilization_ratio") if value]
-        assert min(values) == pytest.approx(0.97)
-
-
-def test_log_and_export_agree() -> None:
-    logs = {found.run.name: found for found in recordings(DATA / "offline-clean")}
-    dumps = {found.run.name: found for found in recordings(DATA / "exporter-sample" / "neptune2-clean")}
-    assert set(logs) == set(dumps) == {"baseline", "dali"}
-    for name, log in logs.items():
-        dump = dumps[name]
-        for device in ("gpu:0", "gpu:1", "host"):
-            pairs = zip(times(log, device), times(dump, device), strict=True)
-            assert max(abs(one - other) for one, other in pairs) < 1000
-            assert log.rows_of(device).drop(["timestamp"]).equals(dump.rows_of(device).drop(["timestamp"]))
-        assert log.training.column("value").equals(dump.training.column("value"))
-        assert log.run.params == dump.run.params
 
 
 def test_the_export_of_los_angeles() -> None:
@@ -54,21 +21,12 @@ def test_the_export_of_los_angeles() -> None:
         assert found.training.equals(other.training)
 
 
-def test_stages_of_a_pipeline() -> None:
-    found = recording(UTC, runs=("OPT-1",))
-    analysis = analyze(found)
-    assert [stage.stage for stage in analysis.stages] == ["preprocessing", "training"]
-    training = analysis.stages[1].statistics[0].metric("gpu_utilization_ratio")
-    assert training is not None
-    assert training.sample_mean == pytest.approx(0.529, abs=0.001)
-
-
 def test_every_recorded_folder() -> None:
-    before = folders.state(DATA)
+    before = state(DATA)
     expected = {"offline-sample": 8, "offline-clean": 2, "async-sample": 1, "scale-offline-sample": 1}
     for name, runs in expected.items():
         assert len(recordings(DATA / name)) == runs
-    assert folders.state(DATA) == before
+    assert state(DATA) == before
 
 
 def test_what_went_wrong_is_told() -> None:

@@ -24,25 +24,19 @@ def test_which_runs_are_meant(tmp_path: Path) -> None:
     assert ids(tmp_path, runs=("OPT-2", "run 0")) == ["OPT-2", "OPT-1"]
     assert ids(tmp_path, runs="OPT-1*") == ["OPT-1", "OPT-10"]
     assert ids(tmp_path, runs=("OPT-10", "run 1")) == ["OPT-10"]
+    assert ids(tmp_path, runs=("OPT-10", "OPT-1")) == ["OPT-10", "OPT-1"]
     assert ids(tmp_path, latest=1) == ["OPT-10"]
     assert ids(tmp_path, experiment="run 1") == ["OPT-10"]
+    assert len(ids(tmp_path, project="acme/*")) == 2
     assert ids(f"neptune:{tmp_path}#OPT-2") == ["OPT-2"]
     for options, code in (
         ({"runs": "OPT"}, "unknown_run"),
         ({"runs": "X-1"}, "unknown_run"),
         ({"experiment": "none"}, "no_finished_run"),
         ({"filter": "x"}, "filter_needs_server"),
+        ({"project": "other/x"}, "no_runs"),
     ):
         assert refused(tmp_path, **options).code == code, options
-
-
-def test_runs_come_in_the_order_in_which_they_started(tmp_path: Path) -> None:
-    for place, run_id in enumerate(("OPT-9", "OPT-1", "OPT-5")):
-        schedule = Schedule(utilization=[[50.0] * 3], start=START + place * 100 * TICK)
-        dumps.write(tmp_path, dumps.run(schedule, run_id=run_id))
-    assert ids(tmp_path) == ids(tmp_path, runs="*") == ["OPT-9", "OPT-1", "OPT-5"]
-    assert ids(tmp_path, latest=2) == ["OPT-1", "OPT-5"]
-    assert ids(tmp_path, runs=("OPT-5", "OPT-9")) == ["OPT-5", "OPT-9"]
 
 
 def test_a_folder_with_a_hash_sign(tmp_path: Path) -> None:
@@ -150,27 +144,6 @@ def test_errors_are_one_line(gpureport: Program, tmp_path: Path) -> None:
             done = gpureport(command, source)
             assert (done.code, done.out, done.err.count("\n")) == (3, "", 1), done
             assert done.err.startswith(f"gpureport: {where}: "), done.err
-
-
-def test_other_runs_go_on(gpureport: Program, tmp_path: Path) -> None:
-    several(tmp_path / "data")
-    part = dumps.path(tmp_path / "data", "OPT-10")
-    part.write_bytes(part.read_bytes()[:-9])
-    outcome = gpureport("ingest", "data")
-    assert outcome.code == 3
-    assert "Stored run 0: 1 GPU, 20 s, no point lost." in outcome.out
-    assert "_part_0.parquet: the Parquet file is damaged" in outcome.err
-    assert "run 0" in gpureport("runs").out
-
-
-def test_an_export_is_read_again_when_it_grew(gpureport: Program, tmp_path: Path) -> None:
-    dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 30])))
-    first = gpureport("ingest", "data").out
-    assert "is stored already" in gpureport("ingest", "data").out
-    dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 400])))
-    again = gpureport("ingest", "data").out
-    assert again.split()[0] == first.split()[0]
-    assert " again: " in again
 
 
 def test_the_list_is_printed(gpureport: Program, tmp_path: Path) -> None:

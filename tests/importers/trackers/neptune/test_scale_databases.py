@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from tests.cli.program import Program
-from tests.importers.trackers.neptune import databases, folders
+from tests.importers.trackers.neptune import databases
 from tests.importers.trackers.neptune.schedule import GIB, START
-from tests.importers.trackers.tracked import codes, column, recording, refused
+from tests.importers.trackers.tracked import codes, column, recording, refused, state
 
 VALUES = [97.0, 0.0, 0.0, 50.0, 97.0, 0.0]
 
@@ -54,13 +53,13 @@ def test_a_sample_that_failed_is_unknown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("open_log", [False, True])
 def test_a_database_is_only_read(tmp_path: Path, *, open_log: bool) -> None:
     place = databases.write(tmp_path, databases.recipe(VALUES), open_log=open_log)
-    before = folders.state(tmp_path)
+    before = state(tmp_path)
     place.parent.chmod(0o555)
     try:
         assert len(recording(tmp_path).rows_of("gpu:0")) == 6
     finally:
         place.parent.chmod(0o755)
-    assert folders.state(tmp_path) == before
+    assert state(tmp_path) == before
     assert any(name.endswith("-wal") for name in before) == open_log
 
 
@@ -79,12 +78,6 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     shutil.rmtree(torn.parent)
     databases.write(tmp_path, databases.recipe(VALUES), version="v9")
     assert "newer_database" in codes(recording(tmp_path))
-
-
-def test_listing(gpureport: Program, tmp_path: Path) -> None:
-    databases.write(tmp_path, databases.recipe(VALUES))
-    line = gpureport("ingest", "--list", str(tmp_path)).out
-    assert all(word in line for word in ("scale-1", "exp-a", "local", "1 GPU, host")), line
 
 
 ONCE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

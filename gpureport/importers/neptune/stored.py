@@ -1,0 +1,435 @@
+"""Runs that Neptune left on disk: exports, `.neptune` folders of the client up to 1.x, databases of neptune-scale.
+
+An export's Parquet rows are project, run, path, type, and a value in its type's column. Columns identify files, and
+cells a row's run: before November 2025 a file held many runs. For runs of Neptune 2, the exporter gets times in the
+zone of its machine from the client, and writes them unchanged, labelled as UTC; a run's creation time is not shifted.
+
+The client's logs are JSON lines of one operation each, complete for runs never uploaded, remains for others. Databases
+of neptune-scale hold operations as protobuf messages. All are only read: the client's own reader truncates and removes
+logs. Errors in a database are pickled and not read.
+"""
+
+import os
+import re
+import sqlite3
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from gpureport import columns
+from gpureport.data_quality import Rejected
+from gpureport.errors import SourceError
+from gpureport.importers.clock import fold_sizes, load_zone, to_utc
+from gpureport.importers.protobuf import read_message
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, NO_TIME, TORN
+from gpureport.importers.read_only_sqlite import is_database, open_database, unreadable
+from gpureport.importers.tracker_series import Series, is_dated, list_rejected, make_series
+from gpureport.parsing import MOST_RECORD_BYTES, parse_json
+from gpureport.redaction import redact_start
+from gpureport.regular_files import check_regular_file, code_system_error, read_regular_file
+
+Scalar = str | int | float | bool
+Points = dict[str, list[tuple[int, float, float]]]
+"""Time, value and step of each point by path."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Stored:
+    """A run in a store: series and single values by path; `load` returns it with its series.
+
+    `paths` are those of series, None if not looked at. Only a log of the client has `highest`, a
+    series' stated maximum, and `last`, the time of the last operation. Only a run of an export has `files`.
+    """
+
+    key: str
+    id: str
+    load: "Callable[[], Stored] | None" = None
+    series: dict[str, Series] = field(default_factory=dict)
+    paths: set[str] | None = field(default_factory=set)
+    scalars: dict[str, Scalar] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    highest: dict[str, float] = field(default_factory=dict)
+    project: str = ""
+    started: int | None = None
+    last: int | None = None
+    rejected: list[Rejected] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    size: int = 0
+    files: list[Path] = field(default_factory=list)
+    fault: SourceError | None = None
+
+    @property
+    def name(self) -> str:
+        name = str(self.scalars.get("sys/name", ""))
+        return name if name not in {"", "Untitled"} else self.id
+
+    def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
+        self.series |= {path: make_series(found) for path, found in points.items() if found}
+        self.paths = {*self.series}
+        return self
+
+
+def make_broken_run(run_id: str, path: Path, error: OSError | SourceError) -> Stored:
+    if isinstance(error, OSError):
+        error = unreadable(error, path, getattr(error, "code", "cannot_read"))
+    return Stored(key=f"broken {run_id}", id=run_id, fault=error)
+
+
+# exports
+
+_KEYS = ["project_id", "run_id", "attribute_path", "attribute_type"]
+_SERIES, _POINTS = "float_series", ["timestamp", "float_value", "step"]
+_SINGLE = {kind: f"{kind}_value" for kind in ("float", "int", "string", "bool", "datetime", "string_set")}
+_PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?P<tmp>\.tmp)?")
+_HASH = re.compile(r"-[0-9a-f]{16}$")
+_DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
+"""What reading a damaged file raises: names of columns need not be text, nor times have a date."""
+_HOUR = 3_600_000_000
+_QUARTER, _NEAR = _HOUR // 4, 120_000_000
+"""How far a first sample may lie from a whole offset: monitoring begins with the run, give or take (pragmatic)."""
+
+Found = dict[tuple[str, str], Stored]
+
+
+def is_export_file(path: Path) -> bool:
+    """Return whether a file is of an export: by its columns, or by name if damaged."""
+    if not path.name.endswith((".parquet", ".parquet.tmp")):
+        return False
+    try:
+        check_regular_file(path)
+        return set(parquet.read_schema(path).names) >= set(_KEYS[:3])
+    except _DAMAGE:
+        return _PART.fullmatch(path.name) is not None
+
+
+def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
+    """Return the runs of an export's files in a folder, unreadable ones with the reason.
+
+    The exporter names a run's parts when it is done, the first one last.
+    """
+    parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
+    found: Found = {}
+    broken = []
+    for path in filter(is_export_file, files):
+        match = _PART.fullmatch(path.name)
+        name = f"{path.parent}/{match['run']}" if match else str(path)
+        parts[name].append((int(match["number"]) if match else 0, path))
+    for name, numbered in parts.items():
+        keys, fault = set[tuple[str, str]](), None
+        for place, (number, path) in enumerate(sorted(numbered)):
+            try:
+                if path.suffix == ".tmp":
+                    hint = "export it again, or remove .tmp to read what is there"
+                    raise SourceError(str(path), "this export was interrupted", hint, code="export_interrupted")
+                keys |= _survey(path, root, found)
+                if number != place:
+                    what = f"part {place} of this run is missing"
+                    raise SourceError(str(path), what, "copy all parts of the export", code="missing_part")
+            except SourceError as error:
+                fault = fault or error
+        for key in keys if fault else ():
+            found[key].fault = fault
+        if fault and not keys:
+            broken.append(Stored(key=f"broken {name}", id=_HASH.sub("", Path(name).name), fault=fault))
+    for run in found.values():
+        run.load = partial(_load, run, root)
+        if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
+            twice = f"it holds runs that are in {', '.join(folders[:-1])} as well"
+            run.fault = SourceError(folders[-1], twice, "give one of the folders", code="run_in_two_folders")
+    return [*(run for _, run in sorted(found.items())), *broken]
+
+
+@contextmanager
+def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
+    """Give some columns of the parts of a file, repeating texts as codes; damage is a `SourceError`.
+
+    Column statistics are left alone: reading any that contradict the schema ends the process.
+    """
+    try:
+        check_regular_file(path, root=root)
+        held = parquet.read_schema(path).names
+        if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
+            what, hint = f"it lacks the column {missing[0]}", "export the run again, or leave the file out"
+            raise SourceError(str(path), what, hint, code="no_such_column")
+        file, wanted = parquet.ParquetFile(path, read_dictionary=_KEYS), [name for name in held if name in names]
+        groups = (file.read_row_group(number, columns=wanted) for number in range(file.num_row_groups))
+        yield map(_validate, groups)
+    except _DAMAGE as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
+        reason = redact_start(str(error).partition("\n")[0], 120) or type(error).__name__
+        what = f"the Parquet file is damaged ({reason})"
+        raise SourceError(str(path), what, "copy or export it again", code="damaged_export") from error
+
+
+def _validate(table: pa.Table) -> pa.Table:
+    table.validate(full=True)
+    return table.unify_dictionaries()
+
+
+def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
+    """Add a file's content of each run, without points, to what is known of it; return the runs."""
+    keys: Found = {}
+    with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
+        for table in groups:
+            for row in table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([]).to_pylist():
+                project, run_id, name, kind = (str(row[key] or "") for key in _KEYS)
+                new = Stored(key=f"{project} {run_id}", id=run_id, project=project)
+                keys[project, run_id] = run = found.setdefault((project, run_id), new)
+                if kind == _SERIES and run.paths is not None:
+                    run.paths.add(name)
+            is_single = pc.is_in(table.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
+            for row in table.filter(is_single).to_pylist():
+                run = keys[row["project_id"] or "", row["run_id"] or ""]
+                name, value = row["attribute_path"] or "", row.get(_SINGLE[row["attribute_type"]])
+                if name == "sys/tags" and isinstance(value, list):
+                    run.tags = sorted(filter(None, value))
+                elif isinstance(value, str | int | float):
+                    run.scalars[name] = value
+                elif name == "sys/creation_time" and isinstance(value, datetime):
+                    run.started = round(value.timestamp() * 1e6)
+    for run in keys.values():
+        run.files.append(path)
+        run.size += path.stat().st_size
+    return {*keys}
+
+
+def _load(run: Stored, root: Path) -> Stored:
+    parts = []
+    for path in run.files:
+        with _open(path, root, [*_KEYS, *_POINTS]) as groups:
+            for table in groups:
+                texts: list[Any] = [pc.fill_null(table.column(name).cast(pa.string()), pa.scalar("")) for name in _KEYS]
+                times, values, steps = (table.column(name) for name in _POINTS)
+                arrays: Any = {
+                    "path": texts[2].dictionary_encode(),
+                    "times": times.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()),
+                    "values": values.cast(pa.float64()),
+                    "steps": steps.cast(pa.float64()),
+                }
+                own = zip((run.project, run.id, _SERIES), (texts[0], texts[1], texts[3]), strict=True)
+                wanted: Any = [pc.equal(text, pa.scalar(each)) for each, text in own]
+                parts.append(pa.table(arrays).filter(reduce(pc.and_, wanted)))
+    table = pa.concat_tables(parts).unify_dictionaries()
+    names: Any = table.column("path").combine_chunks()
+    times, values, steps = (table.column(name) for name in Series._fields)
+    points = Series(columns.integers(times, null=-1), columns.floats(values), columns.floats(steps))
+    dated: Any = is_dated(points.times)
+    codes, timeless = columns.integers(names.indices), int((~dated).sum())
+    series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(names.dictionary.to_pylist())}
+    return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: timeless})])
+
+
+def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> None:
+    """Move the local times of a run to UTC where a zone is given, and note what is odd about them.
+
+    Samples in the zone's doubled hour are left out, as they are ambiguous.
+    """
+    series, notes, left = dict(run.series), list(run.notes), 0
+    for path, each in run.series.items() if tz else ():
+        zone = load_zone(str(tz))
+        once = fold_sizes(each.times, zone) == 0
+        left += int((~once).sum())
+        series[path] = each.taken(once)._replace(times=to_utc(each.times[once], zone))
+    if left:
+        notes.append(f"{left} points are left out, of an hour that {tz} has twice in autumn")
+    firsts = [int(series[path].times.min()) for path in hardware if len(series[path].times)]
+    off = min(firsts) - run.started if firsts and run.started is not None else 0
+    if (whole := round(off / _QUARTER) * _QUARTER) and abs(off - whole) < _NEAR and abs(whole) <= 14 * _HOUR:
+        hours = f"{abs(whole) / _HOUR:g} h {'before' if whole < 0 else 'after'}"
+        why = "so times are local time of the machine that exported, taken for UTC: give its zone with --tz"
+        if tz:
+            why = f"with --tz {tz} as well: the export was made in another zone, or monitoring began that late"
+        notes.append(f"the first sample lies {hours} the time at which the run was made, {why}")
+    run.series, run.notes, run.rejected = series, notes, [*run.rejected, *list_rejected({NO_TIME: left})]
+
+
+# the client's folders, and databases of neptune-scale
+
+_LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
+_DATABASE, _TABLES = "run_operations.sqlite3", ("metadata", "run_operations")
+_MOST_COUNT, _MOST_INTEGER = 2**62, 2**63
+_NO_OPERATION = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+
+
+def is_operation_log(path: Path) -> bool:
+    """Return whether a file is a log of the client, by its name and an operation on its first line."""
+    if _LOG.fullmatch(path.name) is None:
+        return False
+    try:
+        check_regular_file(path)
+        with path.open("rb") as file:
+            head = file.read(4096).strip()
+    except OSError:
+        return True
+    return head.startswith(b'{"obj"') or not head
+
+
+def is_scale_database(path: Path) -> bool:
+    """Return whether a file is a database of neptune-scale; an unreadable one counts, so that it is reported."""
+    return path.name == _DATABASE and (is_database(path) or not os.access(path, os.R_OK))
+
+
+def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
+    """Return the runs whose logs lie in a folder, without the client's other things, such as models.
+
+    Each process of a run wrote to a folder of its own.
+    """
+    found: dict[str, Stored] = {}
+    points: dict[str, Points] = defaultdict(lambda: defaultdict(list))
+    for folder in sorted({path.parent for path in files if _LOG.fullmatch(path.name)}):
+        about: Any = None
+        with suppress(OSError, ValueError, RecursionError):
+            about = parse_json(read_regular_file(folder / "metadata.json", root=root))
+        said = {key: text for key, text in about.items() if isinstance(text, str)} if isinstance(about, dict) else {}
+        # run__ID__PROCESS__LETTERS, of older clients run__ID or ID
+        named = folder.name.split("__")
+        run_id = said.get("containerId") or named[min(1, len(named) - 1)]
+        if (said.get("containerType", "").lower() or (named[0] if len(named) > 1 else "run")) != "run":
+            continue
+        mode = said.get("mode") or ("async" if "async" in folder.parts else "offline")
+        run = found.setdefault(run_id, Stored(key=f"local {run_id}", id=run_id, scalars={"sys/state": mode}))
+        try:
+            for name, each in _read_folder(run, folder, root).items():
+                points[run_id][name] += each
+        except (OSError, SourceError) as error:
+            found[run_id] = make_broken_run(run_id, folder, error)
+    return [run.hold(points[run_id]) for run_id, run in found.items()]
+
+
+def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
+    points: Points = defaultdict(list)
+    logs = sorted((int(match[1]), path) for path in folder.iterdir() if (match := _LOG.fullmatch(path.name)))
+    newest = put = 0
+    for _, path in logs:
+        data = read_regular_file(path, root=root, most=MOST_RECORD_BYTES)
+        run.size += len(data)
+        lines, torn, seen = data.rstrip(b"\r\n\0 ").split(b"\n"), list[int](), {b""}
+        for number, line in enumerate(lines, 1):
+            # a forked process writes what was buffered a second time
+            if line in seen:
+                continue
+            seen.add(line)
+            try:
+                newest = max(newest, _apply(run, points, parse_json(line)))
+            except _NO_OPERATION:
+                torn.append(number)
+        if torn[:1] == [1] and len(lines) > 1:
+            what = "line 1 is no operation of Neptune's client"
+            raise SourceError(str(path), what, "copy the folder again", code="damaged_run")
+        if torn:
+            # a killed process leaves half a line, and only at the end
+            reason = CUT_LAST_LINE if torn == [len(lines)] else TORN
+            run.rejected.append(Rejected(reason=reason, rows=len(torn), first_line=torn[0]))
+    if logs[0][0] > 1:
+        run.notes.append(f"the log begins with operation {logs[0][0]}: what was before it was uploaded and deleted")
+    with suppress(OSError, ValueError):
+        put = int(read_regular_file(folder / "last_put_version", root=root).decode().strip() or "0")
+    if put > newest:
+        lost = f"{put - newest} operations were lost when the process was killed"
+        run.notes.append(f"{lost}: {put} were given, {newest} are in the log")
+    return points
+
+
+def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
+    operation, version, at = entry["obj"], int(entry["version"]), entry.get("at")
+    kind, path, value = operation["type"], "/".join(operation.get("path", ())), operation.get("value")
+    if not 0 <= version < _MOST_COUNT:
+        raise ValueError("a version is no count")
+    if kind == "LogFloats":
+        for time, number, step in (
+            (float(each["ts"]), float(each["value"]), each.get("step")) for each in operation["values"]
+        ):
+            if not is_dated(time * 1e6) or not abs(step or 0) < _MOST_COUNT:
+                raise ValueError("a point has no time, or no step")
+            points[path].append((round(time * 1e6), number, float("nan") if step is None else float(step)))
+    elif kind in {"AssignFloat", "AssignInt", "AssignBool", "AssignString"}:
+        if not isinstance(value, str | int | float):
+            raise TypeError("a value is neither a text nor a number")
+        run.scalars[path] = value
+    elif kind == "ConfigFloatSeries" and operation.get("max") is not None:
+        run.highest[path] = float(operation["max"])
+    elif kind in {"ClearFloatLog", "DeleteAttribute"}:
+        points.pop(path, None)
+        run.scalars.pop(path, None)
+    elif path == "sys/tags" and kind in {"AddStrings", "RemoveStrings"}:
+        given = set(map(str, operation["values"]))
+        run.tags = sorted({*run.tags} | given if kind == "AddStrings" else {*run.tags} - given)
+    if isinstance(at, int | float) and is_dated(at * 1_000_000):
+        run.last = max(round(at * 1e6), run.last or 0)
+        run.started = round(at * 1e6) if run.started is None else run.started
+    return version
+
+
+def find_scale_runs(files: Sequence[Path], root: Path) -> list[Stored]:
+    found = []
+    for path in (path for path in files if path.name == _DATABASE):
+        try:
+            check_regular_file(path, root=root)
+            with open_database(path, _TABLES, "neptune-scale", "not_a_scale_database") as connection:
+                found.append(_read_database(connection, path))
+        except (OSError, SourceError) as error:
+            found.append(make_broken_run(path.parent.name, path, error))
+    return found
+
+
+def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
+    version, project, run_id = map(str, connection.execute("select version, project, run_id from metadata").fetchone())
+    run = Stored(key=f"{project} {run_id}", id=run_id, project=project, size=path.stat().st_size)
+    points: Points = defaultdict(list)
+    for kind, message in connection.execute(
+        "select operation_type, operation from run_operations order by sequence_id"
+    ):
+        parts = read_message(message)
+        # a run that was created is of kind 1, a snapshot of 0
+        if kind == 1:
+            run.started = _read_moment(parts[3][-1])
+            run.scalars |= {"sys/state": "local", "sys/name": b"".join(parts[5]).decode(errors="replace")}
+        elif kind == 0:
+            # 1 is the step, 2 the time, 4 an assigned value, 8 an appended one
+            moment, step = _read_moment(parts[2][-1]), float("nan")
+            for each in map(read_message, parts[1]):
+                step = sum(each[1]) + sum(each[2]) / 1e6
+            run.last = max(run.last or 0, moment)
+            run.scalars |= _read_entries(parts[4])
+            for name, value in _read_entries(parts[8]).items():
+                if not isinstance(value, bool | str):
+                    points[name].append((moment, float(value), step))
+    if version not in {"v3", "v4", "v5"}:
+        run.notes.append(f"the database is of version {version}, newer than is known")
+    return run.hold(points)
+
+
+def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
+    found: dict[str, Scalar] = {}
+    for entry in map(read_message, entries):
+        path, value = entry[1][-1].decode(errors="replace"), read_message(entry[2][-1])
+        # 1 is a float, 3 an integer with its sign, 5 a truth, 6 a text
+        values = [
+            *(struct.unpack("<d", each)[0] for each in value[1]),
+            *(each - 2 * _MOST_INTEGER * (each >= _MOST_INTEGER) for each in value[3]),
+            *(each != 0 for each in value[5]),
+            *(each.decode(errors="replace") for each in value[6]),
+        ]
+        if values:
+            found[path] = values[-1]
+    return found
+
+
+def _read_moment(message: bytes) -> int:
+    """Return a time in microseconds: 1 its seconds, 2 nanoseconds."""
+    time = read_message(message)
+    moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
+    if not is_dated(moment):
+        raise ValueError("an operation has a time that is no date")
+    return moment
