@@ -16,7 +16,6 @@ IDLER, HOARDER = "carl", "dora"
 
 
 def name_gpu(node: int, index: int) -> str:
-    """Return the uuid of a GPU."""
     return f"GPU-5e0f{node:02}{index:02}-1b2c-4d3e-8f40-a1b2c3d4{node:02}{index:02}"
 
 
@@ -32,15 +31,7 @@ _START = datetime(2026, 10, 1)
 
 @dataclass(slots=True)
 class FleetTruth:
-    """What the logs hold.
-
-    Attributes:
-        gpu_seconds: from first to last sample, over all GPUs.
-        idle_seconds: GPU time in pauses of the idler.
-        unused_seconds: time of GPUs that were never used.
-        seconds_by_user: GPU time of each user.
-        sick_runs: names of the runs of each sick GPU.
-    """
+    """What the logs hold: GPU time from first to last sample, in pauses of the idler, and of GPUs never used."""
 
     gpu_seconds: float = 0.0
     idle_seconds: float = 0.0
@@ -50,14 +41,7 @@ class FleetTruth:
 
 
 def generate_fleet(folder: Path, runs: int, first: int = 0, truth: FleetTruth | None = None) -> FleetTruth:
-    """Write the logs of some runs, each with its labels beside it, and return what they hold.
-
-    Args:
-        folder: where they are written, one file a run.
-        runs: how many.
-        first: number of the first run: the same number is the same run.
-        truth: of earlier runs, which these are added to.
-    """
+    """Write logs of runs, the same number the same run; return what they hold, added to the truth of earlier ones."""
     truth = truth or FleetTruth()
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(first, first + runs):

@@ -65,7 +65,6 @@ def list_workers(owner: int) -> list[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def expected(fleet: Path) -> bytes:
-    """The table that one process makes alone."""
     return summarise(fleet)
 
 
@@ -76,7 +75,6 @@ def test_four_processes_one_of_them_killed(fleet: Path, expected: bytes) -> None
 
 @pytest.fixture
 def cluster() -> Iterator[tuple[str, int]]:
-    """The address of a Dask cluster with two workers, and the process of one."""
     from distributed import Client, LocalCluster
 
     start: Any = LocalCluster

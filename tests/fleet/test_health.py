@@ -15,7 +15,6 @@ HOT = Card(spans=(("work", 1), ("hot", 2)), uuid="GPU-1", uncorrected=0)
 
 
 def assess(gpureport: Program, folder: Path, *cards: Card, node: str = "n1") -> Any:
-    """Return the health of GPUs after runs of a day each."""
     for place, card in enumerate(cards):
         write_job(folder / "jobs", f"r{place}", card, start=f"2026-10-0{place + 1}T12:00", node=node)
     return report(gpureport, str(folder / "jobs"), "--store", str(folder / "store"))["health"]

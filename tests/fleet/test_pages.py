@@ -47,7 +47,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def month(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, as the current folder of the program."""
     monkeypatch.chdir(made)
     return made
 

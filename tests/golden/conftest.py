@@ -30,7 +30,6 @@ def night_result(place: Path, date: str) -> dict[str, object]:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of what 0.2.0 wrote, with the samples that its commands read."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1780000000")
     monkeypatch.setenv("COLUMNS", "80")
     copy = tmp_path / "place"

@@ -8,7 +8,6 @@ Json = dict[str, Any]
 
 
 def write_digest(document: Json) -> str:
-    """Return the facts of every run: what was read, findings, checks not made, GPU time, statistics."""
     return "".join(f"{line}\n" for run in document["runs"] for line in _list_facts(run))
 
 

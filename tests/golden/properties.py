@@ -46,15 +46,12 @@ class Made:
 
     @cached_property
     def words(self) -> dict[str, str]:
-        """Return what a reader reads in each form."""
         page = _Words(self.pages["html"]).words
         texts = {"html": " ".join(page), "md": self.pages["md"].replace("\\", ""), "txt": self.full}
         return {form: _plain(text) for form, text in texts.items()}
 
 
 class _Words(HTMLParser):
-    """The words of a page, but for styles, drawings and data."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.inside: list[str] = []
@@ -92,7 +89,6 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def find_faults(made: Made) -> list[str]:
-    """Return what is wrong with a report, after the name of the property."""
     checks = (check_screen, check_words, check_findings, check_actions, check_numbers, check_evidence, check_page)
     return [f"{check.__name__.removeprefix('check_')}: {fault}" for check in checks for fault in check(made)]
 

@@ -47,13 +47,11 @@ def find_differences(path: str, then: Any, now: Any) -> Iterator[str]:
 
 
 def read_expected(group: str) -> dict[str, Any]:
-    """Return what 0.2.0 said: arguments, exit code and output of each command."""
     found: dict[str, Any] = json.loads(gzip.decompress((HERE / f"{group}.json.gz").read_bytes()))
     return found
 
 
 def report_differences(group: str, results: dict[str, Any]) -> None:
-    """Fail with every difference that nobody accepted."""
     expected = read_expected(group)
     for each in expected.values():
         del each["arguments"]

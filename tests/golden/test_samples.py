@@ -71,14 +71,12 @@ LOGS = sorted(
 
 
 def run(gpureport: Program, *arguments: str) -> Outcome:
-    """Run a command that must not fail by a fault of its own."""
     done = gpureport(*arguments)
     assert "Traceback" not in done.err, done.err
     return done
 
 
 def write_report(gpureport: Program, path: Path, source: list[str]) -> dict[str, str]:
-    """Return the report in every form, written at once."""
     outputs = {form: path.with_suffix(f".{form}") for form in FORMS}
     done = run(gpureport, "report", *source, *(word for output in outputs.values() for word in ("-o", str(output))))
     assert done.code == 0, done.err
@@ -86,7 +84,6 @@ def write_report(gpureport: Program, path: Path, source: list[str]) -> dict[str,
 
 
 def compare_with_expected(name: str, text: str, *, update: bool) -> None:
-    """Fail with the lines that differ from those that are kept."""
     path = EXPECTED / f"{name}.txt"
     if update:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +115,6 @@ def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job(gpureport: Program, name: str, *, update_golden: bool) -> None:
-    """Its facts and screen are those kept."""
     screen, document = (run(gpureport, "analyze", *JOBS[name], *form).out for form in ((), ("--format", "json")))
     analysis = json.loads(document)
     faults = list(check_planted(name, analysis))
@@ -128,7 +124,6 @@ def test_a_job(gpureport: Program, name: str, *, update_golden: bool) -> None:
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in JOBS])
 def test_its_report(gpureport: Program, tmp_path: Path, name: str) -> None:
-    """It is built once, and has every property."""
     screen, full, document = (
         run(gpureport, "analyze", *JOBS[name], *form).out for form in ((), ("--detail", "full"), ("--format", "json"))
     )

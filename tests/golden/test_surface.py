@@ -46,7 +46,6 @@ def list_commands(gpureport: Program, *command: str) -> Iterator[str]:
 
 
 def ask(gpureport: Program, settings: Path, text: str) -> str:
-    """Return what is said of settings on standard error."""
     settings.write_text(text, encoding="utf-8")
     return gpureport(
         "check", "logs/short.csv.gz", "--fail-on", "idle_ratio <= 90%", "--config", settings.name
@@ -65,7 +64,6 @@ def list_known(gpureport: Program, settings: Path, heading: str) -> list[str]:
 
 
 def list_settings(gpureport: Program, settings: Path) -> Iterator[str]:
-    """Yield every setting of every section, as errors name them."""
     headings = {"acknowledge": "[[acknowledge]]", "policy": "[[policy]]"}
     rates = "[prices]\ncurrency = 'EUR'\ndate = 2026-01-01\n[[prices.rate]]"
     for section in list_known(gpureport, settings, "[nothing]"):

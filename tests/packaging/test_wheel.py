@@ -25,7 +25,6 @@ class Built:
 
 
 def shipped(folder: str) -> set[str]:
-    """Return the files of a folder of the checkout, relative to its root."""
     paths = (path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file())
     return {path.as_posix() for path in paths if "__pycache__" not in path.parts}
 
@@ -61,7 +60,6 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.smoke
 def test_wheel_holds_templates_and_samples(built: Built) -> None:
-    """Every template, every sample log and the typing marker is inside the package."""
     expected = {f"gpureport/{name}" for name in shipped("templates") | shipped("sample_logs")}
     inside = set(zipfile.ZipFile(built.wheel).namelist())
     assert expected | {"gpureport/py.typed"} <= inside
@@ -79,7 +77,6 @@ def test_wheel_holds_all_modules_and_nothing_else(built: Built) -> None:
 
 @pytest.mark.smoke
 def test_source_archive_can_be_tested(built: Built) -> None:
-    """The source archive holds tests, docs, samples and the scripts of CI beside the code."""
     with tarfile.open(built.sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     expected = {"README.md", "LICENSE", "pyproject.toml"}
@@ -89,7 +86,6 @@ def test_source_archive_can_be_tested(built: Built) -> None:
 
 
 def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
-    """The command of an installed wheel runs from an empty folder and is not the checkout."""
     version = run(tmp_path, str(installed.with_name("gpureport")), "--version")
     where = run(tmp_path, str(installed), "-c", "import gpureport; print(gpureport.__file__)")
     assert __version__ in version.stdout, version.stderr

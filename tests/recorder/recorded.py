@@ -40,7 +40,6 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 
 def count_rows(log: Path) -> int:
-    """Return how many whole lines begin with a time, 0 where there is no file."""
     if not log.exists():
         return 0
     text = log.read_text()

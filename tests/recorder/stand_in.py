@@ -1,7 +1,7 @@
 """A program that plays `nvidia-smi`: it repeats a log of `--query-gpu` as if the GPUs were here now.
 
 `install_stand_in` puts it into a folder as `nvidia-smi`. It answers in the real one's form: `--query-gpu` (with
-`--format`, `-l`, `-lms`, `-f`), `--help-query-gpu`, `dmon` (with `-h`, `-s`, `-o`, `-d`, `-c`, `--gpm-metrics`), `-L`.
+`--format`, `-l`, `-lms`, `-f`), `--help-query-gpu`, `dmon` (with `-h`, `-s`, `-o`, `-d`, `-c`, `--gpm-metrics`).
 Each tick of the log is stamped with the time now; the log begins again at its end. Like the real one, it buffers
 blocks of 4096 bytes unless it writes to a terminal. Environment variables set what it plays:
 
@@ -34,36 +34,24 @@ _HOUR = 3600.0
 FIELDS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "timestamp": ((), "", ""),
     "driver_version": ((), "", "590.48.01"),
-    "count": ((), "", "1"),
     "name": (("gpu_name",), "", "NVIDIA H100 80GB HBM3"),
-    "serial": (("gpu_serial",), "", "[N/A]"),
     "uuid": (("gpu_uuid",), "", "GPU-00000000-0000-0000-0000-{:012d}"),
     "pci.bus_id": (("gpu_bus_id",), "", "00000000:{:02X}:00.0"),
-    "pcie.link.gen.current": ((), "", "5"),
     "pcie.link.gen.gpucurrent": ((), "", "5"),
     "pcie.link.gen.max": ((), "", "5"),
     "pcie.link.width.current": ((), "", "16"),
     "pcie.link.width.max": ((), "", "16"),
     "index": ((), "", "{}"),
-    "persistence_mode": ((), "", "Enabled"),
-    "fan.speed": ((), "%", "[N/A]"),
-    "pstate": ((), "", "P0"),
-    "clocks_event_reasons.supported": (("clocks_throttle_reasons.supported",), "", "0x00000000000001FF"),
     "clocks_event_reasons.active": (("clocks_throttle_reasons.active",), "", "0x0000000000000000"),
     "clocks_event_reasons_counters.sw_power_cap": ((), "us", "200740215"),
-    "clocks_event_reasons_counters.sync_boost": ((), "us", "0"),
     "clocks_event_reasons_counters.sw_thermal_slowdown": ((), "us", "0"),
     "clocks_event_reasons_counters.hw_thermal_slowdown": ((), "us", "0"),
     "clocks_event_reasons_counters.hw_power_brake_slowdown": ((), "us", "0"),
     "memory.total": ((), "MiB", "81559"),
     "memory.reserved": ((), "MiB", "434"),
     "memory.used": ((), "MiB", "[N/A]"),
-    "memory.free": ((), "MiB", "[N/A]"),
     "utilization.gpu": ((), "%", "[N/A]"),
     "utilization.memory": ((), "%", "[N/A]"),
-    "utilization.encoder": ((), "%", "0"),
-    "utilization.decoder": ((), "%", "0"),
-    "ecc.mode.current": ((), "", "Enabled"),
     "ecc.errors.corrected.volatile.total": ((), "", "0"),
     "ecc.errors.uncorrected.volatile.total": ((), "", "0"),
     "retired_pages.single_bit_ecc.count": (("retired_pages.sbe",), "", "[N/A]"),
@@ -77,19 +65,11 @@ FIELDS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "temperature.gpu.tlimit": ((), "", "[N/A]"),
     "temperature.memory": ((), "", "[N/A]"),
     "power.draw": ((), "W", "[N/A]"),
-    "power.draw.average": (("gpu.power.draw.average",), "W", "[N/A]"),
-    "power.draw.instant": (("gpu.power.draw.instant",), "W", "[N/A]"),
-    "power.limit": (("gpu.power.requested_limit",), "W", "700.00"),
     "enforced.power.limit": (("gpu.power.current_limit",), "W", "700.00"),
     "power.default_limit": (("gpu.power.default_limit",), "W", "700.00"),
-    "power.max_limit": (("gpu.power.max_limit",), "W", "700.00"),
-    "clocks.current.graphics": (("clocks.gr",), "MHz", "[N/A]"),
     "clocks.current.sm": (("clocks.sm",), "MHz", "[N/A]"),
     "clocks.current.memory": (("clocks.mem",), "MHz", "2619"),
-    "clocks.current.video": (("clocks.video",), "MHz", "1545"),
-    "clocks.max.graphics": (("clocks.max.gr",), "MHz", "1980"),
     "clocks.max.sm": ((), "MHz", "1980"),
-    "clocks.max.memory": (("clocks.max.mem",), "MHz", "2619"),
     "mig.mode.current": ((), "", "Disabled"),
 }
 _CANONICAL = {name: field for field, (aliases, _, _) in FIELDS.items() for name in (field, *aliases)}
@@ -151,7 +131,6 @@ def _read_rows(lines: Iterator[str] | io.TextIOBase) -> Iterator[dict[str, str]]
 
 
 def _group_ticks(rows: Iterator[dict[str, str]]) -> Iterator[Tick]:
-    """Group rows of different GPUs; a GPU that comes again begins the next tick."""
     tick: Tick = []
     seen: set[str] = set()
     for row in rows:
@@ -166,8 +145,6 @@ def _group_ticks(rows: Iterator[dict[str, str]]) -> Iterator[Tick]:
 
 
 class _Output:
-    """Standard output or a file, in blocks unless it is a terminal."""
-
     def __init__(self, path: str | None) -> None:
         # open until the program ends; a stream is a number, and no path
         self._file = open(path or 1, "wb", _BLOCK)  # noqa: SIM115 - as said above
@@ -185,8 +162,6 @@ class _Output:
 
 
 class _Player:
-    """Gives one tick of the log after the other, and has the fault that was asked for."""
-
     def __init__(self, output: _Output) -> None:
         self._ticks = read_ticks(Path(os.environ.get("STAND_IN_LOG") or _SAMPLE))
         fault, _, after = os.environ.get("STAND_IN_FAULT", "").partition(":")
@@ -228,15 +203,8 @@ def _names_in(variable: str) -> set[str]:
 
 
 def _cell(row: dict[str, str], field: str, place: int) -> str:
-    aliases, _, constant = FIELDS[field]
-    del aliases
-    if field in {"power.draw.average", "power.draw.instant"}:
-        return row.get(field, row.get("power.draw", constant))
-    if field in {"power.limit", "power.default_limit", "power.max_limit"} and "enforced.power.limit" in row:
-        return row.get(field, row["enforced.power.limit"])
-    if field == "clocks.current.graphics":
-        return row.get(field, row.get("clocks.current.sm", constant))
-    return row.get(field, constant.format(place))
+    constant = FIELDS[field][2].format(place)
+    return row.get(field, row.get("enforced.power.limit", constant) if field == "power.default_limit" else constant)
 
 
 def _query(asked: str, form: str, seconds: float, output: _Output) -> None:
@@ -333,17 +301,10 @@ def main(arguments: Sequence[str]) -> None:
         _dmon(arguments[1:], _Output(_parse_options(arguments[1:]).get("-f")))
     if arguments[:1] == ["--help-query-gpu"]:
         _help_query(_Output(None))
-    if arguments[:1] == ["-L"]:
-        output = _Output(None)
-        tick = read_ticks(Path(os.environ.get("STAND_IN_LOG") or _SAMPLE))[0]
-        for place, row in enumerate(tick):
-            name, uuid = _cell(row, "name", place), _cell(row, "uuid", place)
-            output.write(f"GPU {_cell(row, 'index', place)}: {name} (UUID: {uuid})\n")
-        output.end(0)
     options = _parse_options(arguments)
     output = _Output(options.get("-f"))
     if "--query-gpu" not in options or "csv" not in options.get("--format", ""):
-        output.write("The stand-in knows --query-gpu with --format=csv, --help-query-gpu, dmon and -L.\n")
+        output.write("The stand-in knows --query-gpu with --format=csv, --help-query-gpu and dmon.\n")
         output.end(1)
     seconds = float(options.get("-lms") or "0") / 1000 or float(options.get("-l") or "0")
     _query(options["--query-gpu"], options["--format"], seconds, output)

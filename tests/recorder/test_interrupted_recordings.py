@@ -26,10 +26,11 @@ from tests.recorder.recorded import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stand_in_driver")]
 _SLEEP = (sys.executable, "-c", "import time; time.sleep(60)")
+_KILLED = "import os, time; time.sleep(1); os.kill(os.getpid(), 9)"
+_FAILING = "import sys, time; time.sleep(4); sys.exit(3)"
 
 
 def _children(pid: int, part: str) -> list[psutil.Process]:
-    """Return the children of a process whose command line holds a part."""
     return [each for each in psutil.Process(pid).children() if any(part in word for word in each.cmdline())]
 
 
@@ -116,17 +117,7 @@ def test_killed_recorder_takes_nvidia_smi_along_and_leaves_the_job(tmp_path: Pat
     assert count_rejected(folder) == 0
 
 
-def test_killed_job_ends_as_shells_say(tmp_path: Path) -> None:
-    """Kill -9 of the job is 137, and the logs are complete."""
-    command = (sys.executable, "-c", "import os, time; time.sleep(1); os.kill(os.getpid(), 9)")
-    done = run_record("-o", tmp_path / "rec", "--interval", "0.1", "--", *command)
-    assert done.returncode == 137
-    assert read_run_file(tmp_path / "rec")["exit_code"] == 137
-    assert count_rejected(tmp_path / "rec") == 0
-
-
 def test_killed_nvidia_smi_is_started_again(tmp_path: Path) -> None:
-    """Both parts of the log are read, and a note says that it ended."""
     folder = tmp_path / "rec"
     recorder = start_record("-o", folder, "--interval", "0.1", "--", *_SLEEP)
     wait_until(lambda: count_rows(folder / "gpu.csv") > 20)
@@ -143,18 +134,26 @@ def test_killed_nvidia_smi_is_started_again(tmp_path: Path) -> None:
     assert count_rejected(folder) == 0
 
 
-@pytest.mark.parametrize("fault", ["half-line:20", "lost:20", "hangs:20"])
-def test_faulty_driver_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    """Half a line is left out, and a message of the driver is read as one; the job keeps its exit code."""
-    monkeypatch.setenv("STAND_IN_FAULT", fault)
-    monkeypatch.setenv("STAND_IN_DMON", "absent")
-    command = (sys.executable, "-c", "import sys, time; time.sleep(4); sys.exit(3)")
-    done = run_record("-o", tmp_path / "rec", "--interval", "0.1", "--", *command)
-    assert done.returncode == 3
-    assert (tmp_path / "rec" / "gpu.csv").read_bytes().endswith(b"\n")
-    assert count_rejected(tmp_path / "rec") == 0
-    events = sum(run["quality"]["events"] for run in analyze(tmp_path / "rec"))
-    assert (events > 0) == fault.startswith("lost")
+@pytest.mark.parametrize(
+    ("fault", "job", "code"),
+    [("", _KILLED, 137), *((f"{fault}:20", _FAILING, 3) for fault in ("half-line", "lost", "hangs", "clock-back"))],
+)
+def test_whatever_fails_leaves_whole_lines_and_the_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, job: str, code: int
+) -> None:
+    """Kill -9 of the job is 137; half a line is left out, and a message of the driver is read as one."""
+    folder = tmp_path / "rec"
+    if fault:
+        monkeypatch.setenv("STAND_IN_FAULT", fault)
+        monkeypatch.setenv("STAND_IN_DMON", "absent")
+    done = run_record("-o", folder, "--interval", "0.1", "--", sys.executable, "-c", job)
+    assert (done.returncode, read_run_file(folder)["exit_code"]) == (code, code)
+    assert (folder / "gpu.csv").read_bytes().endswith(b"\n")
+    assert count_rejected(folder) == 0
+    quality = [run["quality"] for run in analyze(folder)]
+    assert (sum(each["events"] for each in quality) > 0) == fault.startswith("lost")
+    stepped = {step["device"] for each in quality for step in each["clock_steps"]}
+    assert stepped == ({"gpu:0", "gpu:1"} if fault.startswith("clock-back") else set())
 
 
 def test_full_disk_ends_the_log_and_not_the_job(tmp_path: Path) -> None:
@@ -164,7 +163,7 @@ def test_full_disk_ends_the_log_and_not_the_job(tmp_path: Path) -> None:
     def limit_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    command = (sys.executable, "-c", "import sys, time; time.sleep(4); sys.exit(3)")
+    command = (sys.executable, "-c", _FAILING)
     done = run_record("-o", tmp_path / "rec", "--interval", "0.1", "--", *command, preexec_fn=limit_files)
     assert done.returncode == 3
     log = (tmp_path / "rec" / "gpu.csv").read_bytes()
@@ -173,16 +172,6 @@ def test_full_disk_ends_the_log_and_not_the_job(tmp_path: Path) -> None:
     notes = read_run_file(tmp_path / "rec")["notes"]
     assert notes[-1] == "gpu.csv ends early: File too large."
     assert notes[-1] in done.stderr
-    assert count_rejected(tmp_path / "rec") == 0
-
-
-def test_clock_set_back_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAND_IN_FAULT", "clock-back:20")
-    monkeypatch.setenv("STAND_IN_DMON", "absent")
-    done = run_record("-o", tmp_path / "rec", "--interval", "0.1", "--", "sleep", "4")
-    assert done.returncode == 0
-    runs = analyze(tmp_path / "rec")
-    assert {step["device"] for run in runs for step in run["quality"]["clock_steps"]} == {"gpu:0", "gpu:1"}
     assert count_rejected(tmp_path / "rec") == 0
 
 
@@ -206,7 +195,6 @@ def test_ctrl_c_before_the_first_row_starts_no_job(tmp_path: Path, monkeypatch: 
 
 
 def test_without_a_job_it_runs_until_asked(tmp_path: Path) -> None:
-    """Ctrl-C ends a recording without a job, with 0."""
     folder = tmp_path / "rec"
     recorder = start_record("-o", folder, "--interval", "0.1")
     wait_until(lambda: count_rows(folder / "gpu.csv") > 10)

@@ -40,8 +40,6 @@ def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def record(gpureport: Program, tmp_path: Path) -> Any:
-    """What records a job in a folder of its own, and returns that."""
-
     def call(*words: str) -> Path:
         folder = tmp_path / f"rec{len(list(tmp_path.glob('rec*')))}"
         assert gpureport("record", "-o", str(folder), "--interval", "0.1", *words).code == 0
@@ -51,7 +49,6 @@ def record(gpureport: Program, tmp_path: Path) -> Any:
 
 
 def fields(folder: Path) -> list[str]:
-    """Return the fields of the log of GPUs, without units."""
     return [name.partition(" ")[0] for name in (folder / "gpu.csv").read_text().splitlines()[0].split(", ")]
 
 
@@ -74,7 +71,6 @@ def test_what_the_driver_knows_is_logged(record: Any, stand_in_driver: Path, mon
 
 
 def test_a_driver_without_gpus_is_an_error(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What nvidia-smi says instead of rows is what the person reads."""
     path = tmp_path / "nvidia-smi"
     path.write_text("#!/bin/sh\necho No devices were found\nexit 6\n")
     path.chmod(0o755)

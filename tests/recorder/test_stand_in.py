@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorder.stand_in import FIELDS, read_ticks
+from tests.recorder.stand_in import read_ticks
 
 _LOG = Path(__file__).resolve().parents[2] / "sample_logs/imbalance/nvidia-smi.csv.gz"
 _FORM = Path(__file__).resolve().parents[2] / "sample_logs/recorded/forms/dmon-gpm-DT.txt"
@@ -24,18 +24,6 @@ def test_query_plays_rows_of_the_log(stand_in_driver: Path, monkeypatch: pytest.
     assert code == 0
     assert lines[0] == "timestamp, uuid, utilization.gpu [%], clocks.current.sm [MHz]"
     assert [line.split(", ")[2] for line in lines[1:]] == [f"{row['utilization.gpu']} %" for row in tick]
-
-
-def test_help_lists_every_field_of_the_query(stand_in_driver: Path) -> None:
-    """The help names each field in quotes, so that what it knows can be read from it."""
-    code, lines = _call(stand_in_driver, "--help-query-gpu")
-    assert code == 0
-    assert all(any(f'"{name}"' in line for line in lines) for name in FIELDS)
-
-
-def test_unknown_field_is_refused(stand_in_driver: Path) -> None:
-    code, lines = _call(stand_in_driver, "--query-gpu=index,nonsense", "--format=csv")
-    assert (code, lines[0]) == (2, 'Field "nonsense" is not a valid field to query.')
 
 
 def test_dmon_header_has_the_recorded_form(stand_in_driver: Path) -> None:

@@ -16,15 +16,12 @@ from tests.support.logs import HEADER, row
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind; `error` is the code of its error."""
-
     code: int
     out: str
     err: str
 
     @property
     def error(self) -> str:
-        """The code of its error, with --debug."""
         return next((line[6:] for line in self.err.splitlines() if line.startswith("code: ")), "")
 
 

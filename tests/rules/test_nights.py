@@ -37,7 +37,6 @@ def folder(grown: Path, tmp_path: Path) -> Path:
 
 
 def test_a_quiet_night_says_its_own_figure(tmp_path: Path) -> None:
-    """From the first night on, with how many more are needed before a change can show."""
     first = add_night(tmp_path, 0).out.splitlines()[0]
     assert first.startswith("1 Jan: GPU time lost ")
     assert first.endswith(", 9 more nights needed before changes show.")
@@ -70,7 +69,6 @@ def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
 
 
 def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None:
-    """What a retry finds takes the place of the gap of the same night and source."""
     for number, sources in ((0, ("night.csv", "other.csv")), (1, ("night.csv",))):
         call(tmp_path, "nightly", *sources, "--site", "site", "--date", date(number))
     add_night(tmp_path, 0)
@@ -98,7 +96,6 @@ def test_merging_is_copying(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "renamed", "other", "newer", "empty", "params", "deep"])
 def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
-    """A night that cannot be read is an error that names the file, never a night less."""
     add_night(tmp_path, 0)
     (path,) = (tmp_path / ".gpureport" / "history").glob("*.parquet")
     table = parquet.read_table(path)
@@ -119,7 +116,6 @@ def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
 
 
 def test_any_flipped_byte_is_said_or_harmless(tmp_path: Path) -> None:
-    """A byte flipped anywhere is an error, or changes no page."""
     add_night(tmp_path, 0, "--label", "abc")
     (path,) = (tmp_path / ".gpureport" / "history").glob("*.parquet")
     content, whole = path.read_bytes(), site(tmp_path)
@@ -173,7 +169,6 @@ def test_a_night_without_data_is_seen(folder: Path) -> None:
 
 
 def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Path) -> None:
-    """Whoever gives --work later sees why the first nights have no figure."""
     for number in range(4):
         add_night(tmp_path, number, *(("--work", "600:steps") if number >= 2 else ()))
     pages = site(tmp_path)
@@ -214,7 +209,6 @@ def test_every_page_is_static_and_every_link_leads_somewhere(folder: Path) -> No
 
 
 def test_text_from_outside_is_only_text(tmp_path: Path) -> None:
-    """Names that are markup or escape codes are shown and do nothing, and make no file elsewhere."""
     hostile = "<script>x</script>\x1b[31m ../../`$("
     names = ("--name", hostile, "--step", hostile, "--label", hostile, "--param", f"{hostile}={hostile}")
     for number in range(2):
@@ -226,7 +220,6 @@ def test_text_from_outside_is_only_text(tmp_path: Path) -> None:
 
 
 def test_several_jobs_are_apart(tmp_path: Path) -> None:
-    """Runs of different steps have courses of their own, and rows that say whose they are."""
     for number in range(2):
         for step in "ab":
             write_log(tmp_path / f"{step}.csv", 10 * number + ord(step))

@@ -60,8 +60,6 @@ _EVALUATED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A scenario played through: how the job went and what each GPU did."""
-
     scenario: Scenario
     course: Course
     seconds: float
@@ -103,7 +101,6 @@ def _trace(scenario: Scenario, course: Course, seconds: float, slot: int, pace: 
 
 
 def _share(scenario: Scenario, slot: int) -> float:
-    """Return the work of a GPU as a share of the job's."""
     return scenario.shares[slot] if scenario.shares else 1.0
 
 
@@ -114,7 +111,6 @@ def _spun(scenario: Scenario, course: Course, slot: int, at: npt.NDArray[np.floa
 
 
 def _released(scenario: Scenario, course: Course) -> float:
-    """Return when the job gives its memory back."""
     return float(course.ends[-1]) + _SAVING_SECONDS + scenario.hung_seconds + scenario.kept_seconds
 
 
@@ -189,7 +185,6 @@ def _faults(faults: Faults, gpu: int, second: float) -> dict[str, str]:
 
 
 def _copies(scenario: Scenario, noise: float) -> dict[str, str]:
-    """Return the bytes a second that come over the link, where the scenario says how many."""
     if scenario.copied_bytes_per_second == 0:
         return {}
     received = scenario.copied_bytes_per_second * (0.94 + 0.12 * noise)
@@ -270,7 +265,6 @@ def _heading(first: str, names: Sequence[str]) -> str:
 
 
 def _load(played: Played, machine: Machine, before: float, second: float) -> tuple[float, float]:
-    """Return the processor load the job makes and the share of time it waits for storage, both in percent."""
     span = np.array([before, second])
     seconds = max(second - before, 0.1)
     batches = float(np.diff(played.course.batches(span))[0])

@@ -64,7 +64,6 @@ class Cooling:
         return self.braked is not None and self.braked[0] <= second < self.braked[1]
 
     def hold(self, second: float, clock: float) -> float:
-        """Return a clock as far as it is allowed at a moment."""
         is_held = self.held is not None and second >= self.held[0]
         return min(clock, self.held[1] + 15.0 * (int(second) % 3)) if self.held and is_held else clock
 
@@ -75,8 +74,6 @@ class Cooling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What a GPU did, one value a tick."""
-
     watts: FloatArray
     celsius: FloatArray
     clock_mhz: FloatArray
@@ -96,7 +93,6 @@ class _Card:
         self.quiet = _SETTLE_TICKS
 
     def advance(self, second: float, work: float, load: float, *, context: bool) -> tuple[float, float, float, int]:
-        """Play one tick and return watts, temperature, clock and event bits."""
         model = self.model
         self.quiet = 0 if work > 0 else self.quiet + 1
         asleep = not context and self.quiet >= _SETTLE_TICKS
@@ -130,12 +126,9 @@ class _Card:
 def simulate(model: Model, cooling: Cooling, work: FloatArray, context: FloatArray, intensity: float) -> Trace:
     """Play a GPU through.
 
-    Args:
-        model: the kind of GPU.
-        cooling: its slot.
-        work: share of each tick in which a kernel computed; waiting inside a kernel counts in part.
-        context: 1 in each tick in which a process held a context, else 0.
-        intensity: dynamic power at full clock, as a share of what the limit leaves; above 1 it meets the cap.
+    `work` is the share of each tick in which a kernel computed, where waiting inside a kernel counts in part, `context`
+    is 1 in those in which a process held one. The intensity is the dynamic power at full clock, as a share of what the
+    limit leaves; above 1 it meets the cap.
     """
     card = _Card(model, cooling, intensity)
     done = np.concatenate([np.zeros(_TICKS_PER_SECOND), np.cumsum(work)])

@@ -18,14 +18,11 @@ _UNITS = {"TMPTR": "C", "POWER": "W"}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What nvidia-smi would print for a GPU at a moment, by query field."""
-
     moment: datetime
     cells: dict[str, str]
 
 
 def gpustat_json(ticks: Iterable[Sequence[Reading]]) -> str:
-    """Return the documents `gpustat --json` would have written, one a line."""
     return "".join(json.dumps(_document(readings)) + "\n" for readings in ticks)
 
 
@@ -70,7 +67,6 @@ def dcgmi_dmon(ticks: Iterable[Sequence[Reading]]) -> str:
 
 
 def wandb_csv(ticks: Iterable[Sequence[Reading]]) -> str:
-    """Return the system metrics of a run of Weights & Biases, as pandas writes their stream."""
     lines: list[str] = []
     for place, readings in enumerate(ticks):
         values = {f"system.gpu.{each.cells['index']}.{name}": text for each in readings for name, text in _wandb(each)}

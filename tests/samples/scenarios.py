@@ -40,8 +40,6 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The host, as the processes of the job see it."""
-
     cores: int  # logical cores the job may use
     work_seconds: float  # processor seconds the loader spends on one batch
     idle_percent: float  # load without the job
@@ -71,7 +69,6 @@ class Faults:
     silent: tuple[float, float] | None = None  # seconds between which it writes nothing
 
     def unseen(self, second: float) -> bool:
-        """Return whether the recorder of the GPUs writes nothing at a moment."""
         asleep = self.silent is not None and self.silent[0] <= second < self.silent[1]
         return asleep or (self.stops is not None and second > self.stops)
 

@@ -31,7 +31,6 @@ def _gpu_lines(read: dict[str, str]) -> list[str]:
 
 
 def tables(now: datetime, readings: list[dict[str, str]]) -> str:
-    """Return one table: whole watts."""
     border, whole = "+" + "+".join("-" * width for width in _WIDTHS) + "+", f"+{'-' * _WHOLE}+"
     lines = [f"{_moment(now)}       ", whole, f"|{_BANNER.ljust(_WHOLE)}|", border.replace("+", "|", 1)]
     lines += [
@@ -128,7 +127,6 @@ def _tags(cells: Cells, depth: int) -> list[str]:
 
 
 def documents(now: datetime, readings: list[dict[str, str]]) -> str:
-    """Return one XML document."""
     lines = ['<?xml version="1.0" ?>', '<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v13.dtd">', "<nvidia_smi_log>"]
     lines += [f"\t<timestamp>{_moment(now)}</timestamp>", "\t<driver_version>590.48.01</driver_version>"]
     lines += ["\t<cuda_version>13.1</cuda_version>", f"\t<attached_gpus>{len(readings)}</attached_gpus>"]

@@ -42,7 +42,6 @@ def analyzed(path: str, host: str = "") -> Analysis:
 
 @cache
 def tracked(tracker: str) -> dict[str, Recording]:
-    """Return what a tracker kept of each step."""
     archive, store = STORES[tracker]
     with TemporaryDirectory() as folder:
         unpack(RECORDED / "training_steps" / f"{archive}.tar.gz", Path(folder))
@@ -56,7 +55,6 @@ def compared(tracker: str) -> Comparison:
 
 
 def truth(folder: str) -> dict[str, Any]:
-    """Return what was measured beside a run."""
     known: dict[str, Any] = json.loads((RECORDED / folder / "truth.json").read_text(encoding="utf-8"))
     return known
 
@@ -71,7 +69,6 @@ def true_spans(kind: str) -> list[tuple[float, float]]:
 
 
 def spans(analysis: Analysis, kind: str) -> list[tuple[float, float]]:
-    """Return when a kind was found, in seconds since 1970, in order."""
     return sorted(
         (each.start / SECOND, each.end / SECOND) for one in findings_of(analysis, kind) for each in one.intervals
     )

@@ -13,8 +13,6 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a job does between its first step and its last."""
-
     steps: int  # optimizer steps in all
     first: float  # seconds from the start of the log to the first step
     compute_seconds: float  # mean time one step keeps a GPU busy
@@ -38,14 +36,12 @@ class Course:
     stalls: FloatArray  # how long storage kept each batch waiting, at the beginning of its loading
 
     def busy(self, at: npt.NDArray[np.floating]) -> FloatArray:
-        """Return the seconds a GPU was busy up to each moment."""
         edges = np.column_stack([self.starts, self.ends]).ravel()
         gained = np.column_stack([np.zeros(len(self.starts)), self.ends - self.starts]).ravel()
         seconds: FloatArray = np.interp(at, edges, np.cumsum(gained))
         return seconds
 
     def stalled(self, at: FloatArray) -> FloatArray:
-        """Return the seconds the loader waited for storage up to each moment."""
         which = np.flatnonzero(self.stalls)
         if not len(which):
             return np.zeros(len(at))
@@ -70,10 +66,7 @@ def around(rng: np.random.Generator, spread: float, count: int) -> FloatArray:
 def run(job: Job, rng: np.random.Generator, slowness: FloatArray | None = None) -> Course:
     """Play a job through step by step: a step begins when its batch is ready and the step before has ended.
 
-    Args:
-        job: what to play.
-        rng: source of chance.
-        slowness: factor on the computing time in each second of the log, 1 when None.
+    `slowness` is a factor on the computing time in each second of the log.
     """
     compute = job.compute_seconds * around(rng, 0.08, job.steps)
     if job.slower is not None:

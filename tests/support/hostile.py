@@ -41,12 +41,7 @@ STEERING = {"Cc", "Cf", "Cs", "Co"}
 
 
 def steps_with(text: str, *, ours: bool = True) -> list[gpureport.Analysis]:
-    """Return two runs in which every name, param and message is a text.
-
-    Args:
-        text: what is put everywhere.
-        ours: whether words that gpureport itself writes are it as well: reasons, advice, kinds.
-    """
+    """Return two runs in which every name, param and message is a text; with `ours` reasons, advice and kinds too."""
     return [_analysis(text, place, gpus, ours=ours) for place, gpus in enumerate((2, 1))]
 
 

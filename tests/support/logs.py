@@ -27,7 +27,6 @@ SERIES = (
 
 
 def stamp(second: float, start: str = "2026/03/14 09:00:00") -> str:
-    """Return a stamp some seconds after the start of an hour."""
     whole, millis = divmod(round(second * 1000), 1000)
     return f"{start[:14]}{whole // 60:02d}:{whole % 60:02d}.{millis:03d}"
 
@@ -37,7 +36,6 @@ def row(second: float, gpu: int = 0, *, util: int = 90, power: str = "250.00 W")
 
 
 def log(rows: int = 20, gpus: int = 1) -> str:
-    """Return a clean log of one row a second and GPU."""
     lines = [HEADER, *(row(second, gpu) for second in range(rows) for gpu in range(gpus))]
     return "\n".join(lines) + "\n"
 
@@ -123,7 +121,6 @@ unit = "MiB"
 
 
 def iso_stamp(second: float) -> str:
-    """Return an ISO stamp without a zone."""
     return (START + timedelta(seconds=second)).replace(tzinfo=None).isoformat()
 
 
@@ -149,7 +146,6 @@ def gpustat_document(second: float, gpus: int = 2, *, indent: int | None = 4) ->
 
 
 def gpustat_log(documents: int = 6, *, indent: int | None = 4) -> str:
-    """Return documents of `gpustat --json`, one a second."""
     return "".join(gpustat_document(second, indent=indent) for second in range(documents))
 
 
@@ -178,7 +174,6 @@ def dmon_log(ticks: int = 6, *, stamped: bool = False) -> str:
 
 
 def prometheus_answer(**series: list[str]) -> str:
-    """Return the answer to a range query: samples of some metrics of one GPU."""
     found = series or {"DCGM_FI_DEV_GPU_UTIL": [str(percent) for percent in range(6)]}
     labels = {"gpu": "0", "UUID": "GPU-0", "modelName": "NVIDIA H100 80GB HBM3", "Hostname": "node1"}
     result: list[dict[str, object]] = [
@@ -205,7 +200,6 @@ def wide_csv(rows: int = 6) -> str:
 
 
 def wandb_csv(rows: int = 6) -> str:
-    """Return W&B's stream of system metrics as pandas writes it."""
     lines = [",system.gpu.0.gpu,system.gpu.0.memoryAllocatedBytes,system.cpu.0.cpu_percent,_timestamp,_runtime"]
     lines += [f"{row},{row % 100},1073741824,{row % 50}.5,{EPOCH + 15 * row},{15 * row}" for row in range(rows)]
     return "\n".join(lines) + "\n"
@@ -219,7 +213,6 @@ def wrapper_csv(rows: int = 6) -> str:
 
 
 def timechart(rows: int = 40) -> bytes:
-    """Return a timechart of AMDuProf, made up in its shape."""
     lines = [
         *("AMDPROFILER POWER PROFILE REPORT", "", "PROFILE DETAILS", "Sampling Interval:,100 milli-seconds"),
         *("Profile Start Time:,Nov-21-2026_23-59-58,", "", "PROFILED COUNTERS", "768.,socket0-package-power,Power,W,x"),

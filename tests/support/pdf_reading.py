@@ -73,7 +73,6 @@ def catalog(path: Path) -> str:
 
 
 def structure(path: Path) -> list[str]:
-    """Return the names of all tags, in reading order."""
     return re.findall(r"^ *([A-Z][A-Za-z0-9]*)\b", _said("pdfinfo", "-struct", path), re.MULTILINE)
 
 
@@ -84,7 +83,6 @@ def fonts(path: Path) -> list[tuple[str, str]]:
 
 
 def images(path: Path) -> list[str]:
-    """Return a line for each raster image."""
     return _said("pdfimages", "-list", path).splitlines()[2:]
 
 
@@ -93,7 +91,6 @@ def outline(path: Path) -> list[str]:
 
 
 def links(path: Path) -> list[str]:
-    """Return the text of links within the file."""
     found = re.findall(r'<a href="[^"]*#\d+">(.*?)</a>', _said("pdftohtml", "-xml", "-i", "-stdout", path))
     return [re.sub(r"<[^>]*>", "", each) for each in found]
 

@@ -31,7 +31,6 @@ def sample(*folders: str) -> tuple[gpureport.Analysis, ...]:
 
 @cache
 def recorded_steps(*, repetitions: int = 3) -> tuple[gpureport.Analysis, ...]:
-    """Return the recorded training steps, as steps of so many runs."""
     made = []
     for step in STEPS:
         for run in range(1, repetitions + 1):
@@ -54,7 +53,6 @@ def run(name: str = "baseline", *, gpus: int = 2, seconds: int = 600, util: Any 
 
 
 def hash_name(name: str) -> int:
-    """Return a number for a name, the same in every process."""
     return sum(place * ord(sign) for place, sign in enumerate(name, 1)) % 2**32
 
 
@@ -63,7 +61,6 @@ def with_run(recording: Recording, **fields: Any) -> Recording:
 
 
 def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, device: str | None = None) -> LogEvent:
-    """Return what a log says happened, at a time in seconds."""
     at = None if seconds is None else testing.at(seconds)
     return LogEvent(kind=kind, at=at, line=line, device=device, text=text)
 
@@ -93,7 +90,6 @@ def step(
 
 
 def page_of(*results: Recording | gpureport.Analysis) -> dict[str, Any]:
-    """Return the page of one run, or of several as steps, as JSON."""
     found: dict[str, Any] = json.loads(build_page(results, "json"))
     return found
 

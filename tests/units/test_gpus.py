@@ -29,7 +29,6 @@ NAMES = {
 
 
 def test_a_name_leads_to_its_own_model() -> None:
-    """In any spelling, not to a relative with other limits."""
     found = {name: find_gpu(name) for name in NAMES}
     assert {name: known and known.model for name, known in found.items()} == NAMES
     windows = {"Tesla T4": "instant", "NVIDIA A100-SXM4-80GB": "instant", "NVIDIA A30": "instant", "NVIDIA L4": "1 s"}

@@ -125,7 +125,6 @@ def test_a_part_of_the_time_holds_a_part_of_the_work() -> None:
 
 
 def test_what_counts_no_work() -> None:
-    """One point, and nonsense that a script logged, whose work no float holds."""
     assert (by_rates([5], [200]), by_steps([5], [10])) == (None, None)
     for rates in ([1e308] * 4, [1e-308, 100.0, 100.0, 100.0]):
         assert by_rates([0, 1, 2, 3], rates, [0, 1, 2, 3]) is None, rates

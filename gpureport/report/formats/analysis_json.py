@@ -82,9 +82,9 @@ def list_fields(value: Any, without: str = "") -> Content:
     return said
 
 
-def take(value: object, keys: str, **made: Any) -> Content:
+def take(source: object, keys: str, **made: Any) -> Content:
     """Return what stands under each key: what was made for it, otherwise the attribute of that name."""
-    return {key: made[key] if key in made else getattr(value, key) for key in keys.split()}
+    return {key: made[key] if key in made else getattr(source, key) for key in keys.split()}
 
 
 def iso_time(microseconds: int, timezone: str | None) -> str:
