@@ -20,7 +20,7 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
-_COUNTED = 0.5  # of the time since the last row, by which a driver's counter must rise to mark a row
+_COUNTED = 0.5  # of the time since the last row, by which a driver's counter must rise to mark a row alone
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
@@ -109,12 +109,18 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 @memoized
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
-    """Return the rows with any of the clock event reasons: a counter rose for half of the time, else the bit is set."""
+    """Return the rows with any of the clock event reasons, by its bit or, where there is one, by its counter.
+
+    A counter marks a row before which it rose for half of the time, and one each time that what is left adds up to it:
+    so many rows marked are as much time as was counted.
+    """
     every = [series.values(f"clock_event_{reason}") > 0 for reason in reasons]
     for reason, rows in zip(reasons, every, strict=True):
         if found := statistics.measure_increments(series, counter_name(reason), 1.0):
             read, amounts, _ = found
-            rows[read[1:]] = amounts >= _COUNTED * np.diff(series.times[read]) / 1e6
+            share = amounts * 1e6 / np.diff(series.times[read])
+            left = np.floor(np.cumsum(np.where(share < _COUNTED, share, 0)) + _COUNTED)
+            rows[read[1:]] = (share >= _COUNTED) | (np.diff(left, prepend=0) > 0)
     return np.asarray(np.any(every, axis=0), dtype=np.bool_)
 
 
