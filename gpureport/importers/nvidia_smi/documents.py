@@ -172,17 +172,20 @@ def _record(section: _Section, account: Account) -> dict[str, Any] | None:
 TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
-_HELD, _MOST, _DEEPEST = 8 * 2**20, 1024, 8
-"""Characters of a GPU's element and sections of a document that are held at most, and levels below a GPU."""
+_HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
+"""Most characters held of a GPU's element and of a line, most sections of a document, and levels below a GPU."""
 
 
 def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     yield from rows_from_records(_records(_text_documents(lines, first, account), account))
 
 
-@lru_cache(4096)
-def _step(label: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
+@lru_cache(8192)
+def _split(text: str) -> tuple[int, str, str | None]:
+    """Return the indentation of a line, the step of a path that it names, and its value; most lines are said again."""
+    label, colon, value = text.partition(":")
+    step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
+    return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None
 
 
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
@@ -192,23 +195,21 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
     above: list[tuple[int, str]] = []
     for number, line in enumerate(lines, first):
         text = line.rstrip()
-        written = text.lstrip(" ")
-        label, colon, value = written.partition(":")
-        step = _step(label)
+        deep, step, value = _split(text) if len(text) < _LONG else _split.__wrapped__(text)
         if not text:
             continue
         if not line.endswith("\n"):
             account.reject(reasons.CUT_LAST_LINE, number, text)
         elif inside is not None and line[0] == " ":
             account.continued += 1
-            while above and above[-1][0] >= len(text) - len(written):
+            while above and above[-1][0] >= deep:
                 above.pop()
             path = f"{above[-1][1]}/{step}" if above else step
             if not step or len(above) > _DEEPEST:
                 inside["flaw"] = reasons.TORN
             else:
-                above.append((len(text) - len(written), path))
-                _add_cells(inside, [(path, value.strip())] if colon else ())
+                above.append((deep, path))
+                _add_cells(inside, [(path, value)] if value is not None else ())
         else:
             begins, gpu, inside = TEXT.fullmatch(text) is not None, _GPU.fullmatch(text), None
             if begins or len(sections) >= _MOST:
@@ -218,9 +219,9 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
             if gpu:
                 inside, above = _section(number, text, bus_id=gpu[1].upper()), []
                 sections.append(inside)
-            elif colon and step in _HEAD:
+            elif value is not None and step in _HEAD:
                 account.continued += 1
-                head[step] = value.strip()
+                head[step] = value
             elif not begins:
                 account.stray(number, text.strip())
     yield head, sections
