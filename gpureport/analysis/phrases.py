@@ -41,7 +41,6 @@ def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: `0, 1 and 3`."""
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 

@@ -192,7 +192,6 @@ class Comparison(ComparisonResult):
 
 
 def build_content(results: Sequence[Analysis] | Comparison, title: str | None = None) -> "Report":
-    """Return the content of the report of some runs, or of a comparison."""
     stated: dict[str, Any] = {}
     if isinstance(results, Comparison):
         stated = {"throughput": results.throughput, "by": results.by, "goals": results.goals}

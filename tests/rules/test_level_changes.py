@@ -6,6 +6,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from tests.rules.made_nights import USUAL, course, night, nights, part
 
 from gpureport.columns import FloatArray
 from gpureport.comparison.run import SampledRun
@@ -15,7 +16,6 @@ from gpureport.nightly.records import NightlyRecord, capture_missing
 from gpureport.nightly.shifts import FEWEST, SHORTEST, detect_changes, estimate_noise, fit_levels, select_new_shifts
 from gpureport.nightly.trends import build_trends, group_changes
 from gpureport.testing import analyze, finding, recording
-from tests.rules.made_nights import USUAL, course, night, nights, part
 
 UTILISATION = "gpu_utilization_ratio"
 

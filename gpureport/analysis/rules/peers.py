@@ -118,7 +118,6 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
 
 @rule("slow_gpu")
 def find_slow_gpus(context: Context, limits: Limits) -> Found:
-    """Yield a finding for the GPUs that are slower for one cause."""
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
         yield missing_metrics.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
         return

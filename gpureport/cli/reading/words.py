@@ -242,7 +242,6 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
 
 
 def relabel_stored_run(store: Store, name: str, options: Options) -> Entry:
-    """Return a run of the store, which keeps the labels that the options give."""
     entry = store.named(name)
     _refuse_reading_option(name, options, [*given.READING, "start", "end", "job"])
     run = given.build_labels(options).applied(entry.run)

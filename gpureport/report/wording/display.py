@@ -95,7 +95,6 @@ def plural(count: int, noun: str) -> str:
 
 
 def join_words(words: list[str] | tuple[str, ...]) -> str:
-    """Return words as a list in a sentence: `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
 
 

@@ -117,7 +117,7 @@ def test_a_gpu_without_a_name_gets_the_model_that_is_given(gpureport: Program, t
 
 
 def test_counters_of_a_log_are_counted(gpureport: Program, tmp_path: Path) -> None:
-    """At 30 s and without a bit in any row, heat that the driver counted for 12 s of each is found and in the ledger."""
+    """At 30 s and without a bit set, heat that the driver counted for 12 s of each row is found and in the ledger."""
     header = "timestamp, index, utilization.gpu [%], clocks_event_reasons.active, "
     header += "clocks_event_reasons_counters.sw_thermal_slowdown [us]"
     rows = [f"{stamp(30 * n)}, 0, 98 %, 0x0, {7_000_000 + 12_000_000 * min(max(n - 8, 0), 5)} us" for n in range(40)]
