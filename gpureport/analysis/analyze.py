@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 
 from gpureport.analysis import missing_metrics
-from gpureport.analysis.account import answers, gpu_time
+from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
-from gpureport.analysis.advice.choose import gather_facts
+from gpureport.analysis.advice.choose import RunFacts, gather_facts
 from gpureport.analysis.certainty import SURE_READINGS
-from gpureport.analysis.job import jobs
+from gpureport.analysis.job import jobs, phases
 from gpureport.analysis.job.events import summarise_stages
-from gpureport.analysis.job.jobs import find_observed_job, find_work_window, split_phases
+from gpureport.analysis.job.phases import find_observed_job, find_work_window, split_phases
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
@@ -47,14 +47,14 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     missing = answers.merge_not_judged(not_judged, context)
     known = gather_facts(run, statistics, findings, {entry.kind for entry in missing})
     ordered = sorted(findings, key=_sort_key)
-    linked = answers.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
+    linked = roots.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
-    known_caveats = tuple(answers.list_caveats(context))
+    known_caveats = caveats.list_caveats(context, findings)
     kinds = {kind for rule in rules for kind in rule.kinds}
     analysis = Analysis(
         run=run,
-        coverage_ratio=jobs.measure_coverage(context),
+        coverage_ratio=phases.measure_coverage(context),
         jobs=context.jobs,
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
         observed_job=context.observed_job,
@@ -65,14 +65,14 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
             compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
         ),
         gpu_time=times,
-        findings=tuple(choose.advise(finding, known) for finding in sorted(linked, key=_sort_key)),
+        findings=tuple(_add_advice(finding, known) for finding in sorted(linked, key=_sort_key)),
         not_judged=missing,
         limits=tuple(text for _, text in known_caveats),
         limit_codes=tuple(code for code, _ in known_caveats),
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
-        pauses=None if run.quality.synthetic_time else jobs.summarise_pauses(context.gpus().values()),
+        pauses=None if run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
     )
     return replace(analysis, checklist=checklist.answer_checklist(recording, analysis, known, kinds))
 
@@ -161,6 +161,13 @@ def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
         ready = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
         left.remove(ready)
         yield ready
+
+
+def _add_advice(finding: Finding, known: RunFacts) -> Finding:
+    """Return a finding with its advice; values on the wrong side of a limit become context."""
+    evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
+    advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
+    return replace(advised, recommendation=choose.write_recommendation(advised, known))
 
 
 def _sort_key(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:

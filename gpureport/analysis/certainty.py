@@ -6,13 +6,15 @@ SURE_READINGS = 5  # readings from which a direct column is believed
 FEW_READINGS = 2  # readings below which anything may be an accident
 COARSE_SECONDS = 60.0  # distance between samples from which edges and lengths are guesses
 
-
-def lowest(*each: Confidence) -> Confidence:
-    return max(each, key=list(Confidence).index)
+_RANK = list(Confidence)
 
 
-def by_readings(readings: int, interval: float = 0.0, most: Confidence = Confidence.HIGH) -> Confidence:
+def confidence_by_readings(readings: int, interval: float = 0.0) -> Confidence:
     """Return high from five readings of one device on, medium from two, low for one or from samples a minute apart."""
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW
-    return most if readings >= SURE_READINGS else lowest(Confidence.MEDIUM, most)
+    return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM
+
+
+def lowest_confidence(*each: Confidence) -> Confidence:
+    return max(each, key=_RANK.index)

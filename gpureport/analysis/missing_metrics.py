@@ -7,9 +7,14 @@ from gpureport.analysis import phrases
 from gpureport.findings import Amount, NotJudged
 from gpureport.recording_advice import choose_recording
 
-GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")  # what the least log of GPUs holds
-NOT_RECORDED, TOO_SHORT, TOO_FEW_SAMPLES = "not_recorded", "too_short", "too_few_samples"
-MEMORY_RESERVED, NO_TIMES = "memory_reserved_at_once", "no_timestamps"
+GPU_LOG_METRICS = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
+"""What the least log of GPUs holds."""
+
+NOT_RECORDED = "not_recorded"
+TOO_SHORT = "too_short"
+TOO_FEW_SAMPLES = "too_few_samples"
+MEMORY_RESERVED = "memory_reserved_at_once"
+NO_TIMES = "no_timestamps"
 
 
 def count_of(number: int, noun: str) -> Amount:

@@ -14,7 +14,8 @@ number = number_format.format_number
 
 _PAIR, _NAMED = 2, 8
 
-PEERS_MEAN = "median of the means of its peers"  # statistic of what the other GPUs did, beside the mean of one
+PEERS_MEAN = "median of the means of its peers"
+"""Statistic of what the other GPUs did, beside the mean of one."""
 NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kept it"
 """What is ruled out where memory shows a job's need; taking a little at once and keeping it is usual."""
 
@@ -42,6 +43,12 @@ def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
 
 def join_words(words: Sequence[str]) -> str:
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+
+
+def add_article(name: str) -> str:
+    """Return a name with its article, to begin a sentence: `An A10`, `A T4`."""
+    is_spelt = not name[1:2].islower()
+    return f"{'An' if name[:1] in ('AEFHILMNORSX' if is_spelt else 'AEIO') else 'A'} {name}"
 
 
 def capitalize(text: str) -> str:

@@ -101,6 +101,8 @@ GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePart:
+    """A part of the class of GPU time `name`, by cause."""
+
     name: str
     cause: str
     seconds: float
@@ -108,6 +110,8 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
+    """Where the time of one GPU went from first to last sample, by class; `parts` by cause if known."""
+
     device: str
     seconds: tuple[tuple[str, float], ...]
     parts: tuple[TimePart, ...] = ()
@@ -133,7 +137,8 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
     return seconds
 
 
-NOTABLE = 0.1  # share of the observed time of jobs from which short pauses are named: they may be hidden waits
+NOTABLE = 0.1
+"""Share of the observed time of jobs from which short pauses are named: they may be hidden waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -214,6 +219,8 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
+    """Distances between samples too short for a log gap and too long to own all, of the GPU with most."""
+
     count: int
     longest_seconds: float
     seconds: float

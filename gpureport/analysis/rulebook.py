@@ -61,10 +61,12 @@ class Context:
 
     @property
     def work(self) -> Spans:
+        """From first to last sustained activity of any GPU in each job."""
         return intervals.to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
 
     @property
     def whole_log(self) -> "Context":
+        """The same with all samples of every device, also those without a job."""
         return replace(self, series=self.all_series or self.series)
 
     def full_series(self, device: str) -> DeviceSeries:
@@ -80,6 +82,7 @@ class Context:
         return {name: one for name, one in self.gpus().items() if name in self.active}
 
     def peers(self) -> list[dict[str, DeviceSeries]]:
+        """Return the GPUs that worked, those of one model together."""
         models: dict[str | None, dict[str, DeviceSeries]] = {}
         for name, series in self.working().items():
             models.setdefault(series.device.model, {})[name] = series
@@ -95,6 +98,7 @@ class Context:
         return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
 
     def findings_on(self, device: str) -> tuple[Finding, ...]:
+        """Return earlier findings on a device, those without devices included."""
         return tuple(found for found in self.earlier_findings if not found.devices or device in found.devices)
 
     def finding(  # noqa: PLR0913 - what a finding states, each by name
@@ -148,6 +152,7 @@ class Limits(dict[str, Threshold]):
 
 
 def compare_with_limit(metric: str, statistic: str, observed: float, relation: str, limit: Threshold) -> Evidence:
+    """Return a value beside the limit that made it count, in that limit's unit."""
     return Evidence(
         metric=metric, statistic=statistic, observed=observed, unit=limit.unit, threshold=limit, relation=relation
     )
@@ -157,7 +162,8 @@ def measured(metric: str, statistic: str, observed: float, unit: str = "1") -> E
     return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
 
 
-Found = Iterator[Finding | NotJudged]  # findings, and what could not be judged
+Found = Iterator[Finding | NotJudged]
+"""Findings, and what could not be judged."""
 Judge = Callable[[Context, Limits], Found]
 
 
@@ -229,6 +235,7 @@ def rule(name: str) -> Callable[[Judge], Rule]:
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
+    """Return the kinds that count to each class of GPU time, in the order of the rules."""
     kinds: dict[str, tuple[str, ...]] = {}
     for kind in (kind for rule in rules for kind in rule.descriptions if kind.gpu_time_class):
         kinds[kind.gpu_time_class] = (*kinds.get(kind.gpu_time_class, ()), kind.name)

@@ -215,6 +215,18 @@ def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
     assert offered(reserved) not in {None, ()}
 
 
+def test_only_a_link_below_its_best_is_reseated() -> None:
+    table: dict[str, tuple[dict[str, Any], str | None]] = {
+        "x16 of a highest that was not logged": ({}, "asked"),
+        "x8 of x16": ({"link_width": 8, "link_width_max": 16}, "known"),
+        "x8 of x8": ({"link_width": 8, "link_width_max": 8, "link_generation_max": 4}, None),
+    }
+    for name, (link, expected) in table.items():
+        run = job(phase(97, 30, 97), received=phase(2, 26, 2), **(COPIES | link))
+        asked = unknown(advised("transfer_bound", run), "reseat_card")
+        assert (None if asked is None else "asked" if asked else "known") == expected, name
+
+
 def test_power_limits_that_are_raised_and_lowered() -> None:
     for power, raised in ((298, True), (150, False)):
         run = rec(util=np.full(300, 97.0), power=power, power_limit=300, default_limit=400)
@@ -311,6 +323,15 @@ def test_how_many_loader_workers_are_suggested() -> None:
     for gpus, workers in ((4, 4), (4, 8), (3, 5), (1, 16)):
         got = names("underutilised", low(47.0, gpus), num_workers=str(workers), cpu_count="16")
         assert "loader_workers" not in got, (gpus, workers)
+
+
+def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores() -> None:
+    """They wait for storage or a network; a job that waits for the CPU itself gets no more."""
+    idle = low(47.0, job_cores=0.01)
+    table = {"num_workers=1 cpu_count=2": [2, 1], "num_workers=16 cpu_count=16": [32, 16], "num_workers=2": [4, 2]}
+    assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in table} == table
+    assert suggested("underutilised", idle, cpu_count="16") == []
+    assert "loader_workers" not in names("cpu_bound", num_workers="2", cpu_count="2")
 
 
 def test_what_the_run_excludes_is_not_advised() -> None:

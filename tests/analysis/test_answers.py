@@ -174,10 +174,10 @@ def test_caveats_of_the_sampling() -> None:
     table = {
         "fine": (rec(util=steps((97, 60))), {"short_gaps"}),
         "coarse": (rec(util=steps((97, 60)), every=30.0), {"short_gaps", "point_samples"}),
-        "slower for 5 min": (rec(util=steps((97, len(changes))), times=changes), {"short_gaps"}),
+        "slower for 5 min": (rec(util=steps((97, len(changes))), times=changes), {"short_gaps", "sparser_part"}),
         "slower most of the time": (
             rec(util=steps((97, len(seldom))), times=seldom),
-            {"short_gaps", "point_samples"},
+            {"short_gaps", "denser_part", "point_samples"},
         ),
         "one sample": (rec(util=[50.0], power=100.0, memory=10.0), set()),
     }

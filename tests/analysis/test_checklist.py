@@ -148,6 +148,7 @@ def test_cores_are_judged_by_what_they_did() -> None:
                 ("fed, not counted", rec(**fed), unknown),
                 ("no CPU", with_params(rec(util=fed["util"]), cpu_count="8"), (CANNOT, "not_recorded")),
                 ("other programs", host(1.0), busy),
+                ("the job hardly uses it", host(0.02), (CANNOT, "beside_other_programs")),
                 (
                     "one core",
                     rec(**one, host={"core": np.full(360, 99.0), **eight}),
@@ -156,6 +157,7 @@ def test_cores_are_judged_by_what_they_did() -> None:
             )
         }
     )
+    assert answers(host(0.02))["input_pipeline"] == (CANNOT, "beside_other_programs")
 
 
 def test_throughput() -> None:

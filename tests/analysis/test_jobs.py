@@ -45,12 +45,13 @@ def test_start_up_and_tail_of_each_job() -> None:
     many = [part for _ in range(30) for part in ((WORK, 100), (LOAD, 12), (EMPTY, 60))]
     unread = rec(util=steps((97, 600), (np.nan, 300)), memory=steps((20, 600), (0, 300)))
     startup_idle: Table = {
-        "of two jobs": (analysis, [want(spans=[(0, 29)]), want(spans=[(1249.5, 1289)])]),
+        "of two jobs": (analysis, [want(spans=[(0, 29)]), want(spans=[(649.5, 1289)], cause="restart")]),
         "before memory is taken": want(log((EMPTY, 200), (WORK, 600)), spans=[(0, 199)]),
         "empty for half an hour": log((EMPTY, 1900), (WORK, 600)),
         "as long, with the host at work": want(
             rec(util=steps((0, 1900), (97, 600)), memory=steps((0, 1900), (20, 600)), cpu=np.full(2500, 90)),
             spans=[(0, 1899)],
+            evidence={"cpu_utilization_ratio": 0.9},
         ),
     }
     check("startup_idle", startup_idle)
@@ -74,6 +75,24 @@ def test_start_up_and_tail_of_each_job() -> None:
     held = seconds(analyze(log((WORK, 600), (LOAD, 200), (EMPTY, 300))))
     assert (held["tail"], held["no_job"]) == pytest.approx((200, 300), abs=1)
     assert "no_job" not in seconds(analyze(log((EMPTY, 200), (WORK, 600))))
+
+
+def test_a_like_job_within_half_an_hour_is_a_restart() -> None:
+    other = rec(util=steps((97, 600), (0, 210), (97, 600)), memory=steps((20, 600), (0.01, 210), (40, 600)))
+    table: Table = {
+        "with a start-up": want(
+            log((WORK, 600), (EMPTY, 210), (LOAD, 118), (WORK, 600)),
+            cause="restart",
+            lost=118,
+            length=328,
+            evidence={"share of the run": 328 / 1527},
+        ),
+        "at once": want(log((WORK, 600), (EMPTY, 420), (WORK, 600)), cause="restart", lost=0, severity="warning"),
+        "40 minutes later": log((WORK, 600), (EMPTY, 2400), (WORK, 600)),
+        "with other memory": other,
+        "three of a series": log(*[(WORK, 600), (EMPTY, 120)] * 3),
+    }
+    check("startup_idle", table)
 
 
 def test_a_display_is_no_job() -> None:
@@ -128,6 +147,7 @@ def test_how_many_jobs_a_log_holds() -> None:
     counts = {name: (len(each.jobs), len(findings_of(each, "idle_gap"))) for name, each in got.items()}
     assert counts == {name: (jobs, gaps) for name, (_, jobs, gaps) in table.items()}
     assert ["no_job" in seconds(got[name]) for name in ("memory in use", "the power of work")] == [False, False]
+    assert seconds(got["a process without work"])["startup"] == pytest.approx(50, abs=1)
 
 
 def test_jobs_of_several_gpus() -> None:

@@ -334,10 +334,7 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "slow_gpu.weaker": ("10 20 0.4", lambda x: one_of_four(300, 300 - 3 * x, "power")),
     "slow_gpu.shortest": ("100 200 300", lambda x: one_of_four(1410, 700, seconds=x)),
     "unexplained_change.fall": ("5 15 0.3", lambda x: rec(util=97, clock=steps((1400, 400), (1400 - 14 * x, 400)))),
-    "unexplained_change.weaker": (
-        "10 22 0.5",
-        lambda x: rec(util=97, clock=1400, power=[np.full(900, 300 - 3 * x * odd) for odd in (0, 0, 1, 0)]),
-    ),
+    "unexplained_change.weaker": ("10 30 0.5", lambda x: rec(util=97, power=steps((300, 400), (300 - 3 * x, 400)))),
     "unexplained_change.uneven": (
         "10 30 0.5",
         lambda x: rec(util=[np.full(900, 95 - x * odd) for odd in (0, 0, 1, 1, 0, 0)]),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.analysis.account.answers import link_findings
+from gpureport.analysis.account.roots import link_findings
 from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.testing import Finding, Interval, Severity, analyze, at, finding, recording, steps
 
@@ -33,7 +33,7 @@ def test_root_and_consequence_name_each_other() -> None:
 
 
 def test_what_follows_from_what() -> None:
-    heat = finding("thermal_throttle", (0, 500))
+    heat, hot_one = finding("thermal_throttle", (0, 500)), finding("thermal_throttle", (0, 500), devices=ONE)
     everywhere = finding("imbalance", (10, 490), devices=NONE)
     odd = finding("imbalance", (110, 390), devices=ONE)
     gap = finding("idle_gap", (505, 900), devices=ONE)
@@ -44,6 +44,7 @@ def test_what_follows_from_what() -> None:
     apart = [finding("thermal_throttle", (0, 100)), finding("thermal_throttle", (500, 600), devices=ONE)]
     capped = finding("power_cap", (0, 100), (500, 600), devices=tuple(GPUS))
     slow = finding("imbalance", (10, 490), devices=ONE)
+    waiting = finding("hollow_util", (10, 490), devices=ZERO, cause="straggler")
     hang = finding("hollow_util", (100, 400), devices=ZERO, cause="hang")
     within = {end: finding("idle_gap", (100, end), cause="data") for end in (209, 210, 212, 400)}
     wait, copies = finding("io_bound", (100, 200), cause="data"), finding("transfer_bound", (10, 50))
@@ -78,13 +79,15 @@ def test_what_follows_from_what() -> None:
         "a leak of one": (pairs(leaks[0], full), []),
         "heat at another time": (pairs(*apart, finding("imbalance", (500, 600))), []),
         "heat of both": (pairs(*apart, capped), [("thermal_throttle", "power_cap")]),
+        "a hot straggler": (pairs(waiting, slow, hot_one), [("thermal_throttle", "hollow_util"), hot]),
+        "a straggler": (pairs(waiting, slow), [("imbalance", "hollow_util")]),
     }
     assert {name: got for name, (got, expected) in table.items() if got != expected} == {}
 
 
 def test_a_lost_gpu_explains_what_comes_after() -> None:
     lost = finding("gpu_lost", (500, 600), devices=ONE, cause="lost")
-    after = finding("idle_gap", (505, 900), devices=ONE, cause="hang")
+    after = finding("idle_gap", (505, 900), devices=ONE, cause="peers busy")
     before = finding("idle_gap", (100, 120), devices=ONE, cause="unknown")
     peers = finding("hollow_util", (510, 900), devices=ZERO, cause="hang")
     odd = finding("imbalance", (510, 890), devices=ZERO)

@@ -131,6 +131,25 @@ def test_energy() -> None:
     assert (unowned.energy_joules, unowned.energy_seconds) == (None, None)
 
 
+def test_caveats_on_energy() -> None:
+    """What the sensor misses hangs on the model; of an unknown one nothing is claimed."""
+    models = {
+        "NVIDIA A100-SXM4-80GB": True,
+        "NVIDIA H100 80GB HBM3": True,
+        "Tesla T4": True,
+        "NVIDIA L4": False,
+        "A board nobody knows": False,
+    }
+    for model, is_said in models.items():
+        codes = analyze(rec(util=98, power=np.full(120, 60.0), model=model)).limit_codes
+        assert ("power_sensor" in codes) == is_said, model
+    gap = np.r_[0:100, 199:300].astype(float)
+    assert "energy_without_gaps" in analyze(rec(times=gap, util=98, power=np.full(201, 200.0))).limit_codes
+    memory, power = np.repeat([20.0, 0.01, 20.0], 300), np.repeat([300.0, 50.0, 300.0], 300)
+    jobs = analyze(rec(util=np.repeat([98.0, 0.0, 98.0], 300), memory=memory, power=power))
+    assert "energy_without_gaps" not in jobs.limit_codes, "time between two jobs is no log gap"
+
+
 UTIL = steps((0, 60), (97, 400), (0, 60), (97, 80))
 WARM = np.interp(np.arange(600), [0, 60, 200, 599], [35, 35, 68, 70]).round()
 DRAWN = np.where(UTIL > 0, 330.0, 62.0) + np.random.default_rng(1).normal(0, 4, 600).round(2)

@@ -48,6 +48,7 @@ NOT_RUN = {
     "CREATE SECRET": "a bucket",
     "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_runs.py",
     "gpureport compare baseline/ workers/ --by folder --target": "training logs that are not shipped: tests/cli",
+    "  2-more-workers 3 runs\n": "a part of a longer table: tests/report/test_steps.py",
     "  column gpu_util%": "of a log with headings that a person wrote: tests/cli/commands/test_ingest.py",
     "gpureport: jobs.csv": "of 200 runs that are not shipped: tests/cli",
     "[[policy]]": "tests/docs/test_pages.py::test_policy_example_is_accepted",

@@ -1,18 +1,13 @@
-"""What became of every kind on each group of devices, what a recording cannot show, and what follows from what."""
+"""What became of every kind on every group of devices: found, nothing found, or why not judged."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
-from gpureport.analysis.kinds import KINDS, RootCause
-from gpureport.analysis.names import POWER, UTILISATION
+from gpureport.analysis import certainty, missing_metrics
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.series import intervals
-from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity
+from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
 
-_RESOLVED = 1.8  # intervals that a period must span where rows repeat readings: two, with room for jitter
 _GROWS = "memory keeps growing, so its peak does not say what the job needs"
 _SPLIT = "the GPU is in MIG mode, and the memory of an instance was not recorded"
 _MEAN = "the table holds one mean of the whole run, and no check is made of it"
@@ -46,6 +41,7 @@ def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]
 
 
 def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
+    """Yield the kinds without a word from any rule, for want of GPUs or of samples."""
     gpus = context.gpus()
     readings = max(map(len, gpus.values()), default=0)
     for kind in (kind for rule in rules for kind in rule.descriptions):
@@ -58,21 +54,29 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
 
 
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
-    """Return the entries, each once, merged where they say the same of every GPU."""
+    """Return the entries, each once, merged where they say the same of every GPU.
+
+    Nobody is told to record again what the log holds a column of, and no value.
+    """
     if context.recording.run.is_mean:
         kinds = dict.fromkeys(entry.kind for entry in entries)
         return tuple(missing_metrics.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
-    columns, known = set(context.recording.rows.schema.names), list[NotJudged]()
+    columns = set(context.recording.rows.schema.names)
+    known = [_drop_useless_recording(entry, context, columns) for entry in entries]
     devices: dict[NotJudged, set[str | None]] = {}
-    for entry in entries:
-        lacking = [name for name in entry.metrics if not context.recorded(name)]
-        reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
-        denied = missing_metrics.denied(entry.kind, "logged_without_values", reason, "", entry.device)
-        known.append(denied if lacking and columns.issuperset(lacking) else entry)
-        devices.setdefault(replace(known[-1], device=None), set()).add(entry.device)
+    for entry in known:
+        devices.setdefault(replace(entry, device=None), set()).add(entry.device)
     everybody = set(context.gpus())
     pairs = ((entry, replace(entry, device=None)) for entry in known)
     return tuple(dict.fromkeys(whole if devices[whole] >= everybody else entry for entry, whole in pairs))
+
+
+def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str]) -> NotJudged:
+    lacking = [name for name in entry.metrics if not context.recorded(name)]
+    if not lacking or not columns.issuperset(lacking):
+        return entry
+    reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
+    return missing_metrics.denied(entry.kind, "logged_without_values", reason, "", entry.device)
 
 
 def answer_kinds(
@@ -111,96 +115,3 @@ def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], set[str]]]:
         yield name, gpus, {*(gpu.id for gpu in gpus), *hosts}
     if not groups:
         yield "no GPU", (), {host.id for host in run.hosts}
-
-
-def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
-    known = [series for series in context.gpus().values() if series.observed_seconds > 0]
-    used = [series for series in known if series.is_recorded(UTILISATION)]
-    if used:
-        interval = max(series.interval for series in known)
-        apart, shortest = f"samples {phrases.duration(interval)} apart", 2 * interval + 1
-        unseen = f"shorter than {phrases.duration(shortest)} cannot be seen with {apart}"
-        unsought = f"shorter than {SHORTEST_GAP.value:.0f} s are not looked for"
-        yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP.value else unseen}."
-        if interval > POINT_SAMPLE_SECONDS:
-            many = "waits that recur faster than the sampling show in the mean only"
-            yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
-    if repeated := [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]:
-        period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
-        often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"
-        yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
-    doubts = {series.device.id: series.explain_implausibility(POWER) for series in known}
-    for doubt in dict.fromkeys(filter(None, doubts.values())):
-        whose = phrases.gpu_names([device for device, said in doubts.items() if said == doubt], tuple(doubts))
-        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right, so it is left out."
-    if any(series.is_recorded(POWER) for series in known):
-        yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
-
-
-_RANK = list(Severity)
-_COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
-
-
-def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
-    """Return the findings, in the order of preferred roots, with their consequences or their root.
-
-    Findings of one kind and cause are one root, each for its own devices. A root that follows from another passes its
-    consequences on, and is as severe as what it led to. A finding without intervals stands for the whole run, one
-    without devices for all GPUs.
-    """
-    above: dict[int, int] = {}
-    for place, found in enumerate(findings):
-        for root in KINDS[found.kind].follows:
-            top = _find_root(root, place, findings, whole, gpus)
-            if top is not None and _climb(top, above) != place:
-                above[place] = top
-                break
-    tops = {place: _climb(place, above) for place in above}
-    below: dict[int, list[Finding]] = {}
-    for place, top in sorted(tops.items()):
-        below.setdefault(top, []).append(findings[place])
-    return tuple(
-        replace(
-            found,
-            severity=max([found, *below.get(place, ())], key=lambda one: _RANK.index(one.severity)).severity,
-            consequences=tuple(dict.fromkeys(one.fingerprint for one in below.get(place, ()))),
-            root=findings[tops[place]].fingerprint if place in tops else None,
-        )
-        for place, found in enumerate(findings)
-    )
-
-
-def _find_root(
-    root: RootCause, place: int, findings: Sequence[Finding], whole: Interval, gpus: Collection[str]
-) -> int | None:
-    if root.explains and findings[place].cause not in root.explains:
-        return None
-    wanted, families = set(findings[place].devices or gpus), dict[str | None, dict[int, set[str]]]()
-    for other, found in enumerate(findings):
-        devices = set(found.devices or gpus)
-        is_named = found.kind == root.kind and (not root.causes or found.cause in root.causes)
-        is_placed = bool(found.devices and found.intervals) or not root.needs_place
-        if other != place and is_named and is_placed and (root.on_any_device or devices & wanted):
-            families.setdefault(found.cause, {})[other] = devices
-    for family in families.values():
-        is_covered = root.on_any_device or set().union(*family.values()) >= wanted
-        if is_covered and _fits(root, findings[place], [findings[other] for other in family], whole):
-            return min(family)
-    return None
-
-
-def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Interval) -> bool:
-    if root.when == "ever":
-        return True
-    parts = [part for one in roots for part in one.intervals or (whole,)]
-    if root.when == "since":
-        parts = [Interval(min(part.start for part in parts), whole.end)]
-    own = intervals.to_spans(found.intervals or (whole,))
-    inside = intervals.total_seconds(intervals.intersection(own, intervals.to_spans(parts)))
-    return inside >= _COVERED_SHARE * intervals.total_seconds(own) > 0
-
-
-def _climb(place: int, above: Mapping[int, int]) -> int:
-    while place in above:
-        place = above[place]
-    return place

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from gpureport.analysis.results import Analysis, Cost, GpuPrice
+from gpureport.analysis.results import Analysis, Cost, CounterReading, GpuPrice
 from gpureport.errors import SettingsError
 from gpureport.recording import Device
 from gpureport.redaction import redact_text
@@ -32,11 +32,14 @@ class Rate:
 
     @property
     def rank(self) -> tuple[int, int]:
+        """How closely it says what it holds for: conditions, then words of the model."""
         return len(self.labels) + bool(self.model), len(_split_words(self.model))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
+    """Stated prices in order, with their currency and ISO day, and grams per kWh."""
+
     currency: str = ""
     date: str = ""
     rates: tuple[Rate, ...] = ()
@@ -44,6 +47,7 @@ class Prices:
     carbon_source: str = ""
 
     def price_gpu(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
+        """Return the most closely fitting price, else the first; without an amount if none fits."""
         best = max((rate for rate in self.rates if rate.fits(device, labels)), key=lambda rate: rate.rank, default=None)
         return GpuPrice(device=device.id, amount=best.amount if best else None, source=best.source if best else "")
 
@@ -113,6 +117,7 @@ def _split_words(name: str | None) -> frozenset[str]:
 
 
 def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
+    """Return what a run cost, None without a stated price or carbon intensity."""
     if not prices.rates and prices.carbon_intensity is None:
         return None
     labels = dict(analysis.run.params) | dict(analysis.run.tags)
@@ -150,10 +155,14 @@ def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
     gpus = [figures[gpu.id] for gpu in analysis.run.gpus if gpu.id in figures]
     whole = (analysis.run.ended - analysis.run.started) / 1e6
     # the driver counts on where no job holds a GPU
-    read = [None if analysis.no_job else one.energy_counter for one in gpus]
-    read = [None if one and (one.restarts or one.impossible) else one for one in read]
-    counted = [one.total if one and one.total > 0 and one.seconds >= _MOST_OF_IT * whole else None for one in read]
+    counted = [None if analysis.no_job else _read_counter(one.energy_counter, whole) for one in gpus]
     joules = [one.energy_joules if own is None else own for one, own in zip(gpus, counted, strict=True)]
     known = [each for each in joules if each is not None]
     is_whole = bool(known) and len(known) == len(analysis.run.gpus)
     return (sum(known), None not in counted) if is_whole else (None, False)
+
+
+def _read_counter(counter: CounterReading | None, whole: float) -> float | None:
+    if counter is None or counter.restarts or counter.impossible or counter.total <= 0:
+        return None
+    return counter.total if counter.seconds >= _MOST_OF_IT * whole else None

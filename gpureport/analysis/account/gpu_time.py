@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gpureport.analysis import phrases
-from gpureport.analysis.job.jobs import ACTIVE, WITHOUT_LASTING_WORK
+from gpureport.analysis.job.phases import ACTIVE, WITHOUT_LASTING_WORK
 from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
@@ -26,18 +26,22 @@ from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
-UNKNOWN, OUTSIDE = "unknown", "outside gaps"  # of a gap without a cause, and of still samples outside sustained work
+UNKNOWN, OUTSIDE = "unknown", "outside gaps"
+"""Causes of idle time: of a gap without one, and of still samples outside sustained work."""
 
 _UNUSED, _BELOW_PEERS = "unused", "imbalance"
 """Cause of an idle gap of a GPU that never worked, and the kind that names a GPU below its peers."""
-FAR_SECONDS = 300.0  # interval above which samples show no short pauses (pragmatic: two of them are ten minutes)
+FAR_SECONDS = 300.0
+"""Interval above which samples show no short pauses (pragmatic: two of them are ten minutes)."""
 _ROUNDING = 1e-6
 _BY_USE = float("nan")  # share of a class that has of each moment what no kernel ran in
 
 Claim = tuple[str, str, Spans, float]
 """A class, its cause, when it applies unless one before it does, and the share of that time that counts."""
-Slowed = tuple[list[Claim], FloatArray]  # causes of throttling in the same form, and the share of each row that it cost
-Divided = dict[tuple[str, str], FloatArray]  # seconds of each part of a run, by class and cause; computing is the rest
+Slowed = tuple[list[Claim], FloatArray]
+"""Causes of throttling in the same form, and the share of each row that it cost."""
+Divided = dict[tuple[str, str], FloatArray]
+"""Seconds of each part of a run, by class and cause; computing is the rest."""
 
 
 def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
@@ -62,6 +66,7 @@ def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[Gpu
 def divide_gpu_times(
     context: Context, rules: Sequence[Rule], edges: IntArray, devices: Collection[str] | None = None
 ) -> Iterator[tuple[str, Divided]]:
+    """Yield the time of each GPU, or of some, in the parts between edges."""
     limits = {rule.name: rule.limits for rule in rules}
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
     # episodes as their rule sees them, findings or not
@@ -71,7 +76,7 @@ def divide_gpu_times(
             series = context.full_series(device)
             claims = list(_list_claims(context, rules, series, episodes.get(device, NO_SPANS)))
             held = None if throttling is None else clocks.find_slowdowns(series, throttling, context.whole)[1]
-            lost = compute_loss(series, held, held) if held is not None and held.any() else None
+            lost = compute_loss(series, held, held.share) if held and held.share.any() else None
             slowed = None if lost is None else (list(_list_slowed(context, rules, device)), lost)
             yield device, _divide(series, context.whole, claims, slowed, edges)
 
@@ -111,6 +116,7 @@ def _divide(
 
 
 def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
+    """Return which pieces between cuts lie in stretches, whose edges are cuts."""
     turns = np.zeros(len(cuts), dtype=np.int8)
     first, stop = np.searchsorted(cuts, spans).T
     turns[first], turns[stop] = 1, -1

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 
 from gpureport.analysis import phrases
@@ -10,26 +11,31 @@ from gpureport.analysis.advice.choose import RunFacts
 from gpureport.analysis.job.events import find_steps
 from gpureport.analysis.names import CPU, UTILISATION
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
-from gpureport.analysis.rules.waits import WAIT_KINDS
+from gpureport.analysis.rules.waits import BESIDE_OTHERS, WAIT_KINDS
 from gpureport.findings import ChecklistEntry, NotJudged, Practice
 from gpureport.names import Role, recognise_metric
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
 
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
-ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}  # the questions, in the order asked
+ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
+"""The questions, in the order asked."""
 
 _WAITS = sorted(WAIT_KINDS)
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _ROOMY, _BARE = 0.70, 0.1
 _SHORTEST = 60.0  # seconds from which memory shows whether it keeps one level
+_UNCLEAR = ("low_util_cause_unknown", BESIDE_OTHERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
+    """What the questions are answered from; `causes` are kinds and causes of what was found."""
+
     recording: Recording
     facts: RunFacts
     metrics: frozenset[str]
+    causes: frozenset[tuple[str, str | None]]
     found: frozenset[str]
     unjudged: Sequence[NotJudged]
     judged: frozenset[str]
@@ -44,6 +50,7 @@ def answer_checklist(
         recording=recording,
         facts=facts,
         metrics=frozenset(summary.metric for one in analysis.statistics for summary in one.metrics),
+        causes=frozenset((finding.kind, finding.cause) for finding in found),
         found=frozenset(finding.kind for finding in found),
         unjudged=analysis.not_judged,
         judged=frozenset(kinds) - {entry.kind for entry in analysis.not_judged},
@@ -124,6 +131,8 @@ def _read_together(run: _Run) -> ChecklistEntry:
 def _judge_input(run: _Run) -> ChecklistEntry:
     if waits := [kind for kind in _WAITS if kind in run.found]:
         return _say("input_pipeline", "waits_found", waits=", ".join(waits))
+    if _UNCLEAR in run.causes:
+        return _say("input_pipeline", "beside_other_programs")
     missing = [entry for entry in run.unjudged if entry.kind in _WAITS]
     if missing or not run.judged & set(_WAITS):
         kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "the causes of waits"
@@ -138,18 +147,28 @@ def _judge_input(run: _Run) -> ChecklistEntry:
 
 
 def _judge_cores(run: _Run) -> ChecklistEntry:
-    count, waited = run.facts.cores, "cpu_bound" in run.found
+    count, workers, waited = run.facts.cores, run.facts.setup.workers, "cpu_bound" in run.found
     if count is None:
         waits = "the CPU was busy while GPUs waited (cpu_bound); " if waited else ""
         return _say("cpu_cores", "cores_not_recorded", waits=waits)
+    has_workers = workers is not None and isfinite(workers.value)
+    own = f" and {phrases.count_of(round(workers.value), 'loader worker')} a process" if workers and has_workers else ""
+    has_pauses, left = run.pauses >= NOTABLE, "too few for what the loader does"
+    if ("cpu_bound", "other programs") in run.causes:
+        left = "other programs held most of them"
+    elif "workers_headroom" in run.found:
+        left = "some are left for more loader workers"
     if waited:
         code = "cpu_busy_while_waiting"
     elif "cpu_bound_single" in run.found:
         code = "one_core_busy_while_waiting"
+    elif _UNCLEAR in run.causes:
+        code = "beside_other_programs"
     else:
-        code = "short_pauses" if run.pauses >= NOTABLE else "no_waits"
+        code = "short_pauses" if has_pauses else "no_waits"
+    other = ": GPUs worked little for another reason (underutilised)" if "underutilised" in run.found else ""
     words = {"used": phrases.percent(run.facts.cpu_used or 0.0), "pauses": phrases.percent(run.pauses)}
-    return _say("cpu_cores", code, cores=count.words, **words)
+    return _say("cpu_cores", code, cores=f"{count.words}{own}", left=left, other=other, **words)
 
 
 def _judge_framework(run: _Run) -> ChecklistEntry:

@@ -1,10 +1,12 @@
-"""Which steps a finding gets: those of its kind and cause that nothing known of the run rules out."""
+"""Which steps a finding gets: those of its kind and cause that nothing known of the run rules out.
+
+`steps.toml` words the steps. Their conditions are names of functions in CONDITIONS, by limits of judgement.
+"""
 
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,9 @@ from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
 from gpureport.analysis.job.params import CoreCount, Framework, JobParams, find_framework
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.names import CORE, CPU, IOWAIT, POWER, UTILISATION
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
-from gpureport.analysis.rules.waits import CORES, WAIT_KINDS
+from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, HARDLY, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.metrics import Scope, find_gpu
 from gpureport.recording import TRACKER_KINDS, Run
@@ -25,9 +27,11 @@ _WORKERS = "loader_workers"
 _MOST_NAMED = 3  # steps that a recommendation names; the others stand below the finding
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
-_FEW_SAMPLES = 8  # in a batch, below which tensor cores stay unused: tiles are multiples of 8 (NVIDIA)
+_FEW_SAMPLES = 8
+"""Samples in a batch below which matrix work leaves tensor cores unused: tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
-_DERIVED = 1.05  # ratio up to which totals and limits derived from an amount and its share differ
+_DERIVED = 1.05
+"""Ratio up to which totals and limits derived from an amount and its share differ."""
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Settings that no param names: None where that is unknown, off for any other."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
@@ -54,11 +58,15 @@ class RunFacts:
     reduced_precision: bool | None = None
     setup: JobParams = field(default_factory=JobParams)
     framework: Framework | None = None
+    link_reduced: bool | None = None
+    job_hardly_uses_cpu: bool = False
     power_limit_reached: bool | None = None
     trains: bool = True
     input_waits: bool = False
     whole_gpus: bool = True
     whole_host: bool = False
+    reduced_links: frozenset[str] = frozenset()
+    full_links: frozenset[str] = frozenset()
 
     @property
     def cores(self) -> CoreCount | None:
@@ -70,10 +78,13 @@ _Told = Callable[[RunFacts], bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
+    """A change of one setting of params or recording that shows a step as taken: it rises, or falls."""
+
     setting: str
     rises: bool
 
     def is_made(self, before: float | None, after: float | None) -> bool:
+        """Return whether the setting moved as the step says; None where it was not recorded."""
         low, high = map(self._known, (before, after) if self.rises else (after, before))
         noise = _DERIVED if self.setting in {"gpu_memory", "power_limit"} else 1.0
         return low is not None and high is not None and high > noise * low
@@ -91,7 +102,7 @@ class Step:
     """One thing to do about lost GPU time, in the words of `steps.toml`.
 
     `needs` has its conditions by their words. None as a framework is a run that names none; no framework means all.
-    `taken` tells whether it was taken, by which params; each of its changes between two runs shows it, too.
+    `taken` names what tells that it was taken; each of its changes between two runs shows it, too.
     """
 
     name: str
@@ -104,8 +115,11 @@ class Step:
     source: str
     needs: dict[str, _Told]
     frameworks: tuple[Framework | None, ...]
-    taken: tuple[_Told, tuple[str, ...]]
+    taken: str
     changes: tuple[SettingChange, ...]
+
+    def is_taken(self, facts: RunFacts) -> bool | None:
+        return _tell_taken(self.taken)[0](facts) if self.taken else None
 
 
 def gather_facts(
@@ -120,8 +134,11 @@ def gather_facts(
     unknown = "mem_prealloc" in unjudged or not room or not all(found.ruled_out for found in of_memory)
     used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
     precision = params.find_precision_param(run.params_and_tags)
+    job_cores = [one.mean for one in _list_summaries(hosts, JOB)]
     known_gpus = [find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
+    reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
+    full = {one.device for one in gpus_of if _has_full_link(one)}
     counted = min((one.max for one in _list_summaries(hosts, CORES)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
@@ -135,19 +152,30 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
+        # whose load that is does not matter: a resting machine may have the job alone
+        job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
         whole_host=len(run.gpus) > 1 and any(source.kind in {*TRACKER_KINDS, "wandb"} for source in run.sources),
         whole_gpus=not any(gpu.mig for gpu in run.gpus),
+        reduced_links=reduced,
+        full_links=frozenset(full - reduced),
     )
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
+    """Return the facts with what a finding measured in its episodes in place of means of the run."""
+    devices = set(finding.devices)
+    is_full = bool(devices) and known.full_links >= devices
     power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == POWER)
+    # whoever waits for the CPU wants more of it, whatever the mean use
+    waits_for_cpu = finding.kind in {"cpu_bound", "cpu_bound_single"}
     adapted = replace(
         known,
-        input_waits=finding.kind in {*WAIT_KINDS, "workers_headroom"} or finding.cause == DATA,
+        link_reduced=True if known.reduced_links & devices else False if is_full else None,
+        input_waits=finding.kind in {*WAIT_KINDS, "workers_headroom"} or finding.cause in {DATA, BESIDE_OTHERS},
         power_limit_reached=next((one.relation == ">=" for one in power), None),
+        job_hardly_uses_cpu=finding.cause == BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )
     # only findings that compare the CPU with the GPU measure both
     if not any(one.metric in {CPU, IOWAIT} for one in finding.evidence):
@@ -158,6 +186,12 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         gpu_used=measured.get((UTILISATION, "mean"), known.gpu_used),
         cpu_used=measured.get((CPU, "median"), known.cpu_used),
     )
+
+
+def _has_full_link(gpu: DeviceStatistics) -> bool:
+    names = ("pcie_link_generation", "pcie_link_width")
+    pairs = [(gpu.metric(name), gpu.metric(f"{name}_max")) for name in names]
+    return all(seen is not None and most is not None and seen.max >= most.max for seen, most in pairs)
 
 
 def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
@@ -192,14 +226,18 @@ def _is_memory_free(facts: RunFacts) -> bool | None:
     return False if is_needed else None
 
 
+def _is_one_core(facts: RunFacts) -> bool | None:
+    if _below(facts.cpu_used, _BUSY_CPU) is False:
+        return False
+    return _not(_below(facts.busiest_core, _PEGGED_CORE))
+
+
 CONDITIONS: dict[str, _Told] = {
-    "cores_free": lambda facts: _below(facts.cpu_used, _FULL_CPU),
+    "cores_free": lambda facts: facts.job_hardly_uses_cpu or _below(facts.cpu_used, _FULL_CPU),
     "cpu_busy": lambda facts: _not(_below(facts.cpu_used, _BUSY_CPU)),
     "host_memory_free": lambda facts: _below(facts.host_memory, _FULL_HOST),
     "has_workers": lambda facts: _exceeds(facts, "workers"),
-    "one_core": lambda facts: (
-        _below(facts.cpu_used, _BUSY_CPU) is not False and _not(_below(facts.busiest_core, _PEGGED_CORE))
-    ),
+    "one_core": _is_one_core,
     "gpu_memory_free": _is_memory_free,
     "gpu_memory_full": lambda facts: _not(_below(facts.gpu_memory, _FULL_GPU)) if facts.preallocated is False else None,
     "gpu_time_free": lambda facts: _below(facts.gpu_used, _BUSY_GPU),
@@ -209,6 +247,7 @@ CONDITIONS: dict[str, _Told] = {
     "fixed_shapes": lambda _facts: None,
     "input_waits": lambda facts: facts.input_waits or facts.setup.workers is not None or None,
     "from_scratch": lambda facts: _not(_exceeds(facts, "pretrained")),
+    "link_reduced": lambda facts: facts.link_reduced,
     "power_limit_reached": lambda facts: facts.power_limit_reached,
     "several_gpus": lambda facts: facts.gpus > 1 if facts.gpus else None,
     "trains": lambda facts: facts.trains,
@@ -219,13 +258,14 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Whether each process has a worker per core; no, where few keep an idle CPU."""
+    """Whether each process has a worker per core; workers of a job with an idle CPU wait for something else."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
-    if cores is None:
+    if cores is None or facts.job_hardly_uses_cpu:
         return None
-    has_few = _below(facts.cpu_used, _IDLE_CPU) is not False and 2 * workers.value * cores.gpus <= cores.cores
+    idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
+    has_few = idle and 2 * workers.value * cores.gpus <= cores.cores
     return True if workers.value >= cores.most_workers else False if has_few else None
 
 
@@ -246,7 +286,10 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
 """How a run tells that a step was taken, and by which params; any other name is a setting that is on."""
-_TAKEN[""] = (lambda _facts: None, ())
+
+
+def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
+    return _TAKEN.get(name) or (lambda facts: _exceeds(facts, name), (name,))
 
 
 def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
@@ -257,7 +300,6 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
             raises, needs = fits.get("raises", []), {words[each]: CONDITIONS[each] for each in fits.get("needs", ())}
             own = (kind.meaning for kind in KINDS.values() if any(name in each for each in kind.steps.values()))
             when = f"{phrases.capitalize(phrases.join_words(list(needs)))}." if needs else next(own, "")
-            shown = fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams(), raises[0]) else "")
             usual = {"title": phrases.capitalize(name.replace("_", " ")), "when": when}
             yield Step(
                 **usual | said,
@@ -266,7 +308,7 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
                 source="; ".join(source for source, on in sources.items() if name in on),
                 needs=needs,
                 frameworks=tuple(Framework(each) if each else None for each in fits.get("frameworks", ())),
-                taken=_TAKEN.get(shown) or (partial(_exceeds, name=shown), (shown,)),
+                taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams(), raises[0]) else ""),
                 changes=tuple(
                     SettingChange(setting=each, rises=each in raises) for each in [*raises, *fits.get("lowers", ())]
                 ),
@@ -293,43 +335,49 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
     """
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
-    untaken = {step.name for step in chosen if STEPS[step.name].taken[0](facts) is False}
+    untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
     return tuple(sorted(chosen, key=lambda step: 0 if step.name in untaken else 1 + bool(step.unknown)))
 
 
 def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
+    """Return more loader workers as a trial for low use of no known cause, if params name some."""
     return _fit_step(_WORKERS, known) if known.setup.workers is not None else None
 
 
 def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
     step = STEPS[name]
     held = {words: holds(facts) for words, holds in step.needs.items()}
-    if (step.frameworks and facts.framework not in step.frameworks) or False in held.values() or step.taken[0](facts):
+    if (step.frameworks and facts.framework not in step.frameworks) or False in held.values() or step.is_taken(facts):
         return None
     unknown = tuple(words for words, holds in held.items() if holds is None)
     return AdvisedStep(name=name, unknown=unknown, suggestion=_suggest_workers(facts) if name == _WORKERS else "")
 
 
-def advise(finding: Finding, known: RunFacts) -> Finding:
-    steps, facts, said = choose_steps(finding, known), adapt_facts(known, finding), dict[str, None]()
-    for holds, settings in (STEPS[name].taken for name in list_steps(finding)):
-        if holds(facts) is not None:
-            said |= {setting.text: None for each in settings if (setting := getattr(facts.setup, each)) is not None}
-    titles = "; ".join(STEPS[step.name].title for step in steps[:_MOST_NAMED])
-    with_params = f"With {phrases.join_words(list(said))}: " if said else ""
-    evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
-    recommendation = f"{with_params}{titles}." if steps else "Nothing to do, by what the log shows."
-    return replace(finding, evidence=evidence, steps=steps, recommendation=recommendation)
+def write_recommendation(finding: Finding, known: RunFacts) -> str:
+    if not finding.steps:
+        return "Nothing to do, by what the log shows."
+    facts, taken = adapt_facts(known, finding), [STEPS[name].taken for name in list_steps(finding)]
+    told = [params for holds, params in map(_tell_taken, filter(None, taken)) if holds(facts) is not None]
+    settings = [getattr(facts.setup, param) for params in told for param in params]
+    said = list(dict.fromkeys(setting.text for setting in settings if setting is not None))
+    titles = "; ".join(STEPS[step.name].title for step in finding.steps[:_MOST_NAMED])
+    return f"With {phrases.join_words(said)}: {titles}." if said else f"{titles}."
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return how many workers to try in each process: twice as many, to show the effect, one per core at most."""
+    """Return how many workers to try in each process: twice as many, so that one run shows the effect.
+
+    One per core is the most, unless they wait for storage or a network.
+    """
     cores, setting = facts.cores, facts.setup.workers
-    each = "" if cores is None or cores.gpus == 1 else " for each GPU"
-    most = f"at most {cores.most_workers}{each}: {cores.words}" if cores else "at most one a core"
+    if facts.job_hardly_uses_cpu:
+        most = "even more than cores, which the job hardly uses"
+    else:
+        each = "" if cores is None or cores.gpus == 1 else " for each GPU"
+        most = f"at most {cores.most_workers}{each}: {cores.words}" if cores else "at most one a core"
     if setting is None or not isfinite(setting.value):
         return f"Double their number, to {most}."
     now = round(setting.value)
     wanted = max(2 * now, _FEWEST)
-    tried = min(wanted, cores.most_workers) if cores else wanted
+    tried = min(wanted, cores.most_workers) if cores and not facts.job_hardly_uses_cpu else wanted
     return f"Try {tried} instead of {now}, {most}."

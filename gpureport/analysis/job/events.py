@@ -1,7 +1,8 @@
 """What a run recorded of its job beside the hardware: checkpoints, epochs, stages, signs of training."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,51 @@ from gpureport.analysis.results import StageStatistics
 from gpureport.analysis.series.device_series import POWER_METRICS, series_by_device
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.names import Role, recognise_metric
+from gpureport.findings import Interval
+from gpureport.names import Role, TrainingName, recognise_evaluation, recognise_metric
 from gpureport.rates import select_step_points
 from gpureport.recording import Recording
 
-REQUESTS = "requests or input"  # cause of gaps between bursts of work in a job without signs of training
+REQUESTS = "requests or input"
+"""Cause of gaps between bursts of work in a job without signs of training."""
 WAITING, DATA = "data_wait_ratio", "data"
 """Training metric: the share of an iteration spent on loading data, and the cause of low use it shows."""
-MUCH = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
+MUCH = 0.2
+"""Share from which waiting for data explains low use (pragmatic: hidden loading has none)."""
 
+_SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
+_EPOCHS = {"epoch", "epochs"}
+_ROUND = _EPOCHS | {"eval", "evaluation", "val", "validation", "valid", "validate"}
+_EPOCH_COUNT = {"epoch", "current", "train", "trainer", "training"}
 _TRAINING_ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
-_TRAINING_WORDS = {"lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}
-_TRAINING_WORDS |= {"epoch", "epochs", "evaluation", "validation", "checkpoint"}
+_TRAINING_WORDS = _EPOCHS | {"lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvents:
+    """Rising times of one cause, `checkpoint` or `epoch`, in microseconds, and the stage or metric behind them."""
+
+    cause: str
+    source: str
+    times: IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluations:
+    """Values of one validation metric by time in microseconds; NaN for no finite number."""
+
+    metric: TrainingName
+    times: IntArray
+    values: FloatArray
+
+    @property
+    def count(self) -> int:
+        """How many evaluations gave a number; values of one moment are one."""
+        return len(np.unique(self.times[~np.isnan(self.values)]))
+
+    @property
+    def best_row(self) -> int:
+        return int(np.nanargmin(self.values) if self.metric.falls else np.nanargmax(self.values))
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
@@ -46,16 +80,51 @@ def read_points(recording: Recording, name: str | None, column: str = "value") -
     return times[order], columns.floats(recording.training.column(column))[named][order]
 
 
+def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
+    for name in recording.training.column("name").unique().to_pylist():
+        yield str(name), *read_points(recording, str(name))
+
+
+def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
+    for name, times, values in _iterate_training(recording):
+        if (metric := recognise_evaluation(name)) and len(times):
+            yield Evaluations(metric=metric, times=times, values=np.where(np.isfinite(values), values, np.nan))
+
+
 def split_words(name: str) -> set[str]:
     """Return the words of a name in lower case; digits and camel case part them."""
     return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
-def is_training(recording: Recording) -> bool:
+def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
+    found: list[tuple[bool, str, IntArray]] = []
+    for name in dict.fromkeys(stage.name for stage in recording.run.stages):
+        if (words := split_words(name)) & (_SAVING | _ROUND):
+            begun = sorted(stage.start for stage in recording.run.stages if stage.name == name)
+            found.append((bool(words & _SAVING), f"the stage {name}", np.array(begun, dtype=np.int64)))
+    evaluated: list[tuple[bool, str, IntArray]] = []
+    for name, times, values in _iterate_training(recording):
+        words, metric = split_words(name), recognise_metric(name)
+        if "epoch" in words and words <= _EPOCH_COUNT:
+            # a metric of every step: only steps that complete an epoch count
+            found.append((False, name, times[1:][np.floor(values[1:]) > np.floor(values[:-1])]))
+        elif words & _SAVING or (metric and metric.role is Role.EPOCH_TIME):
+            found.append((bool(words & _SAVING), name, times))
+        if recognise_evaluation(name):
+            evaluated.append((False, name, np.unique(times)))
+    known = sorted([*found, *evaluated], key=lambda each: not each[0])
+    return tuple(
+        JobEvents(cause="checkpoint" if saves else "epoch", source=source, times=times)
+        for saves, source, times in known
+        if len(times)
+    )
+
+
+def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
     metrics = (recognise_metric(str(name)) for name in recording.training.column("name").unique().to_pylist())
     named = (*(name for name, _ in recording.run.params_and_tags), *(stage.name for stage in recording.run.stages))
     is_measured = any(metric is not None and metric.role in _TRAINING_ROLES for metric in metrics)
-    return is_measured or any(map(is_training_name, named))
+    return bool(events) or is_measured or any(map(is_training_name, named))
 
 
 def is_training_name(name: str) -> bool:
@@ -69,11 +138,19 @@ def data_wait_share(recording: Recording) -> float | None:
     return share if share >= MUCH else None
 
 
-def find_steps(recording: Recording) -> tuple[IntArray, FloatArray] | None:
+def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:
     """Return the moments and steps of training metrics that count the work, as comparisons take it."""
     times, steps = read_points(recording, None, "step")
     known = ~np.isnan(steps)
+    if within is not None:
+        known &= (times >= within.start) & (times <= within.end)
     return select_step_points(times[known], steps[known])
+
+
+def count_steps(recording: Recording, within: Interval) -> int:
+    """Return the steps that a training log counts in a stretch, 0 if they fill less than half of it."""
+    moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
+    return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:

@@ -1,24 +1,29 @@
-"""When jobs hold GPUs, by memory in use, and when these work, from the first to the last sustained activity."""
+"""When a job holds each GPU, by memory in use; which jobs follow each other, and which is a restart."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from math import fsum
+from itertools import pairwise
 
 import numpy as np
 
-from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
-from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
-from gpureport.analysis.rulebook import Context
+from gpureport.analysis.job import phases
+from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP
+from gpureport.analysis.names import CPU, MEMORY, POWER, UTILISATION
+from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
-from gpureport.recording import Recording, Run
+from gpureport.recording import Recording
 
-EMPTY_MEMORY = 2.0**27  # By, up to which no process holds a GPU: a driver holds less, a context more
+EMPTY_MEMORY = 2.0**27
+"""Memory in use up to which no process holds a GPU.
+
+By; a driver holds less; the context of a process on a data centre's GPU more.
+"""
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
@@ -26,19 +31,33 @@ PROCESS_MEMORY = Threshold(
     source="a driver or a display holds less; a process with a context more",
 )
 """Memory in use above which a process holds a GPU, unless it was in use before the job."""
-FREE_BETWEEN_JOBS = 60.0  # s empty between two jobs; an epoch, an evaluation or a restart takes less
-_LONG = 1800.0  # s; longer before the first use of memory, or between two samples, and another session began
+FREE_BETWEEN_JOBS = 60.0
+"""How long a GPU must be empty between two jobs.
+
+s; an epoch, an evaluation or a restart in a process of its own begins sooner.
+"""
+RESTART_SECONDS = 1800.0
+"""Pause up to which a like job is the same one, started again.
+
+s; a scheduler or a person brings a failed job back within half an hour.
+"""
 
 _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
-_BASE_SHARE = 1 / 3  # share of the memory at work; a job that loads its weights before its first work holds more
+_BASE_SHARE = 1 / 3
+"""Share of the memory at work; a job that loads its weights before its first work holds more."""
 _BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
 _DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
-_WORK_WITH_MEMORY = 0.9  # share of the busy samples with memory in use: utilisation lags, the last one can be empty
-_DISPLAY_POWER = 0.4  # share of the span from the floor to the power of work; drawing windows takes less
-_DISPLAY_USE = 0.5  # share of the utilisation at work, of all of it where there is none; drawing windows takes less
+_WORK_WITH_MEMORY = 0.9
+"""Share of the busy samples with memory in use: utilisation lags, the last one can be empty."""
+_DISPLAY_POWER = 0.4
+"""Share of the span from the floor to the power of work; drawing windows takes less."""
+_DISPLAY_USE = 0.5
+"""Share of the utilisation at work, of all of it where there is none; drawing windows takes less."""
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
+_ALIKE = 0.1  # of the memory at work; another job takes another amount
+_SERIES = 3  # like jobs in a row; a job that stops twice is rarer
 _PROCESSES = "gpu_processes"
 
 
@@ -63,10 +82,10 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     """
     gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
-    active = find_activities(at_work)
+    active = phases.find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
     first_use = min((int(gpus[name].start[np.argmin(rows)]) for name, rows in empty.items()), default=whole.end)
-    if first_use - whole.start >= _LONG * 1e6 and not _is_host_at_work(series, first_use):
+    if first_use - whole.start >= RESTART_SECONDS * 1e6 and not _is_host_at_work(series, first_use):
         first_use = whole.start
     pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
@@ -85,7 +104,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
     held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
     working = {name: held[name] for name in at_work}
-    return tuple(_split_jobs(working, all_free, whole)), free, held, find_activities(working)
+    return tuple(_split_jobs(working, all_free, whole)), free, held, phases.find_activities(working)
 
 
 def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
@@ -98,14 +117,14 @@ def _find_session_breaks(series: DeviceSeries) -> Spans:
     """Return the gaps that part two sessions: half an hour, 60 intervals, and all the time recorded."""
     rows = series.gap_rows
     breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
-    return intervals.drop_shorter(breaks, max(_LONG, series.observed_seconds, 60 * series.interval))
+    return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
     number = 0
     for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
-        active = find_activities(series, held)
-        window = find_work_window(held, active.values())
+        active = phases.find_activities(series, held)
+        window = phases.find_work_window(held, active.values())
         if window is not None:
             window = held if all(_serves(series[name]) for name in active) else window
             number += 1
@@ -143,7 +162,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
     held, known = series.values(metric), series.known_rows(metric)
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
-    working, windows = estimate_working_watts(power, in_use & busy), none
+    working, windows = phases.estimate_working_watts(power, in_use & busy), none
     if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
         windows = power < working - (1 - _DISPLAY_POWER) * rise
     elif (in_use & busy).any():
@@ -160,7 +179,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     Where work takes much more: what was in use before the first work and after the last, or what windows then hold.
     """
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
-    window = find_activity(series)
+    window = phases.find_activity(series)
     if window is None:
         return least
     edges = np.searchsorted(series.times - series.shift, [window.start, window.end])
@@ -188,188 +207,25 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
     return spans
 
 
-POINT_SAMPLE_SECONDS = 2.0  # interval above which a utilisation value is a point sample
-UTILISATION_WINDOW = 1.0  # longest time in seconds that one utilisation value is a mean over (NVML)
-ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
-SHORTEST_GAP = Threshold(
-    value=5.0, unit="s", provenance=Provenance.PRAGMATIC, source="with a sample every 1 s, shorter gaps cannot be seen"
-)
-"""Shortest rest within a job that is an idle gap."""
-NO_JOB = "no job"  # cause of a tail in which GPUs were released
-NO_WORK, LITTLE_WORK = WITHOUT_LASTING_WORK = "no work", "little work"  # causes of a start-up finding on the whole run
+def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
+    """Return the pause before a job that restarts the one before it; None for another or the first.
 
-_SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
-_SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
-_LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
-_FULL_POWER = 0.9  # quantile at work; single peaks are not full work
-_AT_WORK = 0.5  # utilisation; a kernel runs most of the time, so that power is that of work
-_COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
-_PART_ROWS = 1_000
-_FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
-_LIGHT_USE = 0.005
-_NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
-_MOSTLY = 0.5  # share of the samples of the machine at a limit
-_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model before the work takes less
-_MACHINE = {CPU: 0.75, IOWAIT: 0.15}
-_CORE = {CORE: 0.96, "process_cpu_cores": 0.96}  # from where on GPUs may wait, as in the rules on waits
-
-
-@memoized
-def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
-    """Return the time from first to last sustained activity of one GPU, None if it never worked.
-
-    Activity is sustained from an active sample on if 60% of the samples in the 3 s (3 intervals) after it are active,
-    two at least with itself; the end is found likewise backwards. Later bursts belong to the job if they come at
-    least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
-    active. Where samples are far apart, power also shows activity, and half will do.
+    It begins within half an hour, on the same GPUs with as much memory. Three such jobs in a row are a series.
     """
-    rows = np.flatnonzero(series.known_rows(UTILISATION))
-    if within is not None:
-        rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]
-    used, times = series.values(UTILISATION), series.times[rows]
-    active, share = used > ACTIVE.value, _SHARE
-    if series.interval > POINT_SAMPLE_SECONDS:
-        # a low sample at the power of work was taken in a short pause
-        power = series.values(POWER)
-        active, share = active | (power > estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
-    active = active[rows]
-    reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
-    begun = _find_sustained(times, active, reach, share)
-    ended = _find_sustained(-times[::-1], active[::-1], reach, share)
-    if begun is None or ended is None:
+    near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
+    begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
+    if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:
         return None
-    first, last = begun, len(times) - 1 - ended
-    usual = float(active[first : last + 1].mean()) if last > first else 1.0
-    if usual < _SHARE and active[:first].sum() >= _FEW_BURSTS:
-        first -= _measure_dense_reach(active[:first][::-1], usual / 2)
-    last += _measure_dense_reach(active[last + 1 :], usual / 2)
-    # where power alone shows work, it began or ended within a second of low utilisation
-    begin, end = rows[first], rows[last]
-    start = (series.start if used[begin] > ACTIVE.value else series.times)[begin]
-    stop = (series.end if used[end] > ACTIVE.value else series.times)[end]
-    return Interval(int(start) - series.shift, max(int(stop) - series.shift, int(times[0]) + 1))
+    return Interval(jobs[job.number - 2].interval.end, job.interval.start)
 
 
-def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the watts above which a GPU works: half-way from the lowest to the 90% quantile at work."""
-    known = watts[work & ~np.isnan(watts)]
-    if not len(known):
-        return float("inf")
-    floor = float(np.nanmin(watts))
-    return floor + max(float(np.quantile(known, _FULL_POWER)) - floor, _LEAST_SPAN) / 2
-
-
-def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
-    rows = np.flatnonzero(active)
-    # most jobs show it early, and a log may hold days
-    for first in range(0, len(rows), _PART_ROWS):
-        part = rows[first : first + _PART_ROWS]
-        ahead = np.searchsorted(times, times[part] + reach, side="right")
-        number = np.searchsorted(rows, ahead) - first - np.arange(len(part))
-        sustained = part[number >= share * np.maximum(ahead - part, 2)]
-        if len(sustained):
-            return int(sustained[0])
-    return None
-
-
-def _measure_dense_reach(active: BoolArray, share: float) -> int:
-    places = np.flatnonzero(active) + 1
-    dense = places[np.arange(1, len(places) + 1) >= share * places]
-    return int(dense[-1]) if len(dense) else 0
-
-
-def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
-    """Return the activity of each GPU that worked, with light work before or instead of it."""
-    gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
-    hosts = [one for one in series.values() if one.device.scope is Scope.HOST and len(one)]
-    own = {name: find_activity(one, within) for name, one in gpus.items()}
-    found = {name: activity for name, activity in own.items() if activity is not None}
-    if hosts:
-        for name in list(found or gpus):
-            one, until = gpus[name], found[name].start if name in found else None
-            light = _find_light_work(one, hosts, within or Interval(int(one.times[0]), int(one.times[-1])), until)
-            if light is not None:
-                found[name] = Interval(light.start, max(light.end, found[name].end if name in found else 0))
-    return found
-
-
-def _find_light_work(
-    gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None = None
-) -> Interval | None:
-    """Return from first to last sample of light work: a little all the time beside a machine at a limit.
-
-    It must reach the beginning of sustained activity (`until`), if any.
-    """
-    rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
-    used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
-    is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
-    last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
-    backwards = is_light[:last][::-1]
-    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= _NEARLY_ALL * np.arange(1, last + 1)))
-    if not len(dense):
-        return None
-    start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
-    # one thread that is busy before the work loads for it
-    shortest, limits = (_LIGHT, _MACHINE | _CORE) if until is None else (_LIGHT_BEFORE, _MACHINE)
-    if end - start < shortest * 1e6:
-        return None
-    for host in hosts:
-        part = host.rows_between(start + host.shift, end + host.shift)
-        at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
-        if host.is_beside(gpu) and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
-            return Interval(start, end if until is None else until)
-    return None
-
-
-def is_light_work(series: DeviceSeries, within: Interval, active: Interval | None, part: Interval) -> bool:
-    """Return whether a GPU did a little all along the middle of a stretch, by its activity in a job."""
-    own, middle = find_activity(series, within), (part.start + part.end) // 2
-    return active is not None and active.start < middle and (own is None or middle < own.start)
-
-
-def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
-    start = max(min((one.start for one in active), default=whole.end), whole.start)
-    end = min(max((one.end for one in active), default=whole.start), whole.end)
-    return Interval(start, end) if end > start else None
-
-
-def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
-    window = window or Interval(run.ended, run.ended)
-    edges = (run.started, window.start, window.end, run.ended)
-    parts = zip(("startup", "steady", "tail"), edges, edges[1:], strict=False)
-    return tuple(Phase(kind=kind, interval=Interval(start, end)) for kind, start, end in parts if end > start)
-
-
-def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last seen, where the log shows time without them around it."""
-    seen = [(host, np.flatnonzero(host.known_rows(JOB))) for host in hosts]
-    if not seen or not all(len(rows) for _, rows in seen):
-        return ObservedJob()
-    starts = [int(host.times[rows[0]]) for host, rows in seen if rows[0] > 0]
-    ends = [int(host.times[rows[-1]]) for host, rows in seen if rows[-1] < len(host) - 1]
-    return ObservedJob(
-        started=min(starts) if len(starts) == len(seen) else None, ended=max(ends) if len(ends) == len(seen) else None
-    )
-
-
-def measure_coverage(context: Context) -> float | None:
-    """Return the share of the run's time that samples own, over all GPUs, else hosts; None without time."""
-    run = context.recording.run
-    whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
-    if whole <= 0 or run.quality.synthetic_time:
-        return None
-    seen = context.gpus() if run.gpus else context.hosts()
-    owned = fsum(float(context.full_series(name).seconds_in_run.sum()) for name in seen)
-    return min(owned / whole, 1.0) if owned else None
-
-
-def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
-    paused = [(one, one.pause_rows) for one in several if len(one.pause_rows)]
-    if not paused:
-        return None
-    unowned = [one.start[rows] - one.end[rows - 1] for one, rows in paused]
-    return Pauses(
-        count=max(len(rows) for _, rows in paused),
-        longest_seconds=max(float((one.times[rows] - one.times[rows - 1]).max()) for one, rows in paused) / 1e6,
-        seconds=float(max(each.sum() for each in unowned)) / 1e6,
-    )
+def _is_alike(before: Job, job: Job, series: Mapping[str, DeviceSeries]) -> bool:
+    pause = (job.interval.start - before.interval.end) / 1e6
+    if pause > RESTART_SECONDS or before.active.keys() != job.active.keys():
+        return False
+    for name in job.active:
+        spans = (intervals.to_spans([each.active[name]]) for each in (before, job))
+        least, most = sorted(float(np.median(series[name].find_values(MEMORY, span))) for span in spans)
+        if most - least > _ALIKE * most:
+            return False
+    return True

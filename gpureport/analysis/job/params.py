@@ -20,8 +20,10 @@ _SETTINGS = {*_FIELDS.values(), "precision"}
 _FRAMEWORKS = {word: name for name, words in _WORDS.pop("frameworks").items() for word in words.split()}
 _SETS = {name: set(words.split()) for name, words in _WORDS.items()}
 _ON, _OFF = _SETS["on"], _SETS["off"] | {""}
-_CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")  # modes of torch.compile that record CUDA graphs
+_CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+"""Modes of torch.compile that record CUDA graphs."""
 _FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}
+"""Words for a precision of 32 bits."""
 _LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
 
 
@@ -161,11 +163,12 @@ def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:
     A name such as `torch_compile` or `tensorflow_version` counts unless its value is off, and the value of `framework`,
     `backend` or the like, `tf` included.
     """
-    named = set[str]()
-    for name, value in params:
-        words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, value))
-        told = [] if value.strip().lower() in _OFF else [*words]
-        if words and words[-1] in _SETS["framework_params"]:
-            told += ["tensorflow" if word == "tf" else word for word in said]
-        named |= {_FRAMEWORKS[word] for word in told if word in _FRAMEWORKS}
+    named = {_FRAMEWORKS[word] for pair in params for word in _list_framework_words(*pair) if word in _FRAMEWORKS}
     return Framework(named.pop()) if len(named) == 1 else None
+
+
+def _list_framework_words(name: str, value: str) -> list[str]:
+    words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, value))
+    own = words if value.strip().lower() not in _OFF else []
+    is_framework = bool(words) and words[-1] in _SETS["framework_params"]
+    return own + (["tensorflow" if word == "tf" else word for word in said] if is_framework else [])

@@ -1,5 +1,7 @@
 """Clocks below what a GPU could run at: slowed by heat or hardware, at the power limit, or set by somebody."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,33 +11,45 @@ from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.clock_and_power import ClockSignals, find_event_rows, gather_signals, median
+from gpureport.analysis.series.bins import rolling_mean
+from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
-from gpureport.analysis.series.statistics import rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.metrics import find_gpu
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
+UNEXPLAINED = "hardware slowdown, reason not recorded"
+"""Only the bit that covers heat, power brake and others."""
 _REACH = "p95 while busy, of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
+_NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
+_RULED_OUT = {
+    "direct": ("the power cap and locked clocks, which are reported separately",),
+    "thermal_throttle": _NO_CAP,
+    "unknown power": _NO_CAP[1:],
+    "hw_throttle": ("heat: the core was cool", *_NO_CAP),
+}
+Slowdowns = dict[str, tuple[HeldClock | None, Spans]]
 
 
-Slowdown = tuple[BoolArray, Spans, bool]  # rows in which a GPU was slowed, its episodes, and whether the driver says so
-Slowdowns = dict[str, Slowdown | None]
+def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
+    for reason in reasons:
+        counted = signals.hold_clock_by_events(series, reason).counted or np.nan
+        yield measured(signals.counter_name(reason), "rise over the recording", counted, "s")
 
 
-def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> BoolArray | None:
-    """Return the rows in which heat lowered the clock: by the driver's word, else by clock, temperature and power.
+def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
+    """Return when heat lowered the clock: by event bits and counters, else clock, temperature and power.
 
     A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by
     more, so means around each sample decide, until the clock is back. A GPU is hot at its limit, if known, or where
     it is hottest in its run, if clock and power fall much further than a warm GPU's.
     """
     if signals.are_events_recorded(series, *HEAT):
-        return find_event_rows(series, *HEAT)
+        return signals.hold_clock_by_events(series, *HEAT)
     limit, rows = s.temperature_limit, np.zeros_like(s.busy)
     degrees = s.temperature[s.busy & ~np.isnan(s.temperature) & (s.temperature >= limits.hot).any()]
     own = max(limits.hot, np.quantile(degrees, 0.95) - limits.hottest) if len(degrees) else np.nan
@@ -58,7 +72,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> BoolArr
             ended = ~is_hot | (clock >= limits.clock_back * full)
             low = suspect & (clock < fallen * full) & is_free & (np.isnan(most) | (power < most))
             rows |= low | (_come_since(low, ended) & _come_since(low[::-1], ended[::-1])[::-1])
-    return rows if rows.any() or _is_known(s) else None
+    return signals.hold_clock(rows, is_direct=False) if rows.any() or _is_known(s) else None
 
 
 def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
@@ -66,44 +80,49 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return np.maximum.accumulate(np.where(rows, place, -1)) > np.maximum.accumulate(np.where(ended, place, -1))
 
 
-def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> BoolArray | None:
-    """Return the rows in which hardware lowered the clock, but not for heat; a GPU with pauses does so by itself."""
+def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
+    """Return when hardware lowered the clock, but not for heat; a GPU with pauses does so by itself."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
-        brake = find_event_rows(series, BRAKE)
+        brake = series.values(f"clock_event_{BRAKE}") > 0
         # a change of performance state sets the same bit
-        if bare.any() and not brake.any() and (np.isnan(s.clock).all() or np.isnan(s.clock_max)):
+        is_unclear = bare.any() and (np.isnan(s.clock).all() or np.isnan(s.clock_max))
+        if is_unclear and not find_event_rows(series, BRAKE).any():
             return None
-        return np.asarray(brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), dtype=np.bool_)
+        return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
     use = series.values(UTILISATION)
     sustained = rolling_mean(use, max(5, round(limits.settled / series.interval))) >= limits.at_work
     cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
     rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
-    return rows if _is_known(s) and series.is_recorded(UTILISATION) else None
+    return signals.hold_clock(rows, is_direct=False) if _is_known(s) and series.is_recorded(UTILISATION) else None
 
 
 def _is_known(s: ClockSignals) -> bool:
+    """Return whether a log has what shows a slowdown without event bits."""
     needed = (s.clock, s.temperature, s.power, s.power_limit)
     return not np.isnan(s.temperature_limit) and not any(np.isnan(values).all() for values in needed)
 
 
 _HEAT = "thermal_throttle"
-_DETECTORS = {_HEAT: (_find_heat, HEAT), "hw_throttle": (_find_braking, (BRAKE, SLOWDOWN))}
+_DETECTORS = {_HEAT: _find_heat, "hw_throttle": _find_braking}
 
 
 @memoized
-def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, BoolArray]:
-    """Return what slowed a GPU by kind, None where unknown, and the rows in which anything did."""
-    found, slowed = Slowdowns(), np.zeros(len(series), dtype=np.bool_)
-    for kind, (detect, reasons) in _DETECTORS.items():
-        rows, spans = detect(series, gather_signals(series), limits), NO_SPANS
-        if rows is not None and rows.any():
-            spans = _find_episodes(series, rows, limits, whole)
+def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
+    """Return what slowed a GPU by kind, with its episodes, None where unknown; and what did in all."""
+    found: Slowdowns = {}
+    slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
+    for kind, detect in _DETECTORS.items():
+        held, spans = detect(series, gather_signals(series), limits), NO_SPANS
+        if held and (held.rows.any() or held.counted):
+            spans = _find_episodes(series, held, limits, whole)
             # a row at its end belongs to it, as the last sample of a log does
-            rows = rows & (intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1]))
-            slowed |= rows
-        found[kind] = None if rows is None else (rows, spans, signals.are_events_recorded(series, *reasons))
+            inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
+            held = replace(held, share=held.share * inside, rows=held.rows & inside)
+            share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
+            slowed = replace(slowed, share=share, lowered=lowered)
+        found[kind] = held, spans
     return found, slowed
 
 
@@ -114,17 +133,23 @@ def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -
     return intervals.drop_shorter(intervals.intersection(spans, intervals.to_spans([whole])), limits.shortest)
 
 
-def _find_episodes(series: DeviceSeries, rows: BoolArray, limits: Limits, whole: Interval) -> Spans:
-    s, spans = gather_signals(series), intervals.rows_to_spans(series.start, series.end, rows)
+def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> Spans:
+    s, rows = gather_signals(series), held.rows
+    spans = intervals.rows_to_spans(series.start, series.end, rows)
     if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
-        # between two a GPU stayed as hot: the controller let go for a moment
+        # the controller let go for a moment
         cooled = (s.temperature < float(np.nanmedian(s.temperature[rows])) - limits.near_limit) | ~s.busy
         so_far = np.concatenate([[0], np.cumsum(cooled)])
         first, stop = np.searchsorted(series.times, spans[:-1, 1]), np.searchsorted(series.times, spans[1:, 0])
         is_near = spans[1:, 0] - spans[:-1, 1] <= limits.release * series.interval * 1e6
         holes = np.column_stack([spans[:-1, 1], spans[1:, 0]])[is_near & (so_far[stop] == so_far[first])]
         spans = np.concatenate([spans, holes])
-    return _join(series, spans, limits, whole)
+    spans = _join(series, spans, limits, whole)
+    if held.counted < limits.counted:
+        return spans
+    steps = intervals.union(held.steps, within=round(limits.merge * 1e6))
+    steps = intervals.difference(steps, intervals.to_spans(series.gaps))
+    return intervals.union(np.concatenate([spans, intervals.intersection(steps, intervals.to_spans([whole]))]))
 
 
 @rule("throttling")
@@ -133,29 +158,31 @@ def find_throttling(context: Context, limits: Limits) -> Found:
     metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     for kind in _DETECTORS:
         for device, series in context.gpus().items():
-            slowdown = find_slowdowns(series, limits, context.whole)[0][kind]
+            held, spans = find_slowdowns(series, limits, context.whole)[0][kind]
             needed = max(limits.shortest, 1.5 * series.interval)
-            if slowdown is None:
+            if held is None:
                 reason = "neither the driver's reasons nor what shows a slowdown without them was recorded"
                 yield missing_metrics.unjudged(kind, device, reason, metrics, code="signals_not_recorded")
-            elif context.whole.seconds < needed:
+            elif context.whole.seconds < needed and not held.counted:
                 yield missing_metrics.too_short(kind, context.whole.seconds, needed)
-            elif len(slowdown[1]):
-                yield _build_slowdown(context, series, kind, slowdown, limits)
+            elif len(spans) or held.in_gaps >= limits.counted:
+                yield _tell_slowdown(context, series, kind, held, spans, limits)
 
 
-def _build_slowdown(context: Context, series: DeviceSeries, kind: str, slowdown: Slowdown, limits: Limits) -> Finding:
-    rows, spans, is_direct = slowdown
-    s, is_heat, slowed = gather_signals(series), kind == _HEAT, find_slowdowns(series, limits, context.whole)[1]
-    seconds, (start, end) = intervals.total_seconds(spans), series.averaging_windows(context.whole)
-    loss, (reference, description) = (
-        signals.compute_loss(series, rows, slowed),
-        signals.choose_reference_clock(s, slowed),
-    )
+def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
+    context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: Spans, limits: Limits
+) -> Finding:
+    s, is_heat, rows, is_counted = gather_signals(series), kind == _HEAT, held.share > 0, held.counted > 0
+    alone = float(series.seconds[held.rows].sum())
+    seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
+    slowed = find_slowdowns(series, limits, context.whole)[1].share
+    loss = signals.compute_loss(series, held, slowed) if len(spans) else None
+    start, end = series.averaging_windows(context.whole)
     lost = None if loss is None else float((loss * (end - start)).sum() / 1e6)
-    clocks = s.clock[rows & s.busy & ~np.isnan(s.clock)]
+    reference, description = signals.choose_reference_clock(s, slowed)
+    clocks = s.clock[rows & held.lowered & s.busy & ~np.isnan(s.clock)]
     ratio = float(clocks.mean()) / reference if len(clocks) else np.nan
-    is_brake = (find_event_rows(series, BRAKE) & rows).any()
+    cause = "heat" if is_heat else _name_cause(series, s, held, limits)
     hottest, source = float(np.fmax.reduce(s.temperature[rows], initial=np.nan)), s.temperature_limit_source
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
     watts = s.power[rows & is_heat & ~np.isnan(s.power)]
@@ -163,27 +190,45 @@ def _build_slowdown(context: Context, series: DeviceSeries, kind: str, slowdown:
     fall = phrases.percent(max(1 - ratio, 0))
     samples, whole = series.count_readings(UTILISATION, rows), max((context.window or context.whole).seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
+    how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
     return context.finding(
         kind,
-        Severity.PROBLEM if is_grave else Severity.WARNING,
-        certainty.by_readings(samples, series.interval, Confidence.HIGH if is_direct else Confidence.MEDIUM),
+        Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
+        # what the driver counts is sure, however few the samples
+        certainty.lowest_confidence(
+            Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
+            Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
+        ),
         [series.device.id],
         [
-            limits.compare("duration", "total", seconds, ">=", "shortest"),
+            limits.compare("duration", how, seconds, ">=", least),
             compare_with_limit(TEMPERATURE, "max", hottest, ">=", limit),
             measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
-            clock.as_context() if is_direct else clock,
+            clock.as_context() if held.is_direct else clock,
+            *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
         ],
         spans=spans,
         lost=lost,
-        cause="heat" if is_heat else "power brake" if is_brake else "hardware",
+        cause=cause,
         samples=samples,
-        what="a power brake" if is_brake else "the hardware",
+        ruled_out=_RULED_OUT["direct" if held.is_direct else "unknown power" if np.isnan(s.power).all() else kind],
+        what="a power brake" if cause == "power brake" else "the hardware",
+        unexplained="not known" if cause == UNEXPLAINED else "",
         heat="" if np.isnan(hottest) else f"{hottest:.0f} °C",
         fall="" if np.isnan(ratio) or fall == phrases.percent(0) else fall,
-        probably="" if is_direct else "probably",
+        length=phrases.duration(seconds),
+        probably="" if held.is_direct else "probably",
         not_known="not known" if lost is None else "",
     )
+
+
+def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: Limits) -> str:
+    rows = held.share > 0
+    if held.counted > 0 or (find_event_rows(series, BRAKE) & rows).any():
+        return "power brake"
+    is_hot = (s.temperature[rows] >= s.temperature_limit - limits.near_limit).any()
+    is_told = not held.is_direct or (signals.are_events_recorded(series, *HEAT) and not is_hot)
+    return "hardware" if is_told else UNEXPLAINED
 
 
 @rule("power_limits")
@@ -214,7 +259,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
             "power_limited",
             Severity.INFO if case else Severity.WARNING,
             # how long the limit held does not matter, so a coarse log is as sure
-            certainty.by_readings(samples) if source == "as logged" else Confidence.LOW,
+            certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
             [series.device.id],
             [
                 limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
@@ -259,14 +304,17 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
     if context.whole.seconds < limits.shortest:
         yield missing_metrics.too_short("power_cap", context.whole.seconds, limits.shortest)
         return
-    at_limit = find_event_rows(series, CAP) if is_direct else s.power >= limits.at_limit * s.power_limit
-    rows = at_limit & s.busy
-    spans = _join(series, intervals.rows_to_spans(series.start, series.end, rows), limits, context.whole)
-    share = float(series.seconds[rows].sum()) / max(float(series.seconds[s.busy].sum()), 1e-9)
+    at_limit = series.values(f"clock_event_{CAP}") > 0 if is_direct else s.power >= limits.at_limit * s.power_limit
+    held = signals.add_counters(series, at_limit & s.busy, CAP)
+    when = np.concatenate([intervals.rows_to_spans(series.start, series.end, held.rows), held.steps])
+    spans = _join(series, when, limits, context.whole)
+    share = float((held.share * series.seconds)[s.busy].sum()) / max(float(series.seconds[s.busy].sum()), 1e-9)
     if not len(spans) or share < limits.least:
         return
-    of_busy = limits.compare("power cap", "share of busy time", share, ">=", "least")
+    rows, of_busy = held.lowered & s.busy, limits.compare("power cap", "share of busy time", share, ">=", "least")
     samples, limit = series.count_readings(POWER, rows), median(s.power_limit[rows])
+    sure = certainty.confidence_by_readings(samples, series.interval)
+    medium = certainty.lowest_confidence(Confidence.MEDIUM, sure)
     limit = signals.find_default_limit(series)[0] if np.isnan(limit) else limit
     low, level, high = (signals.high_quantile(s.power, rows, part) for part in (0.05, 0.5, 0.95))
     is_below = not is_lowered and high < limits.far_below * limit and high - low < limits.even * level
@@ -274,7 +322,7 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
         yield context.finding(
             "power_limited",
             Severity.WARNING,
-            certainty.by_readings(samples, series.interval, Confidence.MEDIUM),
+            medium,
             [device],
             [
                 limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below"),
@@ -294,9 +342,9 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
     yield context.finding(
         "power_cap",
         Severity.WARNING if is_slow else Severity.INFO,
-        certainty.by_readings(samples, series.interval, Confidence.HIGH if is_direct else Confidence.MEDIUM),
+        sure if is_direct else medium,
         [device],
-        [of_busy, clock if is_slow else clock.as_context()],
+        [of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)],
         spans=spans,
         case=case,
         samples=samples,
@@ -330,17 +378,18 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
     ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
     devices, samples = [one.device.id for *_, one in found], [int(gather_signals(one).busy.sum()) for *_, one in found]
-    limit = "highest" if share >= limits.held else "below"
+    sure, limit = certainty.confidence_by_readings(min(samples)), "highest" if share >= limits.held else "below"
     yield context.finding(
         "clocks_locked",
         Severity.INFO,
-        certainty.by_readings(min(samples), most=Confidence.HIGH if is_told else Confidence.MEDIUM),
+        sure if is_told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
         devices,
         [
             limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
             limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
         ],
         samples=sum(samples),
+        ruled_out=["the power limit and heat, which the driver reports separately or which would move the clock"],
         probably="" if is_told else "probably",
         clock=phrases.megahertz(median(s.clock[s.busy])) if s.clock[s.busy].any() else "",
         more="or more" if len(found) > 1 else "",
@@ -350,6 +399,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
 
 
 def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
+    """Whether the clock of busy samples stands still below the highest, set by neither power nor heat."""
     if not ratio < limits.below:
         return False
     rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)

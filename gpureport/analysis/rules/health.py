@@ -11,10 +11,12 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis.job import phases
 from gpureport.analysis.names import CLOCK, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import intervals
-from gpureport.columns import IntArray
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
@@ -22,11 +24,16 @@ from gpureport.recording_advice import RECORD
 LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
 _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
-_FALLEN, _MILD = {None, 79}, {45, 63}  # Xids of a lost GPU, and those of a cleaned or remapped part
+_ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
+_FALLEN, _MILD = {None, 79}, {45, 63}
+"""Xids of a lost GPU, None without a number; and those that only report a cleaned or remapped part."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
+_ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
 
 
 class _Loss(NamedTuple):
+    """What the log says of a GPU, None if it does not name it."""
+
     device: str | None
     at: int
     code: int | None
@@ -61,6 +68,28 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
                 samples=len(errors),
                 codes=phrases.join_words([str(code) for code in codes]),
             )
+    yield from () if found else _find_failing_sensors(context, limits)
+
+
+def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]:
+    for absent in context.recording.run.quality.absent_cells:
+        if absent.reason in _ERRORS and absent.cells >= limits.rows:
+            lacking = (
+                (name, {one.count_values(each) for each in _MEASURED if each in one.column_names}, len(one))
+                for name, one in context.gpus().items()
+            )
+            failing = [name for name, counts, rows in lacking if min(counts, default=rows) < rows]
+            yield context.finding(
+                "gpu_lost",
+                Severity.WARNING,
+                Confidence.HIGH,
+                failing,
+                [limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows")],
+                cause="sensor",
+                samples=absent.cells,
+                column=absent.column,
+                text=absent.reason,
+            )
 
 
 def _list_losses(context: Context) -> Iterator[_Loss]:
@@ -69,7 +98,9 @@ def _list_losses(context: Context) -> Iterator[_Loss]:
         code = _XID_MESSAGE.search(event.text)
         if event.at is None or (event.kind != "gpu_lost" and code is None):
             continue
-        device = event.device or (next(iter(gpus)) if len(gpus) == 1 else None)
+        named = _read_addresses(event.text)
+        meant = [name for name, one in gpus.items() if named & _read_addresses(one.device.bus_id or "")] or list(gpus)
+        device = event.device or (meant[0] if len(meant) == 1 else None)
         yield _Loss(device, event.at, int(code[1]) if code else None, event.text.strip("[]") if event.device else "")
     for name, series in gpus.items():
         codes, times = series.known_values(_XID), series.times[series.find_known_rows(_XID)]
@@ -78,14 +109,23 @@ def _list_losses(context: Context) -> Iterator[_Loss]:
             yield _Loss(name, int(times[place]), int(codes[place]), "")
 
 
+def _read_addresses(text: str) -> set[tuple[int, ...]]:
+    return {tuple(int(part or "0", 16) for part in parts) for parts in _ADDRESS.findall(text)}
+
+
+def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
+    known = np.zeros(len(series), dtype=np.bool_)
+    for metric in (*_MEASURED, MEMORY) if by_memory else _MEASURED:
+        known |= series.known_rows(metric)
+    return known
+
+
 def _judge_loss(context: Context, limits: Limits, device: str | None, said: list[_Loss]) -> Finding | None:
     silent, empty, case = intervals.NO_SPANS, 0, "unnamed"
     if device is not None:
         series = context.series[device]
         # tables list the memory of an erring GPU in all the rest
-        is_table = said and not series.column_names.isdisjoint(_MEASURED)
-        metrics = _MEASURED if is_table else (*_MEASURED, MEMORY)
-        answered = np.any([series.known_rows(metric) for metric in metrics], axis=0)
+        answered = find_answers(series, by_memory=not said or series.column_names.isdisjoint(_MEASURED))
         times, answers = series.times, series.times[answered]
         if not said and (not len(answers) or answers[-1] == times[-1]):
             return None
@@ -111,6 +151,7 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
         cause="lost" if said else "no answer",
         case=case,
         samples=len(said) or empty,
+        ruled_out=[] if said else ["a log that ended: its rows go on"],
         time=phrases.duration(intervals.total_seconds(silent)),
         code=str(said[0].code or "") if said else "",
         text=said[0].text if said else "",
@@ -168,6 +209,7 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
                     cause=cause,
                     case=None if rises else "failed",
                     samples=max(map(series.count_values, rises), default=len(series)),
+                    ruled_out=["errors of earlier jobs: only what a counter rose by in the run is counted"],
                     counted=phrases.join_words(
                         [phrases.count_of(int(rise), nouns[name]) for name, rise in rises.items()]
                     ),
@@ -209,10 +251,11 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
             yield context.finding(
                 "pcie_degraded",
                 Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
-                certainty.by_readings(samples),
+                certainty.confidence_by_readings(samples),
                 (device,),
                 [*(measured(n, how, x, "") for n, how, x in links), rate],
                 samples=samples,
+                ruled_out=["the rest of an idle GPU: only busy samples count, and the best of them"],
                 part=phrases.percent(ratio),
                 now=" ".join(_LINK[name].format(best[name]) for name in best),
                 most=" ".join(_LINK[name].format(most[name]) for name in best),
@@ -242,31 +285,34 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
         seconds, longest = intervals.total_seconds(spans), float(np.ptp(spans, axis=1).max()) / 1e6
         needed = gap_seconds(max(series.interval for series in gpus.values()))
         far = Threshold(value=needed, unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
+        pauses = phases.summarise_pauses([gpus[name]] if name else gpus.values())
+        unowned = pauses.seconds if pauses else np.nan
         yield context.finding(
             "log_gap",
             Severity.INFO,
             # the other distances show what is far
-            certainty.by_readings(min(map(len, gpus.values()))),
+            certainty.confidence_by_readings(min(map(len, gpus.values()))),
             (name,) if name else (),
             [
                 compare_with_limit("distance between samples", "max", longest, ">", far),
                 measured("time without samples", "sum", seconds, "s"),
+                measured("time in shorter pauses that no sample owns", "sum", unowned, "s"),
             ],
             spans=spans,
             samples=len(spans) + 1,
             gpu=phrases.gpu_name(name) if name else "",
             gaps=f"{len(spans)} gaps" if len(spans) > 1 else "",
             share=phrases.percent(seconds / max(context.whole.seconds, 1e-6)),
+            pauses=phrases.capitalize(phrases.count_of(pauses.count, "shorter pause")) if pauses else "",
+            rest=phrases.duration(unowned) if pauses else "",
         )
 
 
 @rule("monitoring_ended")
 def find_early_ends(context: Context, limits: Limits) -> Found:
     """Yield one finding for all GPUs if the samples of all end early, else one per GPU."""
-    own = dict[str, IntArray]()
-    for name, one in context.gpus().items():
-        answers = np.any([one.known_rows(metric) for metric in (*_MEASURED, MEMORY)], axis=0)
-        own |= {name: one.times[answers]} if answers.any() else {}
+    own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
+    own = {name: times for name, times in own.items() if len(times)}
     column, hosts = context.recording.training.column("timestamp"), context.hosts().values()
     steps = np.sort(columns.integers(column)[columns.valid(column)])
     others = [(f"the host log of {one.device.node or ''}".removesuffix(" of "), one.times) for one in hosts]
@@ -297,7 +343,7 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
         yield context.finding(
             "monitoring_ended",
             Severity.WARNING if much else Severity.INFO,
-            certainty.by_readings(readings),
+            certainty.confidence_by_readings(readings),
             devices,
             [
                 limits.compare(what, "length", missing.seconds, ">=", "early"),
@@ -307,6 +353,7 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
             spans=(missing,),
             case="gone" if other.startswith("GPU ") else "",
             samples=readings,
+            ruled_out=["clocks that differ: the other series does not begin later by as much"],
             log=f"the {log}",
             other=other,
             share=phrases.percent(share),

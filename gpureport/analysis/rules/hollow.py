@@ -9,12 +9,14 @@ from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.statistics import build_grid, memory_reserved, memory_total, rolling_mean
+from gpureport.analysis.series.statistics import memory_reserved, memory_total
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 
@@ -23,6 +25,8 @@ _CONTROLLER = "gpu_memory_controller_ratio"
 
 
 class _Episode(NamedTuple):
+    """One hollow time of a GPU: its means, NaN where not recorded, and peers that stood out."""
+
     device: str
     span: Interval
     signs: Mapping[str, float]
@@ -63,6 +67,7 @@ def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterato
 
 
 def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:
+    """Return when a GPU was busy in name only, without log gaps and what other kinds explain."""
     grid = build_grid(context.window or context.whole, [series])
     used, (clock, highest) = grid.average_metric(series, UTILISATION), read_clocks(series)
     of_limit, is_logged = scale_power(series, True)
@@ -110,14 +115,17 @@ def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: f
 def _measure_episodes(context: Context, spans_of: Mapping[str, Spans], limits: Limits) -> Iterator[_Episode]:
     for name, own in spans_of.items():
         peers = [other for other in spans_of if other != name and other in context.active]
-        for span in intervals.to_intervals(own):
+        evaluations = find_evaluations(context.recording, own)
+        for span, is_evaluation in zip(intervals.to_intervals(own), evaluations, strict=True):
             signs = _measure_signs(context, name, span, limits)
-            use = {other: context.series[other].values(UTILISATION) for other in peers}
-            dead = [other for other in peers if _mean(context.series[other], use[other], span) <= limits.dead]
+            beside = {other: _measure_work(context.series[other], span) for other in peers}
+            dead = [other for other, (used, _) in beside.items() if used <= limits.dead]
+            hard = [other for other, (_, share) in beside.items() if share >= limits.hard]
             shared = [intervals.intersection(spans_of[other], intervals.to_spans([span])) for other in peers]
             together = max(map(intervals.total_seconds, shared), default=0.0) >= limits.together * span.seconds
-            cause = "hang" if dead else _name_cause(signs, limits, is_together=together)
-            yield _Episode(name, span, signs, dead, cause)
+            cause = "hang" if dead else "straggler" if hard else _name_cause(signs, limits, is_together=together)
+            if not (is_evaluation and cause == "launch-bound"):
+                yield _Episode(name, span, signs, dead or hard, cause)
 
 
 def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
@@ -125,16 +133,19 @@ def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
     return float(np.nanmean(part)) if not np.isnan(part).all() else float("nan")
 
 
+def _measure_work(series: DeviceSeries, span: Interval) -> tuple[float, float]:
+    return _mean(series, series.values(UTILISATION), span), _mean(series, scale_power(series, True)[0], span)
+
+
 def _measure_signs(context: Context, name: str, span: Interval, limits: Limits) -> dict[str, float]:
-    series = context.series[name]
-    share = _mean(series, scale_power(series, True)[0], span)
+    series, (used, share) = context.series[name], _measure_work(context.series[name], span)
     full = series.values(MEMORY) / ((memory_total(series) or np.nan) - memory_reserved(series))
     earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
     traffic = _DRAM if series.is_recorded(_DRAM) else _CONTROLLER
-    averaged = (POWER, _SM, _TENSOR, RECEIVED, SENT)
-    means = {each: _mean(series, series.values(each), span) for each in averaged}
+    means = {each: _mean(series, series.values(each), span) for each in (POWER, _SM, _TENSOR, RECEIVED, SENT)}
     hosts = [one for one in context.hosts_of(series) if one.is_recorded(CORE)]
     return means | {
+        UTILISATION: used,
         "share": share,
         "traffic": _mean(series, series.values(traffic), span),
         "full": _mean(series, full, span),
@@ -193,6 +204,11 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     elif unseen or cause == "spill" or share >= limits.power:
         confidence = Confidence.MEDIUM
     level = "near-idle" if share < limits.still else "" if is_counted else "low"
+    ruled_out = ["heat, hardware and the power cap, which lower clock and power"]
+    if all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series)):
+        ruled_out.append("a low clock: it was at 75% of the highest or above, or power no higher than idle")
+    if not np.isnan(signs["traffic"] + share):
+        ruled_out.append("work bound by memory, where DCGM counted its activity")
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
     why = KINDS["hollow_util"].say(
         "dead" if is_hung and middle.peers else "open" if unseen else cause,
@@ -226,6 +242,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         cause=cause or None,
         case="looked",
         samples=sum(readings),
+        ruled_out=ruled_out,
         level=level,
         active="" if level else phrases.percent(active),
         why=why,

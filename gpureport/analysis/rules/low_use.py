@@ -1,28 +1,31 @@
 """GPUs that work only part of the time, which no other kind explains, and GPUs that never work."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import events
-from gpureport.analysis.job.jobs import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, find_work_window
-from gpureport.analysis.names import CORE, CPU, IOWAIT, MEMORY, UTILISATION
+from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, find_work_window
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.rules.rests import find_period
 from gpureport.analysis.rules.waits import ROWS, Parts
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.statistics import IDLE_RATIO, build_grid, mark_low, median_over_devices, rolling_mean
-from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.columns import BoolArray
+from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
+from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
-_HALF = 0.5  # of the time with low use, in which the CPU must have been watched
+_HALF = 0.5
+"""Share of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases."""
 _SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
 _AGREE = 0.9  # of the distances; other low use may lie between
@@ -31,11 +34,16 @@ _SHORTEST = 30.0  # s; the loader starts anew in less
 _MUCH = 0.7  # median use between phases; less of it is low use itself
 _LOW = 0.5  # of the median use; an evaluation loads, copies and prints more than it computes
 _ALIKE = 0.25  # of the median length; the same data are evaluated each time
+_NEAR = 5.0  # s; a metric is written when its work is done
 
 
-class Phases(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phases:
+    """Phases of low use that are alike: when, seconds from one to the next, and whether the log names them."""
+
     spans: Spans
     period: float
+    is_named: bool
 
 
 @memoized
@@ -55,11 +63,25 @@ def find_phases(context: Context, device: str) -> Phases | None:
     between = used[~intervals.contains(spans, series.times[rows] - series.shift)]
     if period is None or not period.members.all() or np.ptp(lengths) > _ALIKE * np.median(lengths):
         return None
-    return Phases(spans, period.seconds) if len(between) and np.median(between) >= _MUCH else None
+    is_named = bool(find_evaluations(context.recording, spans).mean() >= _HALF)
+    is_much = len(between) and np.median(between) >= _MUCH
+    return Phases(spans=spans, period=period.seconds, is_named=is_named) if is_much else None
+
+
+def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
+    """Return which stretches hold or just precede most of what a training log writes at evaluations."""
+    wide = spans + np.array([-_NEAR * 1e6, _NEAR * 1e6]).astype(np.int64)
+    named = np.zeros(len(spans), dtype=np.bool_)
+    for event in events.find_job_events(recording) if len(spans) else ():
+        if event.cause == "epoch" and intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
+            named |= np.searchsorted(event.times, wide[:, 1]) > np.searchsorted(event.times, wide[:, 0])
+    return named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUse:
+    """Stretches of low use by GPU, the lowest mean of some seconds, and if the job is too short for another."""
+
     spans: Mapping[str, Spans]
     lowest: float = 1.0
     over: float = 0.0
@@ -68,6 +90,7 @@ class LowUse:
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
+    """Return the low use of the working GPUs, taken together by their median, finding or not."""
     explained = tuple(found for found in context.earlier_findings if found.kind in low_util_cause_unknown.after)
     return context.memoize((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
@@ -135,8 +158,9 @@ def underutilised(context: Context, limits: Limits) -> Found:
     spans = {
         name: one
         for name, one in low.spans.items()
-        if _is_watched(context, name, one)
+        if _find_watching(context, name, one, CPU)
         and 2 * intervals.total_seconds(intervals.intersection(one, uneven)) < intervals.total_seconds(one)
+        and _find_other_load(context, name, one) is None
     }
     if not spans:
         return
@@ -148,33 +172,60 @@ def underutilised(context: Context, limits: Limits) -> Found:
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
     is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
+    cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
-    parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()]
+    parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
-    parts["ruled_out"] = ["waiting for the CPU as a whole", *watched]
-    yield waits.build_finding(context, limits, "underutilised", spans, case=" or ".join(unknown), **parts)
+    parts["ruled_out"] += ["waiting for the CPU as a whole", *watched]
+    parts |= {"cores": waits.say_cores(cores), "case": " or ".join(unknown)}
+    yield waits.build_finding(context, limits, "underutilised", spans, **parts)
 
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use beside a CPU that was not watched."""
+    """Yield low use beside a CPU that was not watched, and per node beside one full of other programs."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
-    if spans := {name: one for name, one in low.spans.items() if not _is_watched(context, name, one)}:
-        share = events.data_wait_share(context.recording)
-        parts = _list_parts(low, limits, events.DATA if share else _find_requests(context, spans))
-        parts["shown"] += [measured(events.WAITING, "median", share)] if share else []
-        waited = phrases.percent(share or 0.0)
-        yield waits.build_finding(context, limits, "low_util_cause_unknown", spans, waited=waited, **parts)
+    groups: dict[tuple[float, float] | None, list[str]] = {}
+    for name, one in low.spans.items():
+        other = _find_other_load(context, name, one)
+        if other is not None or not _find_watching(context, name, one, CPU):
+            groups.setdefault(other, []).append(name)
+    share = events.data_wait_share(context.recording)
+    for other, names in groups.items():
+        shown = [measured(events.WAITING, "median", share)] if share else []
+        words, cause = {"waited": phrases.percent(share or 0.0)}, _find_requests(context, names)
+        if other is not None:
+            cpu, job = other
+            words |= {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores"}
+            shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
+            shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
+            cause = waits.BESIDE_OTHERS
+        parts = _list_parts(low, limits, events.DATA if share else cause) | words
+        parts["shown"] += shown
+        spans = {name: low.spans[name] for name in names}
+        yield waits.build_finding(context, limits, "low_util_cause_unknown", spans, **parts)
 
 
-def _is_watched(context: Context, device: str, spans: Spans) -> bool:
+def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
     for host in context.hosts_of(context.series[device]):
-        seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)
-        if seconds[host.known_rows(CPU)].sum() >= _HALF * intervals.total_seconds(spans):
-            return True
-    return False
+        known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
+        seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
+        if seconds >= _HALF * intervals.total_seconds(spans):
+            return host
+    return None
+
+
+def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
+    """Return use of the CPU and cores of the job where other programs fill it and the job hardly uses it."""
+    host = _find_watching(context, device, spans, CPU, JOB)
+    values = [host.find_values(metric, spans) for metric in (CPU, JOB)] if host else []
+    if host is None or not all(map(len, values)):
+        return None
+    cpu, job = (float(np.median(each)) for each in values)
+    few = waits.is_hardly_used(host, np.array([job]), np.array([cpu]))
+    return (cpu, job) if cpu >= waits.FULL.value and few[0] else None
 
 
 def _find_requests(context: Context, devices: Collection[str]) -> str | None:
@@ -184,13 +235,15 @@ def _find_requests(context: Context, devices: Collection[str]) -> str | None:
 
 def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Parts:
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
-    period = low.phases.period if low.phases else np.nan
+    period, named = (low.phases.period, low.phases.is_named) if low.phases else (np.nan, False)
+    recurring = ("evaluation" if named else "regular phases") if low.phases else None
     return {
-        "cause": cause or ("regular phases" if low.phases else None),
+        "cause": cause or recurring,
         "shown": [
             limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter"),
             measured("period", "mean distance of starts", period, "s"),
         ],
+        "ruled_out": ["idle gaps and log gaps, which are counted on their own"],
         "most": Confidence.LOW if low.is_short_job else most,
         "shortest": "shortest" if low.is_short_job else "over",
     }
@@ -241,19 +294,23 @@ def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJu
     shortest = limits.shortest_empty if _is_empty(series, limits) else limits.shortest
     if job.seconds < shortest:
         return missing_metrics.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
-    rows = series.rows_between(job.start, job.end + 1)
-    readings = int(series.known_rows(UTILISATION if series.is_recorded(UTILISATION) else MEMORY)[rows].sum())
+    metric = UTILISATION if series.is_recorded(UTILISATION) else MEMORY
+    rows = series.find_known_rows(metric)
+    rows = rows[(series.times[rows] >= job.start) & (series.times[rows] <= job.end)]
+    readings, seconds = series.count_readings(metric, rows), float(series.seconds[rows].sum())
+    amounts: tuple[Amount, ...] = ()
     if _mean_use(series) > ACTIVE.value:
         reason, code = f"it was used at times, {phrases.percent(_mean_use(series))} on average", "used_at_times"
     elif draws_working_power(series, limits.power_at_work):
-        reason, code = "it drew as much power on average as a GPU at work does", "drew_power_of_work"
-    elif readings < certainty.SURE_READINGS:
-        reason = f"only {phrases.count_of(readings, 'sample')} of it while other GPUs worked"
-        code = missing_metrics.TOO_FEW_SAMPLES
+        watts = series.known_values(POWER).mean()
+        reason, code = f"it drew {watts:.0f} W on average, as a GPU at work does", "drew_power_of_work"
+    elif readings < certainty.SURE_READINGS or seconds < shortest / 2:
+        reason, code = "only {} over {} show what it did while other GPUs worked", missing_metrics.TOO_FEW_SAMPLES
+        amounts = missing_metrics.count_of(readings, "sample"), (seconds, phrases.duration(seconds))
     else:
         return None
-    recording = "a log of the whole job with all GPUs in it"
-    return missing_metrics.denied("unused_gpu", code, reason, recording, series.device.id)
+    doubt = missing_metrics.unjudged("unused_gpu", series.device.id, reason, (), *amounts, code=code)
+    return replace(doubt, recording="a log of the whole job with all GPUs in it")
 
 
 def _build_unused(
@@ -275,11 +332,11 @@ def _build_unused(
     use = max(map(_mean_use, group)) if is_recorded else np.nan
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
     is_sure = is_recorded and not is_taken and len(memory) == len(group)
-    longest = max(one.interval for one in group)
+    sure = certainty.confidence_by_readings(min(readings), max(one.interval for one in group))
     return context.finding(
         "unused_gpu",
         Severity.WARNING,
-        certainty.by_readings(min(readings), longest, Confidence.HIGH if is_sure else Confidence.MEDIUM),
+        certainty.lowest_confidence(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
         names,
         [
             compare_with_limit(UTILISATION, "mean", use, "<=", ACTIVE),
@@ -290,6 +347,7 @@ def _build_unused(
         lost=seconds * len(group),
         case="memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
+        ruled_out=("a pause: no work at any time of the recording",),
         others=phrases.gpu_names(working, everybody),
         did="worked" if set(working) & context.active.keys() else "had memory in use",
         worked=phrases.duration(worked),

@@ -8,7 +8,6 @@ import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
 from gpureport.analysis.job import jobs
-from gpureport.analysis.job.params import read_params
 from gpureport.analysis.names import CORE, CPU, MEMORY
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
@@ -93,6 +92,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
 def _measure_step(
     used: FloatArray, times: IntArray, total: int, limits: Limits, interval: float
 ) -> tuple[float, float]:
+    """Return the largest step and the range of memory after it, both of the memory installed."""
     if np.ptp(used) < limits.step * total:
         return 0.0, 1.0
     before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
@@ -123,7 +123,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     return context.finding(
         kind,
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
-        certainty.by_readings(max(use.samples for use in uses), most=sure),
+        certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses))),
         devices,
         (step, after) if is_reserved else (peak, free),
         samples=sum(use.samples for use in uses),
@@ -159,6 +159,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 
 
 def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits) -> tuple[IntArray, FloatArray]:
+    """Return times and values of the longest stretch of the job with memory held, its start left out."""
     job = context.window or context.whole
     rows = series.rows_between(job.start, job.end + 1)
     known = series.known_rows(MEMORY)[rows]
@@ -174,7 +175,10 @@ def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits)
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less."""
+    """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less.
+
+    What fills up, as a warming allocator or a high-water mark, grows slower and slower.
+    """
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]
@@ -209,6 +213,11 @@ def _judge_growth(
         ),
         spans=(span,),
         samples=samples,
+        ruled_out=(
+            "an allocator that warms up: the first fifth of the job is left out",
+            "a high-water mark: memory grows in every quarter",
+            phrases.NOT_PREALLOCATED,
+        ),
         rate=phrases.size(60 * rate),
         left=phrases.duration(left) if left > 0 else "",
         full="" if left > 0 else "full",
@@ -255,6 +264,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
             ),
             spans=(rest,),
             samples=series.count_readings(MEMORY, series.times >= rest.start),
+            ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
             held=phrases.size(last),
             worked="" if is_watched else "worked",
         )
@@ -271,39 +281,40 @@ def host_memory(context: Context, limits: Limits) -> Found:
         spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waiting]))
         if intervals.total_seconds(spans) < limits.shortest:
             continue
-        whole = np.max(series.known_values("host_memory_total_bytes"), initial=0.0) or np.nan
-        share = series.values("host_memory_used_bytes") / whole
-        ratio = np.where(series.known_rows(_HOST), series.values(_HOST), share)
+        ratio, whole = (
+            series.values(_HOST),
+            np.max(series.known_values("host_memory_total_bytes"), initial=0.0) or np.nan,
+        )
+        ratio = np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio)
         used = waits.known_of(ratio[intervals.contains(spans, series.times - series.shift)])
         if len(used) == 0:
             yield from (missing_metrics.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
             continue
         peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
         cpu = float(np.median(busy)) if len(busy) else float("nan")
-        counted = float(np.max(series.known_values(waits.CORES), initial=0.0))
-        params = read_params(context.recording.run.params_and_tags, counted)
-        cores = params.count_cores(len(beside))
+        params, cores = waits.read_host_params(context, series), waits.count_host_cores(context, series)
         has_workers = params.workers and cores and params.workers.value >= cores.most_workers
         is_full, is_roomy = peak >= limits.full, peak < limits.roomy
         if is_roomy and np.isnan(cpu):
             yield missing_metrics.not_recorded("workers_headroom", host, CPU)
         if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
             continue
-        kind, relation, limit = ("host_memory_pressure", ">=", "full")
-        if not is_full:
-            kind, relation, limit = ("workers_headroom", "<", "roomy")
-        more = [] if is_full else [limits.compare(CPU, "median", cpu, "<", "cores")]
+        kind, relation, limit = (
+            ("host_memory_pressure", ">=", "full") if is_full else ("workers_headroom", "<", "roomy")
+        )
+        more = [limits.compare(CPU, "median", cpu, "<", "cores"), *waits.show_cores(cores)]
         yield context.finding(
             kind,
             Severity.WARNING if is_full else Severity.INFO,
             Confidence.MEDIUM,
             (host,),
-            [limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit), *more],
+            [limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit), *([] if is_full else more)],
             spans=spans,
             samples=len(used),
             waited=phrases.duration(intervals.total_seconds(spans)),
             full=phrases.percent(peak),
             cpu=phrases.percent(cpu),
+            cores=waits.say_cores(cores),
         )
 
 

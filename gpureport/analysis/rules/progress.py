@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.job.events import find_steps, read_points, split_words
+from gpureport.analysis.job.events import WAITING, find_evaluations, find_steps, read_points, split_words
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.names import CLOCK, MEMORY, POWER, UTILISATION
+from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
-from gpureport.analysis.rules import peers as equals
+from gpureport.analysis.rules import levels
 from gpureport.analysis.rules.clocks import is_hardly_reached
-from gpureport.analysis.rules.peers import Change, show
+from gpureport.analysis.rules.levels import Change, find_fall, show
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
@@ -24,72 +24,34 @@ from gpureport.names import Role, choose_throughput, recognise_metric
 from gpureport.rates import count_gains
 
 _STEP = "step"
-_SPACING = 10.0  # seconds between two points of a step counter: a rate over less is mostly the rounding of both
+_SPACING = 10.0
+"""Seconds between two points of a step counter: a rate over less is mostly the rounding of both."""
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
+_SIGNS = (
+    ("clock", CLOCK, "Hz", -1, "the clock"),
+    ("data", WAITING, "1", 1, "the wait for data"),
+    ("reads", IOWAIT, "1", 1, "the CPU's wait for storage"),
+    ("reads", "host_disk_read_bytes_per_second", "By/s", 1, "reading"),
+    ("host memory", "host_memory_used_ratio", "1", 1, "host memory"),
+    ("spill", POWER, "W", -1, "the power"),
+    ("waits", UTILISATION, "1", -1, "the utilisation"),
+    ("power", POWER, "W", -1, "the power"),
+)
+"""What may change with the rate: its cause, metric, unit, direction, and noun, what tells most first."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 """Kinds that explain a change on any GPU of the job, since others wait for the slow one."""
-_STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}  # explain a change, though they claim no GPU time
-_DISTANCES = 5.0  # usual distances between readings above which a pause lies between two, in which nothing is known
-_ENOUGH = 8_192  # readings, evenly over the time, that show every level
-_BLOCKS = 4.0  # that a level must hold for where readings are dense, otherwise two longer ones
-
-
-def _find_quartiles(places: IntArray, values: FloatArray, count: int) -> FloatArray:
-    """Return the quartiles of the values in each block, NaN in empty ones; `places` never fall."""
-    edges = np.searchsorted(places, np.arange(count + 1))
-    numbers = np.diff(edges)
-    ordered = np.append(values[np.lexsort((values, places))], np.nan)
-    ranks = edges[:-1] + (np.array([[0.25], [0.5], [0.75]]) * (numbers - 1).clip(0)).astype(np.int64)
-    return np.where(numbers > 0, ordered[ranks], np.nan)
-
-
-def _find_fall(times: IntArray, values: FloatArray, limits: Limits, *, later: bool = False) -> Change | None:
-    """Return where values above 0 stay below the highest level that held; None where they do not.
-
-    Both levels hold for a part of the time, and as long as a level must. The middle halves of the readings lie apart by
-    `fall`: bursts, single moments and recurring phases are no level. With `later`, the usual level has to come first.
-    """
-    if len(values) < 4 * limits.readings:
-        return None
-    every = max(len(values) // _ENOUGH, 1)
-    times, values = times[::every], values[::every]
-    distances = np.diff(times) / 1e6
-    interval = max(float(np.median(distances)), 1e-3)
-    passed = np.append(0.0, np.cumsum(np.minimum(distances, _DISTANCES * interval)))
-    hold = float(np.clip(limits.part * passed[-1], limits.shortest, limits.longest))
-    length = max(hold / _BLOCKS, limits.readings * interval)
-    count, held = int(passed[-1] / length), max(int(np.ceil(hold / length - 0.01)), 2)
-    if count < 2 * held:
-        return None
-    places = np.minimum((passed / passed[-1] * count).astype(np.int64), count - 1)
-    low, middle, high = _find_quartiles(places, values, count)
-    if np.isnan(middle).any():
-        return None
-    windows = np.median(np.lib.stride_tricks.sliding_window_view(middle, held), axis=1)
-    usual = np.full(count, windows.max())
-    if later:
-        usual = np.append(np.full(held, -np.inf), np.maximum.accumulate(windows)[: count - held])
-    first, stop = intervals.find_runs(middle <= (1 - limits.fall) * usual)
-    first, stop = first[stop - first >= held], stop[stop - first >= held]
-    if not 0 < len(first) < limits.recurs:
-        return None
-    blocks, top = np.arange(count + 1), float(usual[first[0]])
-    is_low = np.searchsorted(first, blocks[:-1], "right") > np.searchsorted(stop, blocks[:-1], "right")
-    is_usual = (middle >= (1 - limits.fall / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
-    if not is_usual.any() or np.median(low[is_usual]) <= np.median(high[is_low]):
-        return None
-    lowest = float(windows[is_low[: len(windows)] & is_low[held - 1 :]].min())
-    edges = np.searchsorted(places, blocks)
-    begins = times[edges[:-1]]
-    ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_DISTANCES * interval * 1e6))
-    usual_spans, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
-    readings = every * int(np.diff(edges)[is_low].sum())
-    return Change(top, lowest, usual_spans, spans, readings)
+_AFTER = 60.0  # s after an evaluation in which its figures are logged
+_PAUSE = 5.0  # usual distances of steps above which none was made
+_STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
+"""Kinds that explain a change though they claim no GPU time."""
 
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return the logged working speed of the job: metric, unit, times and values, if any."""
+    """Return the logged working speed of the job: metric, unit, times and values, if any.
+
+    A logged rate comes first, then the time per step, then the steps between two moments.
+    """
     recording = context.recording
     every: Any = recording.training.column("name").unique().to_pylist()
     names = [name for name in every if not split_words(name) & _CHECKING]
@@ -123,7 +85,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
         yield missing_metrics.denied("rate_falls", "no_training_rate", reason, recording)
         return
     name, unit, times, values = rate
-    change = _find_fall(times, values, limits, later=True)
+    change = find_fall(times, values, limits, later=True)
     if change is None:
         return
     cause, gpus, signal, evidence = _find_sign(context, change, limits)
@@ -152,26 +114,35 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
 
 
 def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
-    """Return what falls with a rate: its cause, the GPUs, in words, and as evidence."""
-    held = {name: _compare(context, name, MEMORY, change) for name in context.active}
-    size = {name: limits.full * (memory_total(context.series[name]) or np.inf) for name in held}
-    full = [name for name, (before, then) in held.items() if before < size[name] <= then]
-    signs = (("clock", CLOCK, "Hz", "the clock", list(context.active)), ("spill", POWER, "W", "the power", full))
-    for cause, metric, unit, noun, devices in signs:
+    full = [name for name in context.active if _is_filled(context, name, change, limits)]
+    for cause, metric, unit, direction, noun in _SIGNS:
+        devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
         both = {name: _compare(context, name, metric, change) for name in devices}
-        falls = {name: 1 - then / before for name, (before, then) in both.items()}
-        if far := [name for name in both if falls[name] >= limits.part_of_fall * change.fall]:
-            before, then = both[max(far, key=lambda name: falls[name])]
+        moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in both.items()}
+        least = {"1": limits.share, "By/s": limits.doubled}.get(unit, limits.part_of_fall * change.fall)
+        far = [name for name in both if direction * moved[name] >= least]
+        if far and (cause != "host memory" or both[far[0]][1] >= limits.host_full):
+            before, then = both[max(far, key=lambda name: direction * moved[name])]
+            gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
             told = (("before the fall", before), ("after the fall", then))
-            signal = f"{noun} from {show(before, unit)} to {show(then, unit)}"
             evidence = (measured(metric, word, value, unit) for word, value in told)
-            return cause, phrases.gpu_names(far, list(context.active)), signal, tuple(evidence)
+            return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", tuple(evidence)
     return "not shown", "", "", ()
 
 
+def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
+    before, then = _compare(context, device, MEMORY, change)
+    return before < limits.full * (memory_total(context.series[device]) or np.inf) <= then
+
+
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
-    """Return the mean of a metric of a GPU at the usual level and the other, NaN if unknown."""
-    both = [context.series[device].find_values(metric, spans) for spans in (change.usual_spans, change.spans)]
+    """Return the mean of a metric at the usual level and the other, NaN if unknown; "" is the training."""
+    levels_of = change.usual_spans, change.spans
+    if device:
+        both = [context.series[device].find_values(metric, spans) for spans in levels_of]
+    else:
+        times, values = read_points(context.recording, metric)
+        both = [values[intervals.contains(spans, times) & np.isfinite(values)] for spans in levels_of]
     before, then = (float(one.mean()) if len(one) else np.nan for one in both)
     return max(before, 1e-9), then
 
@@ -191,16 +162,17 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
     for case, metric, unit, device, change in _list_unexplained(context, limits):
         found.setdefault((case, metric, unit), {})[device] = change
     for (case, metric, unit), changes in found.items():
-        change = max(changes.values(), key=lambda one: one.fall)
+        change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
         rises, seconds = change.spans[0, 0] < change.usual_spans[0, 0], intervals.total_seconds(spans)
         begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
+        cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
         yield context.finding(
             "unexplained_change",
             Severity.WARNING,
             Confidence.MEDIUM,
-            changes,
+            devices,
             [
                 measured(metric, "usual level", change.usual, unit),
                 measured(metric, "other level", change.level, unit),
@@ -209,25 +181,35 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
             spans=spans,
             cause=case,
             samples=sum(one.readings for one in changes.values()),
-            what="power" if metric == POWER else "utilisation",
+            gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
+            what={CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
             goes="rose" if rises else "fell",
             share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
             levels=f"{low} to {high}" if rises else f"{high} to {low}",
             low=low,
             high=high,
             after=phrases.duration((begins - context.whole.start) / 1e6),
+            use="at the same use" if devices else "",
+            heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter or case == "hot" else "",
         )
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
+    """Yield case, metric, unit, GPU and change of each signal; the first of one GPU, and the job's rate alone."""
+    is_any = False
     for device, series in context.gpus().items():
-        for change in _list_clock_changes(context, device, series, limits):
+        for case, metric, unit, change in _list_changes(context, device, series, limits):
             if not _is_explained(context, device, change):
-                yield "change", CLOCK, "Hz", device, change
+                is_any = True
+                yield case, metric, unit, device, change
                 break
-    for peers in equals.compare_peers(context, limits.block, limits.readings):
+    rate = _read_rate(context)
+    fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
+    if rate and fall and not _is_explained(context, "", fall):
+        yield "change", rate[0], rate[1], "", fall
+    for peers in levels.compare_peers(context, limits.block, limits.readings):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
-            for device, change in equals.find_lower(peers, metric, least, limits).items():
+            for device, change in levels.find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):
                     yield "uneven", metric, unit, device, change
     for device, series in context.whole_log.gpus().items():
@@ -235,18 +217,47 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
             yield "other use", UTILISATION, "1", device, other
 
 
-def _list_clock_changes(context: Context, device: str, series: DeviceSeries, limits: Limits) -> Iterator[Change]:
+def _list_changes(
+    context: Context, device: str, series: DeviceSeries, limits: Limits
+) -> Iterator[tuple[str, str, str, Change]]:
+    """Yield the signals of a GPU that stay at another level in one job at equal use; a pause may part phases."""
     signals = gather_signals(series)
-    for window in (job.active[device] for job in context.jobs if device in job.active):
-        inside = series.rows_between(window.start + series.shift, window.end + series.shift)
-        rows = np.flatnonzero(signals.busy[inside] & (signals.clock[inside] > 0)) + inside.start
-        if (change := _find_fall(series.times[rows], signals.clock[rows], limits)) is not None:
+    work = [job.active[device] for job in context.jobs if device in job.active]
+    gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})
+    pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
+    around = np.array([-limits.shortest, limits.shortest]) * 1e6
+    both = ((CLOCK, "Hz", signals.clock, limits.fall), (POWER, "W", signals.power, limits.weaker))
+    for metric, unit, values, least in both:
+        for window in work:
+            inside = series.rows_between(window.start + series.shift, window.end + series.shift)
+            rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
+            change = find_fall(series.times[rows], values[rows], limits, least=least)
+            if change is None:
+                continue
             before, then = _compare(context, device, UTILISATION, change)
-            if min(before, then) >= limits.busy and abs(before - then) <= limits.alike:
-                yield change
+            edges = intervals.union(change.spans.reshape(-1, 1) + around.astype(np.int64))
+            is_phase = metric == POWER and len(intervals.intersection(edges, pauses)) > 0
+            if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
+                is_spill = metric == POWER and _is_filled(context, device, change, limits)
+                yield "spill" if is_spill else "change", metric, unit, change
+    if hot := _find_hot(series, limits):
+        yield "hot", CLOCK, "Hz", hot
+
+
+def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
+    """Return how far below its highest clock a GPU works, if hot all along."""
+    signals = gather_signals(series)
+    rows = signals.busy & (signals.clock > 0) & (signals.temperature > 0)
+    if np.count_nonzero(rows) < 4 * limits.readings or np.quantile(signals.temperature[rows], limits.part) < limits.hot:
+        return None
+    level, spans = float(np.median(signals.clock[rows])), intervals.rows_to_spans(series.start, series.end, rows)
+    if not level <= (1 - limits.slowed) * signals.clock_max or intervals.total_seconds(spans) < limits.shortest:
+        return None
+    return Change(signals.clock_max, level, spans, spans, int(np.count_nonzero(rows)), is_standing=True)
 
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
+    """Return how busy a GPU is before the job takes its memory and, as much, after its release."""
     held, total = series.values(MEMORY), memory_total(series)
     low = np.nanmin(held) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + limits.released * ((total or np.nan) - low))
@@ -268,7 +279,7 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
 
     A finding on the whole run explains how a GPU differs from others, not what changes in the run.
     """
-    found = context.findings_on(device)
+    found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]
     known += [one for one in context.earlier_findings if one.kind in _SLOWING]
@@ -277,8 +288,20 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     later = change.usual_spans if change.usual_spans[-1, 1] > change.spans[-1, 1] else change.spans
     stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
     is_staged = any(_covers(one, change.spans) and not _covers(one, change.usual_spans) for one in stages)
-    return is_staged or _covers(spans, change.spans) or _covers(spans, later)
+    return is_staged or _covers(spans, change.spans) or _covers(spans, later) or _is_evaluation(context, change.spans)
 
 
 def _covers(known: Spans, spans: Spans) -> bool:
     return 2 * intervals.total_seconds(intervals.intersection(known, spans)) >= intervals.total_seconds(spans)
+
+
+def _is_evaluation(context: Context, spans: Spans) -> bool:
+    """Return whether the training log has an evaluation after each stretch, and no steps in most of it."""
+    told = [each.times for each in find_evaluations(context.recording)]
+    rate = _read_rate(context)
+    if not told or rate is None:
+        return False
+    slack = np.array([0, _AFTER * 1e6], dtype=np.int64)
+    steps = intervals.rows_to_spans(rate[2][:-1], rate[2][1:], np.diff(rate[2]) <= _PAUSE * np.median(np.diff(rate[2])))
+    ends = [intervals.contains(spans[row : row + 1] + slack, np.concatenate(told)).any() for row in range(len(spans))]
+    return all(ends) and not _covers(steps, spans)

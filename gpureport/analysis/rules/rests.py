@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, is_light_work
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, is_light_work
 from gpureport.analysis.names import CLOCK, POWER, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Limits
@@ -15,13 +15,15 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
 _HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples
-_SEVERAL_A_WINDOW = 0.5  # s; only with several samples in what one covers, a reading between shows when work ended
+_SEVERAL_A_WINDOW = 0.5
+"""s; only with several samples in what one covers, a reading between shows when work ended."""
 _BRIDGE = 1.6  # s; one sample at 1 s, with jitter
 _STRAY_SECONDS = 0.2  # s; a stray kernel, not a training step
 _STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 _SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themselves
 _NULL = 10.0  # s; a driver that answers N/A for a moment
-_NOISE = 0.2  # share of the way from rest to the watts of work; a power sensor at rest stays below it
+_NOISE = 0.2
+"""Share of the way from rest to the watts of work; a power sensor at rest stays below it."""
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
 _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
@@ -67,6 +69,7 @@ class _Readings:
 
 
 def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
+    """Return the stretches of some jobs in which a GPU rested, without a cause."""
     if not own_jobs:
         return []
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)

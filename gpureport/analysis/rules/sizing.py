@@ -1,21 +1,18 @@
 """How well GPU and job fit: too large GPUs, full precision, and time after the last improvement."""
 
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 
 import numpy as np
 
 from gpureport.analysis import missing_metrics, phrases
 from gpureport.analysis.job import params
-from gpureport.analysis.job.events import read_points
+from gpureport.analysis.job.events import find_evaluations
 from gpureport.analysis.names import MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
-from gpureport.columns import IntArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
 from gpureport.metrics import Gpu, find_gpu, load_gpus
-from gpureport.names import recognise_evaluation
 from gpureport.recording_advice import RECORD
 
 _TENSOR = "gpu_tensor_active_ratio"
@@ -87,7 +84,8 @@ def _compare_sizes(
                 limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
             ],
             samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
-            smaller=smaller,
+            ruled_out=[phrases.NOT_PREALLOCATED],
+            smaller=phrases.add_article(smaller),
             peak=phrases.size(peak),
             used=phrases.percent(used),
         )
@@ -138,27 +136,20 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
     if not context.gpus():
         yield missing_metrics.not_recorded("no_progress", None, UTILISATION)
         return
-    known = list[tuple[int, float, str, IntArray, int]]()
-    for name in context.recording.training.column("name").unique().to_pylist():
-        times, values = read_points(context.recording, str(name))
-        finite = np.flatnonzero(np.isfinite(values))
-        count = len(np.unique(times[finite]))  # values of one moment are one
-        if (metric := recognise_evaluation(str(name))) and count >= limits.fewest:
-            row = finite[(values[finite] if metric.falls else -values[finite]).argmin()]
-            known.append((int(times[row]), float(values[row]), metric.name, times, count))
+    known = [each for each in find_evaluations(context.recording) if each.count >= limits.fewest]
     if not known:
         reason = f"no validation metric was recorded {limits.fewest:g} times, with the time of each"
         recording = "a validation metric such as val_loss, by a tracker or with --training FILE"
         yield missing_metrics.denied("no_progress", "too_few_evaluations", reason, recording)
         return
-    at, value, name, times, count = max(known, key=itemgetter(0))
-    job, last = context.window or context.whole, int(times[-1])
-    best = min(max(at, job.start), job.end)
+    metric = max(known, key=lambda each: int(each.times[each.best_row]))
+    job, last = context.window or context.whole, int(metric.times[-1])
+    best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
     # until the last evaluation it is known that none was better, and until the next one nothing could be
     stood = Interval(best, max(min(last, job.end), best))
-    after = Interval(best, max(min(last + int(np.diff(times).max(initial=0)), job.end), best))
+    after = Interval(best, max(min(last + int(np.diff(metric.times).max(initial=0)), job.end), best))
     share = stood.seconds / job.seconds if job.seconds else 0.0
-    lost = after.seconds * len(context.gpus())
+    lost, value = after.seconds * len(context.gpus()), float(metric.values[metric.best_row])
     if stood.seconds and share >= limits.stands:
         yield context.finding(
             "no_progress",
@@ -167,13 +158,13 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
             (),
             [
                 limits.compare("time after the best value", "share of the job", share, ">=", "stands"),
-                limits.compare("evaluations", "count", count, ">=", "fewest"),
-                measured(name, "best", value, ""),
+                limits.compare("evaluations", "count", metric.count, ">=", "fewest"),
+                measured(metric.metric.name, "best", value, ""),
             ],
             spans=(after,),
             lost=lost,
-            samples=count,
-            metric=name,
+            samples=metric.count,
+            metric=metric.metric.name,
             value=f"{value:.4g}",
             time=phrases.duration((best - context.whole.start) / 1e6),
             lost_time=phrases.gpu_time(lost),

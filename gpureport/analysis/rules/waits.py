@@ -5,36 +5,34 @@ leaves out the time of causes before it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
+from gpureport.analysis.job.params import CoreCount, JobParams, read_params
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.statistics import (
-    BELOW,
-    IDLE_RATIO,
-    Grid,
-    build_grid,
-    mark_low,
-    median_over_devices,
-    rolling_mean,
-)
+from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
+from gpureport.metrics import find_gpu
 
 CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
 
 WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
+"""Kinds of waiting for input; each leaves out the time of earlier ones."""
+BESIDE_OTHERS = "not shown beside other programs"
+"""Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
 _COPYING = "copying"
 ROWS = 30  # point samples that make a mean
 _OVER, _BINS = 30.0, 9  # seconds, and bins at least, that means of a machine's metric are taken over
@@ -49,6 +47,8 @@ Parts = dict[str, Any]  # what is said of low use by its cause, as `build_findin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sign:
+    """What GPUs may wait for: a metric per bin, where it is high enough, and the bins of its means."""
+
     metric: str
     series: FloatArray
     is_high: BoolArray
@@ -58,12 +58,15 @@ class Sign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
+    """A device, a host or the GPU itself, and the GPUs that may wait for it, with median use on one grid."""
+
     source: DeviceSeries
     gpus: Mapping[str, DeviceSeries]
     grid: Grid
     used: FloatArray
 
     def mean(self, metric: str) -> FloatArray:
+        """Return the mean of a metric of the source per bin, NaN without any."""
         return self.grid.average_metric(self.source, metric)
 
     def median(self, metric: str, spans: Spans) -> float:
@@ -71,6 +74,7 @@ class Lane:
         return float(np.median(values)) if len(values) else float("nan")
 
     def count_bins(self, least: int) -> int:
+        """Return how many bins a mean of the source is taken over."""
         return max(round(_OVER / self.grid.width), least)
 
     @property
@@ -109,19 +113,21 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
 @_of_hosts("cpu_bound")
 def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     cpu, over = lane.mean(CPU), lane.count_bins(_BINS)
+    few = is_hardly_used(lane.source, lane.mean(JOB), cpu)
+    is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
 
     def describe(spans: Spans) -> Parts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
         own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
-        shown = [limits.compare(CPU, "median", busy, ">=", "cpu")]
+        shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], count_host_cores(context, lane.source)
         return {
             "cause": "other programs" if own.meets_limit else "data",
-            "shown": [*shown, *([own] if own.meets_limit else [])],
+            "shown": [*shown, *([own] if own.meets_limit else []), *show_cores(count)],
             "cpu": phrases.percent(busy),
             "job": f"{job:.1f}",
+            "cores": say_cores(count),
         }
 
-    is_high = _is_mostly(cpu, cpu >= limits.cpu, over)
     yield Sign(metric=CPU, series=cpu, is_high=is_high, over=over, describe=describe)
 
 
@@ -144,17 +150,20 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
     def describe(metric: str, spans: Spans) -> Parts:
-        busy, all_cores, copied = lane.median(metric, spans), lane.median(CPU, spans), _measure_copies(lane, spans)
-        core, copies = (
-            limits.compare(metric, "median", busy, ">=", "core"),
-            limits.compare(RECEIVED, "mean", copied, ">=", "copied"),
-        )
+        busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
+        unit, copied = "1" if metric == CORE else "cores", _measure_copies(lane, spans)
+        core = limits.compare(metric, "median", busy, ">=", "core")
         # compiling or saving keeps one core busy as long as a short job lasts
-        is_brief = find_shortest(context, limits) < limits.shortest
+        brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
+        copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
         return {
             "cause": _COPYING if copies.meets_limit else "one thread",
-            "shown": [core, limits.compare(CPU, "median", all_cores, "<", "cpu"), copies],
-            "most": Confidence.LOW if is_brief else Confidence.HIGH if metric == CORE else Confidence.MEDIUM,
+            "shown": [
+                replace(core, unit=unit, threshold=replace(limits["core"], unit=unit)),
+                limits.compare(CPU, "median", all_cores, "<", "cpu"),
+                copies,
+            ],
+            "most": brief if metric == CORE else certainty.lowest_confidence(brief, Confidence.MEDIUM),
             "cpu": phrases.percent(all_cores),
             "busiest": "One CPU core was saturated" if metric == CORE else f"One process used {busy:.2f} CPU cores",
             "copied": f"{copied / 1e9:.1f} GB/s",
@@ -162,7 +171,8 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
 
     for metric in filter(lane.source.is_recorded, (CORE, PROCESS)):
         busy = lane.mean(metric)
-        is_high = is_calm & _is_mostly(busy, (busy >= limits.core) & (busy <= limits.process), over)
+        most = np.inf if metric == CORE else limits.process
+        is_high = is_calm & _is_mostly(busy, (busy >= limits.core) & (busy <= most), over)
         if metric == PROCESS:
             is_high &= ~_is_mostly(job, job > limits.process, over)
             is_high &= ~_is_mostly(lane.used, lane.used >= _FED, over, _RARELY)
@@ -178,34 +188,43 @@ def _measure_copies(lane: Lane, spans: Spans) -> float:
 
 @rule("transfer_bound")
 def transfer_bound(context: Context, limits: Limits) -> Found:
-    """Yield waits of each GPU for its own link, at its highest generation and width: at rest it is slower."""
     for name, gpu in context.working().items():
-        names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
-        known = [next((each for each in pair if gpu.is_recorded(each)), pair[0]) for pair in names]
-        generation, width = (int(gpu.known_values(each).max(initial=0)) for each in known)
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
             yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
-        elif generation in _LANE and width:
-            lane = _build_lane(context, name, name)
-            sign = _compare_with_link(limits, lane, _LANE[generation] / 8 * width, f"gen {generation} x{width}")
-            yield from _judge("transfer_bound", context, limits, lane, [sign])
-        else:
+            continue
+        lane = _build_lane(context, name, name)
+        signs = list(_full_link(limits, lane))
+        yield from _judge("transfer_bound", context, limits, lane, signs)
+        if not signs:
             reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
             wanted = ["pcie_link_generation", "pcie_link_width"]
             yield missing_metrics.unjudged("transfer_bound", name, reason, wanted, code="link_not_recorded")
 
 
-def _compare_with_link(limits: Limits, lane: Lane, most: float, link: str) -> Sign:
-    share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / most
+def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
+    gpu, known = lane.source, find_gpu(lane.source.device.model)
+    names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
+    logged = [next((gpu.known_values(name).max() for name in each if gpu.is_recorded(name)), None) for each in names]
+    generation, width = (None if value is None else int(value) for value in logged)
+    if generation is None and known is not None and known.pcie_generation is not None:
+        generation = round(known.pcie_generation.value)
+    if generation not in _LANE or not width:
+        return
+    share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
     is_high = mark_low(-rolling_mean(share, lane.samples), -limits.link, -limits.pause)
 
     def describe(spans: Spans) -> Parts:
         mean = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
         statistic = "mean of the busier direction, of what the link carries"
-        shown = [limits.compare("PCIe traffic", statistic, mean, ">=", "link")]
-        return {"cause": _COPYING, "shown": shown, "carried": phrases.percent(mean), "link": link}
+        return {
+            "cause": _COPYING,
+            "shown": [limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
+            "most": Confidence.LOW if logged[0] is None else Confidence.HIGH,
+            "carried": phrases.percent(mean),
+            "link": f"gen {generation} x{width}",
+        }
 
-    return Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
+    yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
 
 
 @memoized
@@ -217,6 +236,7 @@ def _build_lane(context: Context, source: str, *beside: str) -> Lane:
 
 
 def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Found:
+    """Yield the wait that the first sign shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
     earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)
     for number, sign in enumerate(signs):
@@ -235,13 +255,14 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
             continue
         parts, is_compared = sign.describe(spans), not np.isnan(fed)
         is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
-        most = Confidence.HIGH if is_close else Confidence.MEDIUM
-        parts["most"] = certainty.lowest(parts.get("most", Confidence.HIGH), most)
+        ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
+        parts["most"] = certainty.lowest_confidence(
+            parts.get("most", Confidence.HIGH), Confidence.HIGH if is_close else Confidence.MEDIUM
+        )
         # a thread that spins for the GPU looks like one that holds it up
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
-        if is_compared:
-            parts["ruled_out"] = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"]
+        parts["ruled_out"] = ["start-up and tail of the job, and the time of other waits", *ruled_out]
         yield build_finding(context, limits, kind, dict.fromkeys(lane.gpus, spans), **parts)
         return
 
@@ -271,12 +292,12 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
     samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
     least = problem * (context.window or context.whole).seconds * len(series)
-    longest = max(one.interval for one in series)
+    sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
     use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
     return context.finding(
         kind,
         Severity.PROBLEM if lost >= least else Severity.WARNING,
-        certainty.by_readings(samples // len(series), longest, most),
+        certainty.lowest_confidence(most, sure),
         spans,
         [
             limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
@@ -293,6 +314,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
+    """Return how long a wait must last: less in a shorter job, unless settings say it."""
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
@@ -322,13 +344,19 @@ def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, floa
     beside = known_of(sign.series[fed])
     if len(beside) < max(_BINS, _OVER / lane.grid.width, _RARELY * sum(map(len, parts))):
         return spans, float("nan")
-    known, usual = [known_of(part) for part in parts], float(beside.mean())
-    errors = [np.sqrt(each.var() / max(len(each), 1) + beside.var() / len(beside)) for each in known]
-    far = [len(one) and one.mean() - usual >= max(_APART, _ERRORS * e) for one, e in zip(known, errors, strict=True)]
-    return spans[np.array(far, dtype=np.bool_)], usual
+    is_higher = [_is_surely_higher(known_of(part), beside) for part in parts]
+    return spans[np.array(is_higher, dtype=np.bool_)], float(beside.mean())
+
+
+def _is_surely_higher(known: FloatArray, others: FloatArray) -> bool:
+    if len(known) == 0:
+        return False
+    error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
+    return float(known.mean() - others.mean()) >= max(_APART, _ERRORS * error)
 
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
+    """Return around which bins a share of those with a value are so."""
     return np.asarray(rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share, dtype=np.bool_)
 
 
@@ -341,3 +369,32 @@ def is_surely_below(samples: FloatArray, limit: float) -> bool:
 
 def known_of(values: FloatArray) -> FloatArray:
     return values[~np.isnan(values)]
+
+
+def is_hardly_used(host: DeviceSeries, job: FloatArray, cpu: FloatArray) -> BoolArray:
+    cores = np.fmax(_count_logical_cores(host), 1.0)
+    return np.asarray(job < HARDLY.value * np.minimum(cpu * cores, 1.0), dtype=np.bool_)
+
+
+def _count_logical_cores(host: DeviceSeries) -> float:
+    return float(np.max(host.known_values(CORES), initial=0.0))
+
+
+def read_host_params(context: Context, host: DeviceSeries) -> JobParams:
+    return read_params(context.recording.run.params_and_tags, _count_logical_cores(host))
+
+
+def count_host_cores(context: Context, host: DeviceSeries) -> CoreCount | None:
+    return read_host_params(context, host).count_cores(sum(map(host.is_beside, context.gpus().values())))
+
+
+def say_cores(cores: CoreCount | None) -> str:
+    return phrases.capitalize(cores.words) if cores else ""
+
+
+def show_cores(cores: CoreCount | None) -> list[Evidence]:
+    return [measured(CORES, "for each GPU", cores.cores / cores.gpus, "")] if cores else []
+
+
+FULL, HARDLY = cpu_bound.limits["cpu"], cpu_bound_single.limits["job"]
+"""Use of the CPU from which a job may lack it, and cores of a job that hardly uses it."""

@@ -1,17 +1,18 @@
 """What shows why a GPU's clock was lowered, by event bits and counters, clock, temperature and power; and its power."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
-from gpureport.analysis.series import statistics
+from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
+from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.metrics import CLOCK_EVENT_BITS, find_gpu
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS, find_gpu
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
 LIMIT, DEFAULT_LIMIT = "gpu_power_limit_watts", "gpu_power_limit_default_watts"
@@ -20,15 +21,20 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
-_COUNTED = 0.5  # of the time since the last row, by which a driver's counter must rise to mark a row alone
+_COUNTED_SHARE = 0.1  # of a row's time, that must be counted for its clock to be no reference
+_COUNTED_FULL = 0.9  # from here on the row shows the lowered clock: counters lag their rows
+_LEAST = 1e-4  # seconds that a counter rises by; less is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
 _IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
-_IDLE_SHARE = 0.12  # of the limit, that idle power is at most where a run was never idle and the table knows no better
-_HELD_SECONDS = 30.0  # seconds for which a power must be reached to stand for the limit: a spike shows no level
-_AT_WORK = 0.4  # share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34
+_IDLE_SHARE = 0.12
+"""Share of the limit that idle power is at most, where a run was never idle and the table knows no better."""
+_HELD_SECONDS = 30.0
+"""Seconds for which a power must be reached to stand for the limit: a spike shows no level."""
+_AT_WORK = 0.4
+"""Share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,21 +113,63 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
     return any(series.is_recorded(name) for each in reasons for name in (f"clock_event_{each}", counter_name(each)))
 
 
-@memoized
-def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
-    """Return the rows with any of the clock event reasons, by its bit or, where there is one, by its counter.
+@dataclass(frozen=True, kw_only=True)
+class HeldClock:
+    """When something held the clock of a GPU, by samples and by driver counters, which see between."""
 
-    A counter marks a row before which it rose for half of the time, and one each time that what is left adds up to it:
-    so many rows marked are as much time as was counted.
-    """
-    every = [series.values(f"clock_event_{reason}") > 0 for reason in reasons]
-    for reason, rows in zip(reasons, every, strict=True):
-        if found := statistics.measure_increments(series, counter_name(reason), 1.0):
-            read, amounts, _ = found
-            share = amounts * 1e6 / np.diff(series.times[read])
-            left = np.floor(np.cumsum(np.where(share < _COUNTED, share, 0)) + _COUNTED)
-            rows[read[1:]] = (share >= _COUNTED) | (np.diff(left, prepend=0) > 0)
-    return np.asarray(np.any(every, axis=0), dtype=np.bool_)
+    share: FloatArray  # of each row's time; all of it where no counter tells
+    lowered: BoolArray  # rows whose own clock is a lowered one
+    rows: BoolArray  # rows that alone tell, without a counter
+    steps: Spans = field(default_factory=lambda: NO_SPANS)
+    """Between rows, in which a counter rose."""
+    counted: float = 0.0  # seconds
+    in_gaps: float = 0.0  # those of them across log gaps
+    is_direct: bool = True
+    """Whether the driver says so, rather than clock, temperature and power."""
+
+    @property
+    def detected(self) -> BoolArray:
+        """Rows whose clock is no reference for others."""
+        return self.share >= _COUNTED_SHARE
+
+
+def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
+    """Return that the clock was held for all the time of some rows."""
+    return HeldClock(share=rows.astype(np.float64), lowered=rows, rows=rows, is_direct=is_direct)
+
+
+def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
+    """Return when bits or counters held the clock; a step with a counter's rise rests on it alone."""
+    names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
+    steps = statistics.measure_increments(series, names, 1.0) if names else None
+    if steps is None:
+        return hold_clock(bits)
+    risen, beside = steps.amounts > _LEAST, np.zeros(len(series), dtype=np.bool_)
+    beside[steps.rows[:-1]] |= risen
+    beside[steps.rows[1:]] |= risen
+    so_far = np.concatenate([[0.0], np.cumsum(np.where(steps.in_gap, 0.0, steps.amounts))])
+    inside = np.interp(series.end, steps.times, so_far) - np.interp(series.start, steps.times, so_far)
+    share = np.maximum(bits & ~beside, np.clip(inside / np.maximum(series.seconds, 1e-6), 0, 1))
+    return HeldClock(
+        share=share,
+        lowered=bits | (share >= _COUNTED_FULL),
+        rows=bits & ~beside,
+        steps=intervals.union(np.column_stack([steps.times[:-1], steps.times[1:]])[risen & ~steps.in_gap]),
+        counted=steps.reading.total,
+        in_gaps=steps.reading.in_gaps,
+    )
+
+
+@memoized
+def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
+    """Return when any of the clock event reasons held the clock; a null bit is not set."""
+    bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
+    return add_counters(series, bits, *reasons)
+
+
+def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
+    """Return the rows with any of the clock event reasons set, or counted for a tenth of the time."""
+    return hold_clock_by_events(series, *reasons).detected
 
 
 def median(values: FloatArray) -> float:
@@ -134,25 +182,32 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
     return float(np.quantile(chosen, quantile)) if len(chosen) else float("nan")
 
 
-def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> tuple[float, str]:
-    """Return the clock in Hz to compare slowed rows with, and what it is; NaN without clocks."""
+def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
+    """Return the clock in Hz to compare slowed rows with, and what it is; NaN without clocks.
+
+    It is the 95% quantile over busy rows that are not slowed, else the highest clock.
+    """
     if np.isnan(signals.clock).all():
         return float("nan"), ""
-    usual = high_quantile(signals.clock, signals.busy & ~slowed)
+    usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))
     return (usual, "that of other busy samples") if usual > 0 else (signals.clock_max, "the highest clock")
 
 
-def compute_loss(series: DeviceSeries, rows: BoolArray, slowed: BoolArray) -> FloatArray | None:
-    """Return the share of each row's time that a lowered clock cost in some rows, None if no clock tells.
+def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
+    """Return the share of each row's time that a held clock cost, None if no clock tells.
 
-    A clock 20% below that of rows not slowed loses 0.2 s per second, but no more than the time a kernel ran.
+    A clock 20% below that of rows not slowed loses 0.2 s per second, but no more than the time a kernel ran. A row with
+    counted time shows the clock of a moment that need not lie within it: it gets the median of those that do.
     """
     signals = gather_signals(series)
-    shortfall = np.clip(1 - signals.clock / choose_reference_clock(signals, slowed)[0], 0, 1)
-    rows = rows & signals.busy
-    if np.isnan(shortfall[rows]).all() and (rows.any() or np.isnan(shortfall).all()):
+    reference, _ = choose_reference_clock(signals, slowed)
+    shortfall = np.clip(1 - signals.clock / reference, 0, 1)
+    rows = (held.share > 0) & signals.busy
+    if (rows & ~held.lowered).any():
+        shortfall = np.where(held.lowered, shortfall, median(shortfall[held.lowered & signals.busy]))
+    if np.isnan(reference) or (rows.any() and np.isnan(shortfall[rows]).all()):
         return None
-    return np.where(rows & ~np.isnan(shortfall), np.fmin(shortfall, series.values(UTILISATION)), 0.0)
+    return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(UTILISATION)), 0.0)
 
 
 @memoized
@@ -186,30 +241,42 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
-    signals, free = gather_signals(series), {"gpu_idle", *CHOSEN}
-    events = {name: find_event_rows(series, name) for name in CLOCK_EVENT_BITS if are_events_recorded(series, name)}
-    if series.is_recorded("clock_event_unknown_bits"):
-        masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
-        every = int(np.bitwise_or.reduce(masks))
-        places = (place for place in range(64) if every >> place & 1)
-        events |= {f"{1 << place:#x}": masks >> np.uint64(place) & np.uint64(1) == 1 for place in places}
-    slowed = np.any([np.zeros_like(signals.busy), *(events[name] for name in events.keys() - free)], axis=0)
+    """Yield one entry per recorded reason of a GPU, in NVML's order, unnamed bits last."""
+    signals, events = gather_signals(series), dict(_list_events(series))
+    slowed, free = np.zeros(len(series)), {"gpu_idle", *CHOSEN}
+    for reason in events.keys() - free:
+        slowed = np.maximum(slowed, events[reason].share)
     reference, description = choose_reference_clock(signals, slowed)
     busy_seconds = float(series.seconds[signals.busy].sum())
-    for reason, rows in events.items():
-        lost, clock = None, median(signals.clock[rows & signals.busy])
+    for reason, held in events.items():
+        name, lost = f"clock_event_{reason}", None
         if reason not in free and busy_seconds > 0 and not np.isnan(reference):
-            loss = compute_loss(series, rows, slowed) if rows.any() else np.zeros(len(series))
-            lost = None if loss is None else float((loss * series.seconds).sum()) / busy_seconds
-        has_bit = reason not in CLOCK_EVENT_BITS or series.is_recorded(f"clock_event_{reason}")
+            loss = compute_loss(series, held, slowed) if held.share.any() else None
+            if loss is not None:
+                lost = float((loss * series.seconds).sum()) / busy_seconds
+            elif not held.share.any() and not held.counted:  # what was counted in log gaps alone shows no clock
+                lost = 0.0
+        has_bit = name not in BY_NAME or series.is_recorded(name)
+        bits = series.values(name) > 0 if name in BY_NAME else held.rows
+        clock = median(signals.clock[held.lowered & signals.busy])
         yield ClockEventTotal(
             device=series.device.id,
             reason=reason,
             effect=_EFFECTS.get(reason, Effect.UNCLASSIFIED),
-            busy_seconds=float(series.seconds[rows & signals.busy].sum()) if has_bit else None,
+            busy_seconds=float(series.seconds[bits & signals.busy].sum()) if has_bit else None,
             counted=statistics.read_counter(series, counter_name(reason), 1.0),
             clock_hertz=None if np.isnan(clock) else clock,
             reference_hertz=None if np.isnan(reference) else reference,
             reference=description,
             lost_ratio=lost,
         )
+
+
+def _list_events(series: DeviceSeries) -> Iterator[tuple[str, HeldClock]]:
+    recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
+    yield from ((reason, hold_clock_by_events(series, reason)) for reason in recorded)
+    if series.is_recorded("clock_event_unknown_bits"):
+        masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
+        every = int(np.bitwise_or.reduce(masks))
+        for place in (place for place in range(64) if every >> place & 1):
+            yield f"{1 << place:#x}", hold_clock(masks >> np.uint64(place) & np.uint64(1) == 1)

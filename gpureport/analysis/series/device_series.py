@@ -22,23 +22,31 @@ from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 P = ParamSpec("P")
 T = TypeVar("T")
 
-WINDOW_SHIFT_SECONDS = 0.5  # half of the window of up to 1 s before the reading that utilisation averages (NVML)
+WINDOW_SHIFT_SECONDS = 0.5
+"""Half of the window of up to 1 s before the reading that a utilisation value averages (NVML)."""
 
-SHORTEST_PERIOD = 1 / 6  # s that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates)
+SHORTEST_PERIOD = 1 / 6
+"""Seconds that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates: between 1/6 s and 1 s)."""
 
 _AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
-_MOST_KEPT_ROWS = 1_000_000  # of a recording; reading more takes longer than what is made of them
+_MOST_KEPT_ROWS = 1_000_000
+"""Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
 
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
-HIGHEST_POWER = 2000.0  # W in the mean, twice a B200: that is milliwatts, or a sum over boards
+HIGHEST_POWER = 2000.0
+"""Mean power that no board draws: in milliwatts, or a sum over boards.
+
+W; twice what the largest board of the GPU table draws, a B200 with 1,000 W.
+"""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less is rounding, or the room
-_SWING = 0.5  # of utilisation, without its outer tenths: at work a GPU draws several times as much
+_SWING = 0.5
+"""Ratio of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
@@ -101,6 +109,7 @@ class DeviceSeries:
 
     @property
     def interval(self) -> float:
+        """Median seconds between different stamps; the prevailing ones if the rate changes."""
         return self.sampling_rate.interval
 
     def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -202,7 +211,10 @@ class DeviceSeries:
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return start and end of the time behind each averaged value, clipped to a window; read-only."""
+        """Return start and end of the time behind each averaged value, clipped to a window; read-only.
+
+        The first and the last sample reach the window's ends if near.
+        """
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start
@@ -210,6 +222,7 @@ class DeviceSeries:
         return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
 
     def rows_between(self, start: int, end: int) -> slice:
+        """Return the rows with start <= stamp < end."""
         return slice(*np.searchsorted(self.times, [start, end], side="left").tolist())
 
 

@@ -29,6 +29,7 @@ def collect_finding_spans(findings: Iterable[Finding], device: str, kinds: Colle
 
 
 def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
+    """Return stretches as values that can cross a module border."""
     return tuple(Interval(int(start), int(end)) for start, end in stretches)
 
 

@@ -1,8 +1,7 @@
-"""Figures of a device over the recording, weighted by the time of each sample; of several on one grid; rolling ones."""
+"""Figures of each device over the recording, weighted by the time of each sample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -10,9 +9,7 @@ from gpureport.analysis.names import MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import CounterReading, DeviceStatistics, MetricSummary
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries, measure_sample_extents
-from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
 IDLE_RATIO = 0.05  # utilisation at or below which a GPU counts as idle
@@ -21,47 +18,59 @@ BELOW = (0.25, 0.5, 0.7)  # limits of utilisation below which the share of time 
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_OFF_GRID = 1e-6  # share by which a value may differ from a logged step: float32 holds no more digits
+_OFF_GRID = 1e-6
+"""Share by which a value may differ from a logged step: float32 holds no more digits."""
 
 
-_READ_DELAY_SECONDS = 1.0  # seconds by which a counter, read later, may run ahead of its row's stamp
+_READ_DELAY_SECONDS = 1.0
+"""Seconds by which a counter, read later, may run ahead of its row's stamp."""
 
 
-def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
-    """Return the increment of a counter over the recording, None unless read twice."""
-    found = measure_increments(series, metric, most)
-    return found[2] if found else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterIncrements:
+    """The largest increment of some counters per step between rows that hold all of them; 0 if unknown."""
+
+    rows: IntArray
+    times: IntArray
+    amounts: FloatArray
+    in_gap: BoolArray
+    reading: CounterReading
 
 
-def measure_increments(
-    series: DeviceSeries, metric: str, most: float
-) -> tuple[IntArray, FloatArray, CounterReading] | None:
-    """Return the rows that hold a counter, its increment to each but the first, and both together.
+def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
+    """Return the increments of counters of one GPU, None without two rows that hold all of them.
 
     A counter that falls was reset: its new value counts, and the increment before is unknown. Increments no GPU can
     reach, faster than `most` in their unit per second, are left out.
     """
-    rows = series.find_known_rows(metric)
+    values = np.stack([series.values(metric) for metric in metrics])
+    rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
     if len(rows) < 2:  # noqa: PLR2004 - a step has two ends
         return None
-    values, times = series.values(metric)[rows], series.times[rows]
-    steps, seconds = np.diff(values), np.diff(times) / 1e6
+    recorded, times = values[:, rows], series.times[rows]
+    steps, seconds = np.diff(recorded, axis=1), np.diff(times) / 1e6
     has_fallen = steps < 0
-    increments = np.where(has_fallen, values[1:], steps)
-    is_possible = increments <= most * (seconds + _READ_DELAY_SECONDS)
-    amounts = np.where(is_possible, increments, 0.0)
+    increments = np.where(has_fallen, recorded[:, 1:], steps)
+    possible = increments <= most * (seconds + _READ_DELAY_SECONDS)
+    amounts = np.where(possible, increments, 0.0).max(axis=0)
     in_gap = intervals.overlap_seconds(times[:-1], times[1:], intervals.to_spans(series.gaps)) > 0
     reading = CounterReading(
         total=float(amounts.sum()),
         in_gaps=float(amounts[in_gap].sum()),
         seconds=float(seconds.sum()),
         restarts=int(has_fallen.sum()),
-        impossible=int((~is_possible & ~has_fallen).sum()),
+        impossible=int((~possible & ~has_fallen).sum()),
     )
-    return rows, amounts, reading
+    return CounterIncrements(rows=rows, times=times, amounts=amounts, in_gap=in_gap, reading=reading)
+
+
+def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
+    steps = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
+    return steps.reading if steps else None
 
 
 def _compute_quantiles(values: FloatArray, seconds: FloatArray, quantum: float) -> list[float]:
+    """Return the lowest values not exceeded for 5, 50 and 95% of the time."""
     order = values.argsort()
     passed = seconds[order].cumsum(dtype=np.float64)
     found = values[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
@@ -165,105 +174,3 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
         energy_counter=read_counter(sampled or series, "gpu_energy_joules_total", HIGHEST_POWER),
         power_doubt=series.explain_implausibility(POWER),
     )
-
-
-_LONGEST_HOLE = 3600.0  # seconds of an unsampled stretch that get bins: an hour at most per sample
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
-    """Equal bins of `width` seconds over a window; long unsampled stretches (`removed`) have none."""
-
-    start: int
-    width: float
-    count: int
-    removed: Spans
-
-    def find_bins(self, times: IntArray) -> IntArray:
-        left = times - self.start - intervals.measure_covered_before(self.removed, times)
-        return np.asarray(np.floor(left / (self.width * 1e6)), dtype=np.int64)
-
-    def find_bin_slice(self, start: int, end: int) -> slice:
-        first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
-        return slice(max(first, 0), max(stop, first + 1))
-
-    def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
-        return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
-
-    def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
-        """Return when bins begin (`right`) or, for past-the-end bins, end (`left`)."""
-        before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
-        times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
-        passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
-        return np.asarray(times + before[passed], dtype=np.int64)
-
-    @property
-    def cells(self) -> tuple[IntArray, IntArray]:
-        bins = np.arange(self.count)
-        return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
-
-    def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
-
-    def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
-        places = series.memoize(("places", self._key), lambda: self.find_bins(series.times - series.shift))
-        seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
-        rows = (places >= 0) & (places < self.count) & ~np.isnan(values)
-        weights, places = seconds[rows], places[rows]
-        sums, owned = (np.bincount(places, each, self.count) for each in (values[rows] * weights, weights))
-        with np.errstate(invalid="ignore"):
-            return np.asarray(sums / owned, dtype=np.float64)
-
-    @property
-    def _key(self) -> tuple[int, float, int, bytes]:
-        return self.start, self.width, self.count, self.removed.tobytes()
-
-    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
-        """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed.
-
-        Time without bins is never part of a stretch: what happened then is unknown.
-        """
-        first, stop = intervals.find_runs(mask)
-        edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
-        long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
-        return intervals.difference(long, self.removed)
-
-
-def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
-    """Return bins over a window, as wide as the longest sampling interval and at least 1 s."""
-    width = max(1.0, *(one.interval for one in series))
-    holes = intervals.to_spans([window])
-    for one in filter(len, series):
-        first, last = int(one.times[0]), int(one.times[-1])
-        own = [Interval(window.start, first), *one.gaps, Interval(last, window.end)]
-        holes = intervals.intersection(holes, intervals.to_spans(own))
-    removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
-    removed = removed[removed[:, 0] < removed[:, 1]]
-    seconds = window.seconds - intervals.total_seconds(removed)
-    return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
-
-
-def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
-    """Return the median over devices per bin, NaN without values."""
-    ordered = np.sort(np.stack(series), axis=0)
-    known, column = (~np.isnan(ordered)).sum(axis=0), np.arange(ordered.shape[1])
-    low, high = (ordered[np.clip(place, 0, len(ordered) - 1), column] for place in ((known - 1) // 2, known // 2))
-    return np.where(known > 0, (low + high) / 2, np.nan)
-
-
-def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean over `length` bins around each, without NaN values; fewer at both ends."""
-    known = ~np.isnan(values)
-    first = np.arange(len(values)) - length // 2
-    start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
-    sums, counts = (np.append(0, np.cumsum(each)) for each in (np.where(known, values, 0), known))
-    number = counts[stop] - counts[start]
-    return np.where(number > 0, (sums[stop] - sums[start]) / np.maximum(number, 1), np.nan)
-
-
-def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
-    """Return the bins of each run at or below `leave` that reaches `enter`; NaN changes no state."""
-    steps = np.zeros(len(values) + 1, dtype=np.int64)
-    for places, step in zip(intervals.find_hysteresis_runs(values, enter=enter, leave=leave), (1, -1), strict=True):
-        steps[places] += step
-    return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpureport.testing import (
+    AbsentCells,
     Recording,
     analyze,
     findings_of,
@@ -71,6 +72,7 @@ def told(
 
 def test_lost_gpus() -> None:
     back = np.concatenate([steps((97, 40)), np.full(20, np.nan), steps((97, 60))])
+    handle = "Unable to determine the device handle for GPU 0000:19:00.0: GPU is lost.  Reboot the system to recover"
     xids = {
         "79": ("NVRM: Xid (PCI:0000:18:00): 79, pid=1234, GPU has fallen off the bus.", "lost", "problem"),
         "31": ("NVRM: Xid (PCI:0000:18:00): 31, pid=1234, MMU Fault", "xid", "problem"),
@@ -106,16 +108,27 @@ def test_lost_gpus() -> None:
             spans=[(60, 119)],
             lost=59,
         ),
+        "by its address": want(told(at_addresses(two), handle), gpus="1"),
         "the only one": want(told(rec(util=GONE), "GPU is lost"), gpus="0"),
         "one of two": want(told(rec(util=[THERE, THERE]), "GPU is lost"), gpus="", lost=None),
         "that comes back": want(told(rec(util=back), "[GPU is lost]", seconds=40, device="gpu:0"), lost=20),
         **{
             f"Xid {name}": (
-                told(rec(util=THERE), text, "driver_message", 60),
+                told(at_addresses(rec(util=THERE)), text, "driver_message", 60),
                 [want(gpus="0", cause=cause, severity=severity)],
             )
             for name, (text, cause, severity) in xids.items()
         },
+        "errors in one column": want(
+            with_quality(
+                rec(util=[THERE, THERE], power=[GONE, THERE]),
+                absent_cells=(AbsentCells(column="power.draw", reason="Unknown Error", cells=60),),
+            ),
+            gpus="0",
+            cause="sensor",
+            severity="warning",
+            spans=[],
+        ),
         "a change of the last Xid": want(rec(util=THERE, xid=steps((0, 60), (74, 60))), spans=[(60, 119)]),
         "rows without any value": want(
             rec(util=[THERE, GONE], power=[THERE, GONE]),

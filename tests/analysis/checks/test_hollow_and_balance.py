@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.testing import analyze, findings_of, steps
+from gpureport.testing import analyze, findings_of, steps, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 BUSY, HUNG = steps((98, 900)), steps((330, 300), (85, 300), (330, 300))
@@ -40,6 +40,9 @@ def test_hollow_gpus() -> None:
             lost=600,
             near=10,
         ),
+        "a peer that works": want(
+            hollow(util=[BUSY, BUSY], power=[HUNG, steps((330, 900))]), gpus="0", cause="straggler"
+        ),
         "few active multiprocessors": want(
             rec(util=BUSY, sm_active=low, received=1.0, sent=1.0),
             confidence="high",
@@ -60,6 +63,9 @@ def test_hollow_gpus() -> None:
         ),
         "never more than half of the power": want(hollow(power=190), confidence="medium", cause="launch-bound"),
         "the same at half of the memory's rate": hollow(power=190, memory_controller=60),
+        "evaluations that the training log names": with_training(
+            hollow(power=np.tile(steps((330, 240), (150, 60)), 3)), [(300.0 * n, "val_loss", 1.0) for n in (1, 2, 3)]
+        ),
         "healthy": hollow(power=330),
         "low use": hollow(util=60),
         "low clock": hollow(

@@ -120,7 +120,7 @@ def test_gaps_are_found_where_they_are() -> None:
         ),
         "a GPU without utilisation beside it": want(rec(util=[job((0, 20)), np.full(140, np.nan)]), gpus="0"),
         "never used": want(rec(util=[steps((97, 200)), np.zeros(200)]), gpus="1", cause="unused"),
-        "alone beside busy GPUs": want(rec(util=[steps((97, 400)), stopped]), gpus="1", cause="unknown"),
+        "alone beside busy GPUs": want(rec(util=[steps((97, 400)), stopped]), gpus="1", cause="peers busy"),
         "all together": (rec(util=[stopped, stopped]), [want(cause="unknown")] * 2),
     }
     check("idle_gap", table)
@@ -156,19 +156,23 @@ def test_the_cause_of_a_gap() -> None:
     util = [steps((97, 100), (0, 20), (0, 30)), steps((97, 150))]
     back = [steps((97, 100), (0, 20), (97, 30)), steps((97, 150))]
     writes = np.where(np.arange(150) >= 100, 9e8, 1e6)
+    memory = steps((20.0, 300), (0.01, 30), (1.0, 10), (20.0, 300))
     check(
         "idle_gap",
         {
             name: (run, [want(cause=cause)])
             for name, (run, cause) in {
                 "peers spin": (hung(100, WAITING_DRAW), "hang"),
-                "peers work": (hung(100, steps((300, 400))), "unknown"),
-                "peers spin, power unknown": (hung(100, steps((np.nan, 400))), "unknown"),
-                "peers do not spin": (hung(95, WAITING_DRAW), "unknown"),
+                "peers work": (hung(100, steps((300, 400))), "peers busy"),
+                "peers spin, power unknown": (hung(100, steps((np.nan, 400))), "hang"),
+                "peers work, power unknown": (hung(95, steps((np.nan, 400))), "peers busy"),
+                "peers do not spin": (hung(95, WAITING_DRAW), "peers busy"),
+                "power of 0": (hung(100, steps((0, 400))), "hang"),
                 "30 s beside spinning peers": (
                     rec(util=[np.full(310, 100.0), steps((97, 100), (0, 30), (97, 180))]),
                     "unknown",
                 ),
+                "memory empty": (rec(util=steps((97, 300), (0, 40), (97, 300)), memory=memory), "no process"),
                 "writes, and work after it": (
                     with_host(rec(util=back), np.arange(150), host_disk_write_bytes_per_second=writes),
                     "checkpoint",

@@ -34,13 +34,13 @@ def test_low_use_beside_a_calm_machine() -> None:
     waits = rec(util=two, cpu=steps((9, 200), (95, 200), (9, 600)))
     gap = np.concatenate([badly_fed(28), np.zeros(8), badly_fed(28)])
     core = {"core": np.repeat([100.0, 20.0], [40, 24]), "iowait": np.zeros(64)}
-    facts = {"severity": "warning", "confidence": "medium", "ruled_out": 3, "steps": ["profile_step"]}
+    facts = {"severity": "warning", "confidence": "medium", "ruled_out": 4, "steps": ["profile_step"]}
     table: Table = {
         "a phase": want(watched(PHASES), spans=[(299.5, 599.5)], within=10, lost=174, near=8, **facts),
-        "one core and storage not recorded": want(rec(util=PHASES, cpu=CALM), confidence="low", ruled_out=1),
+        "one core and storage not recorded": want(rec(util=PHASES, cpu=CALM), confidence="low", ruled_out=2),
         "the phase beside a full CPU is left out": want(waits, lost=120, near=8),
         "two GPUs": want(rec(util=[PHASES, PHASES], cpu=CALM), gpus="0,1", lost=348, near=16),
-        "a core full for too short": want(rec(util=gap, cpu=np.full(64, 15.0), host=core), ruled_out=2),
+        "a core full for too short": want(rec(util=gap, cpu=np.full(64, 15.0), host=core), ruled_out=3),
         "healthy": watched(steps((97, 900))),
         "idle gaps": watched(np.tile(steps((97, 60), (0, 30)), 10)),
         "evaluation": watched(steps((97, 600), (40, 60), (97, 240))),

@@ -1,8 +1,10 @@
 """Idle gaps that recur, and what shows their cause."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from gpureport.testing import Floats, Recording, analyze, findings_of, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, Stage, analyze, at, findings_of, steps, with_host, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 EVERY, PAUSE = 120, 12
@@ -78,7 +80,16 @@ def hosted(metric: str, inside: float, outside: float) -> Recording:
 
 def test_the_cause_of_a_stall() -> None:
     written = "host_disk_write_bytes_per_second"
+    always = with_training(RUN, [(float(second), "val_loss", 1.0) for second in range(5, 1000, 5)])
+    stages = tuple(Stage(name="save_checkpoint", start=at(start), end=at(start + PAUSE)) for start in STARTS)
     runs = {
+        "checkpoint_seconds": (named("checkpoint_seconds"), "checkpoint"),
+        "epoch": (named("epoch"), "epoch"),
+        "epoch_time": (named("time/epoch_time"), "epoch"),
+        "val_loss": (named("val_loss"), "epoch"),
+        "train_loss": (named("train_loss"), "periodic"),
+        "val_loss all the time": (always, "periodic"),
+        "stages": (replace(RUN, run=replace(RUN.run, stages=stages)), "checkpoint"),
         "writes": (hosted(written, 9e8, 1e6), "checkpoint"),
         "writes all the time": (hosted(written, 9e8, 8e8), "periodic"),
         "writes little": (hosted(written, 2e6, 0.0), "periodic"),
@@ -86,6 +97,7 @@ def test_the_cause_of_a_stall() -> None:
     wrong = {}
     for name, (run, cause) in runs.items():
         analysis = analyze(run)
+        # the first value of a count begins an epoch, it ends none
         gaps = {gap.cause for gap in findings_of(analysis, "idle_gap") if len(gap.intervals) > 1}
         (stall,) = findings_of(analysis, "periodic_stall")
         if (gaps, stall.cause) != ({cause}, None if cause == "periodic" else cause):

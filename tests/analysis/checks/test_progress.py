@@ -63,7 +63,10 @@ def test_rate_falls() -> None:
             rated(STEP, **GPU, power=steps((300, 1020), (140, 1000)), memory=steps((60, 1020), (79, 1000))),
             cause="spill",
         ),
-        "less power": want(rated(STEP, **GPU, power=steps((300, 1020), (200, 1000)), memory=60), cause="not shown"),
+        "less power": want(rated(STEP, **GPU, power=steps((300, 1020), (200, 1000)), memory=60), cause="power"),
+        "storage": want(beside(STEP, cpu_iowait_ratio=steps((0.01, 200), (0.25, 200))), cause="reads"),
+        "reading": want(beside(STEP, host_disk_read_bytes_per_second=steps((4e7, 200), (4e8, 200))), cause="reads"),
+        "host memory": want(beside(STEP, host_memory_used_ratio=steps((0.5, 200), (0.97, 200))), cause="host memory"),
         "10% only": rated(noisy(steps((500, 200), (450, 200)), 0.01)),
         "a warm-up": rated(noisy(steps((90, 20), (500, 380)), 0.02)),
         "a last batch": rated(noisy(steps((500, 397), (90, 3)), 0.02)),
@@ -109,8 +112,9 @@ def test_slow_gpu() -> None:
             spans=[(0, 900)],
         ),
         "7% slower": want(four(np.full(900, 1311.0)), gpus="2"),
+        "hotter": want(four(half, temperature=hot), gpus="2", cause="heat", confidence="medium", steps=["cooling"]),
         "all at the limit": want(
-            four(np.full(900, 1250.0), power=395, power_limit=400, sw_power_cap=1), gpus="2", cause="not shown"
+            four(np.full(900, 1250.0), power=395, power_limit=400, sw_power_cap=1), gpus="2", cause="board"
         ),
         "heat": want(
             four(half, temperature=hot, sw_thermal_slowdown=[np.arange(900) * 0 + (gpu == 2) for gpu in range(4)]),
@@ -159,20 +163,44 @@ def test_unexplained_change() -> None:
             rec(util=97, clock=FELL, power=150, power_limit=steps((400, 900), (250, 900)), default_limit=400),
             cause="change",
         ),
-        "in words": want(
-            rec(util=97, clock=FELL),
+        "in heat": want(
+            rec(util=97, clock=FELL, temperature=steps((60, 900), (72, 900))),
             summary="The clock of GPU 0 fell by 22%; nothing found explains it. It went from 1,410 MHz to 1,100 MHz "
-            "after 15 min, at the same use.",
+            "after 15 min, at 72 °C, at the same use.",
         ),
         "a clock that rises": want(rec(util=97, clock=FELL[::-1]), cause="change"),
+        "power": want(
+            rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)), evidence={"gpu_power_watts": [300, 240]}
+        ),
         "samples 30 s apart": want(rec(util=97, clock=steps((1410, 60), (1100, 60)), every=30.0), cause="change"),
         "all GPUs at once": want(rec(util=97, clock=[FELL] * 4), gpus="0,1,2,3"),
+        "a rate": want(rated(noisy(steps((500, 200), (440, 200)), 0.01)), gpus="", cause="change"),
         "two of six": want(rec(util=uneven), gpus="2,3", cause="uneven", steps=["balance_ranks"]),
         "another program": want(
             rec(util=steps((14, 120), (96, 600), (14, 120)), memory=steps((2, 120), (60, 600), (2, 120))),
             cause="other use",
             steps=["measure_alone"],
             spans=[(0, 120), (720, 840)],
+        ),
+        "memory that fills up": want(
+            rec(util=97, power=noisy(steps((300, 900), (230, 900)), 0.05), memory=steps((60, 900), (79.5, 900))),
+            cause="spill",
+            steps=["lower_peak"],
+        ),
+        "hot all along": want(
+            rec(
+                util=97,
+                clock=noisy(np.full(900, 1140.0), 0.02),
+                clock_max=1627,
+                power=150,
+                power_limit=400,
+                temperature=88,
+            ),
+            cause="hot",
+            steps=["cooling"],
+        ),
+        "hot at a high clock": rec(
+            util=97, clock=noisy(np.full(900, 1500.0), 0.02), clock_max=1627, power=150, power_limit=400, temperature=88
         ),
         "heat": rec(util=97, clock=FELL, **hot),
         "a power limit": rec(util=97, clock=FELL, **cap),
@@ -189,14 +217,16 @@ def test_unexplained_change() -> None:
 
 
 def test_what_the_job_names_is_no_change() -> None:
-    """A stage, and another job after one that has released its memory."""
-    run = rec(util=97, clock=steps((1410, 1500), (1100, 300)))
-    assert len(findings_of(analyze(run), "unexplained_change")) == 1
+    """Evaluation, a stage, and another job after one that has released its memory."""
+    run = rec(util=97, power=steps((300, 1500), (220, 300)))
+    points = [(5.0 * place, "samples_per_second", 500.0) for place in range(300)]
+    assert len(findings_of(analyze(with_training(run, points)), "unexplained_change")) == 1
+    assert findings_of(analyze(with_training(run, [*points, (1795.0, "val_loss", 0.4)])), "unexplained_change") == []
     begun = Stage(name="finetune", start=at(1500), end=at(1800))
     assert findings_of(analyze(replace(run, run=replace(run.run, stages=(begun,)))), "unexplained_change") == []
     two = rec(
         util=steps((97, 600), (0, 120), (97, 600)),
-        clock=steps((1410, 600), (300, 120), (1100, 600)),
+        power=steps((300, 600), (60, 120), (220, 600)),
         memory=steps((60, 600), (0.4, 120), (60, 600)),
     )
     assert findings_of(analyze(two), "unexplained_change") == []

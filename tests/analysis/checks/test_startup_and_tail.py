@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.testing import Recording, analyze, findings_of, steps, unjudged
+from gpureport.testing import Floats, Recording, analyze, findings_of, steps, unjudged, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 
@@ -90,6 +90,25 @@ def test_tails() -> None:
         "a model that serves": SERVES,
     }
     check("tail_idle", table)
+
+
+def trained(util: Floats, first: int, last: int, every: int = 5) -> Recording:
+    return with_training(rec(util=util), [(float(second), "loss", 1.0) for second in range(first, last, every)])
+
+
+def test_steps_of_the_training_disprove_rest() -> None:
+    idle, late, early = steps((0, 300)), steps((1, 300), (97, 600)), steps((97, 600), (1, 300))
+    evidence = {"steps of the training": 55}
+    start: Table = {
+        "in the whole log": want(trained(idle, 20, 300), cause="little work", evidence=evidence),
+        "before the work": want(trained(late, 20, 900), cause="steps", evidence=evidence),
+        "from the work on": want(trained(late, 290, 900), cause=None),
+        "in less than half of it": want(trained(late, 160, 900), cause=None),
+    }
+    check("startup_idle", start)
+    check("tail_idle", {"after it": want(trained(early, 0, 900), cause="steps")})
+    (found_one,) = findings_of(analyze(trained(idle, 20, 300)), "startup_idle")
+    assert found_one.summary.startswith("Training took 55 steps in 4 min 59 s in which no GPU did lasting work")
 
 
 def test_losses_are_those_of_the_classes() -> None:

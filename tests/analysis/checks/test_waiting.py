@@ -1,10 +1,11 @@
 """GPUs that wait for a CPU, for one core, for storage or for copies, and host memory beside that."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpureport.testing import Floats, Recording, analyze, findings_of, steps, with_host, with_params
+from gpureport.testing import Device, Floats, Recording, analyze, findings_of, steps, with_host, with_params
 from tests.analysis.tables import Table, check, rec, want
 
 WAITS = ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound")
@@ -60,13 +61,13 @@ def test_waiting_for_the_cpu() -> None:
             near=5,
             severity="problem",
             cause="data",
-            ruled_out=1,
+            ruled_out=2,
         ),
         "other programs": want(
             beside(cpu=FULL, cores=16.0, job=1.0),
             cause="other programs",
             steps=["free_cpu"],
-            evidence={"the job's share of the CPU load": 0.066},
+            evidence={"the job's share of the CPU load": 0.066, "cpu_logical_cores": 16},
         ),
         "the job's own load": want(beside(cpu=FULL, cores=16.0, job=14.0), cause="data"),
         "whose is not known": want(beside(cpu=FULL, cores=16.0, job=np.nan), cause="data"),
@@ -86,10 +87,62 @@ def test_waiting_for_the_cpu() -> None:
         "low CPU": rec(util=UTIL, cpu=phase(20, 20, 20)),
         "a checkpoint": rec(util=steps((97, 300), (0, 20), (97, 300)), cpu=steps((20, 300), (95, 20), (20, 300))),
         "start-up": rec(util=steps((0, 300), (97, 300)), cpu=steps((95, 600))),
+        "the job hardly uses it": beside(cpu=FULL, cores=16.0, job=0.02),
         "no CPU": (rec(util=UTIL), "not_recorded", "cpu_utilization_ratio"),
         "another time": (rec(util=UTIL, cpu=steps((95, 100))), "host covers_too_little"),
     }
     check("cpu_bound", table)
+
+
+def test_low_use_beside_other_programs() -> None:
+    """A job that hardly uses the CPU may wait for storage: what fills the CPU is evidence, not the cause."""
+    for cores in (16.0, None):
+        counted = {} if cores is None else {"cores": cores}
+        analysis = analyze(beside(cpu=FULL, memory=20, job=0.02, **counted))
+        check("underutilised", {"it": (analysis, [])})
+        wanted = want(
+            cause="not shown beside other programs",
+            steps=["loader_workers", "prefetch"],
+            evidence={"job_cpu_cores": 0.02},
+            lost=210,
+            near=15,
+        )
+        check("low_util_cause_unknown", {f"{cores} cores": (analysis, [wanted])})
+        assert "measure_alone" in {step.name for step in findings_of(analysis, "low_util_cause_unknown")[0].steps}
+        assert abs(dict(analysis.gpu_time[0].seconds)["low_use"] - 210) < 15
+    times = np.arange(300.0, 345.0)
+    brief = with_host(rec(util=UTIL), times, cpu_utilization_ratio=0.95, cpu_logical_cores=16.0, job_cpu_cores=0.02)
+    table: Table = {"watched for a seventh of it": want(brief, cause=None)}
+    check("low_util_cause_unknown", table)
+
+
+def test_how_much_of_the_cpu_a_job_uses() -> None:
+    """Half a core and half of the load, which is at least that of one core; where it is not known it is not little."""
+    table = {
+        "hardly": (0.02, 95, 16.0, True),
+        "more than half a core": (0.6, 95, 16.0, False),
+        "one core": (0.45, 80, 1.0, False),
+        "whatever the cores": (0.02, 95, np.nan, True),
+        "job not known": (np.nan, 95, 16.0, False),
+    }
+    for name, (job, cpu, cores, hardly) in table.items():
+        kinds = only({"cpu_bound", "low_util_cause_unknown"}, beside(cpu=phase(20, cpu, 20), cores=cores, job=job))
+        assert kinds == {"low_util_cause_unknown" if hardly else "cpu_bound"}, name
+
+
+def test_each_node_gets_the_load_of_its_own_host() -> None:
+    run = rec(util=[phase(97, 36, 97)] * 2)
+    nodes = {"gpu:0": "a", "gpu:1": "b"}
+    run = replace(run, run=replace(run.run, devices=tuple(replace(d, node=nodes[d.id]) for d in run.run.devices)))
+    for node, cpu in (("a", 0.95), ("b", 0.8)):
+        host = {"cpu_utilization_ratio": cpu, "cpu_logical_cores": 16.0, "job_cpu_cores": 0.02}
+        run = with_host(run, np.arange(900.0), Device(id=f"{node}/host", node=node), **host)
+    of_node = [
+        want(gpus="0", evidence={"cpu_utilization_ratio": 0.95}),
+        want(gpus="1", evidence={"cpu_utilization_ratio": 0.8}),
+    ]
+    table: Table = {"two nodes": (run, of_node)}
+    check("low_util_cause_unknown", table)
 
 
 def coarse_core(every: float) -> Recording:
@@ -203,7 +256,7 @@ def test_waiting_for_copies() -> None:
         "the other direction": want(linked(received=COPIES * 0, sent=COPIES)),
         "only the GPU that waits": want(linked([util, steps((97, 900))], [COPIES, COPIES]), gpus="0"),
         "received alone": want(rec(util=util, received=COPIES, link_generation=4, link_width=16)),
-        "no generation": (rec(util=util, received=COPIES, sent=0.5, link_width=16), "link_not_recorded"),
+        "generation from the table": want(rec(util=util, received=COPIES, sent=0.5, link_width=16), confidence="low"),
         "8 of 15.8 GB/s": rate(3, 16, 8),
         "22 of 63 GB/s": rate(5, 16, 22),
         "0.7 of 2 GB/s": rate(2, 4, 0.7),
@@ -295,8 +348,21 @@ def test_host_memory_beside_a_wait() -> None:
     check("workers_headroom", workers_headroom)
 
 
-def test_a_worker_on_each_core_leaves_no_room() -> None:
+def test_cores_are_evidence_of_waits() -> None:
+    """For each GPU, without a limit; params come before what a log counts."""
+    util, cpu = steps((97, 60), (30, 300)), steps((40, 60), (82, 300))
     host = {"memory": np.full(360, 20.0), "cores": np.full(360, 8.0)}
-    one = beside(util=steps((97, 60), (30, 300)), cpu=steps((40, 60), (82, 300)), **host)
-    table: Table = {"room": want(one), "a worker on each core": with_params(one, num_workers="8")}
-    check("workers_headroom", table)
+    two = beside(util=[util, util], cpu=cpu, **host)
+    one = beside(util=util, cpu=cpu, **host)
+    eight, four = (want(evidence={"cpu_logical_cores": cores}) for cores in (8.0, 4.0))
+    for kind in ("cpu_bound", "workers_headroom"):
+        check(kind, {"two GPUs": (two, [four]), "one": (one, [eight])})
+    cpu_bound: Table = {"by params": (with_params(one, cpu_count="4"), four)}
+    check("cpu_bound", cpu_bound)
+    idle = beside(util=np.full(360, 30.0), cpu=np.full(360, 5.0), **host)
+    underutilised: Table = {"an idle CPU": (idle, eight)}
+    check("underutilised", underutilised)
+    (uncounted,) = findings_of(analyze(rec(util=util, cpu=cpu)), "cpu_bound")
+    assert "cpu_logical_cores" not in {each.metric for each in uncounted.evidence}
+    workers_headroom: Table = {"a worker on each core": with_params(one, num_workers="8")}
+    check("workers_headroom", workers_headroom)
