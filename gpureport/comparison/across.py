@@ -295,8 +295,9 @@ def _word_kinds(found: MemoryFit) -> Finding:
     evidence += [
         _see(_MEMORY, f"free on {kind.model}", kind.free_ratio, relation=">=" if kind.fits else "<") for kind in kinds
     ]
-    fitting = [kind.model for kind in kinds if kind.fits]
+    fitting = [f"{kind.model} ({phrases.size(kind.memory_bytes)})" for kind in kinds if kind.fits]
     more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
     said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
-    text = f"The peak of {phrases.size(peak)} {said}, with {phrases.percent(HEADROOM.value)} left free."
+    text = f"The peak of {phrases.size(peak)} on one GPU {said}, with {phrases.percent(HEADROOM.value)} left free."
+    text += f" Of {len(found.unknown)} other kinds the memory is not known." if found.unknown else ""
     return _finding("gpu_kinds", evidence, text, _KINDS if fitting else "")

@@ -97,8 +97,8 @@ class FindingChange:
     fingerprint: str
     before: StepFindings | None
     after: StepFindings | None
-    unknown: UnknownCause | None  # why the step without it does not tell, else how many of its runs could be judged
-    judged: tuple[int, int] | None
+    unknown: UnknownCause | None  # why the step without it does not tell
+    judged: tuple[int, int] | None  # of its runs, how many could be judged, and how many there are
     root: str | None
     steps: tuple[AdvisedStep, ...]
 
@@ -118,8 +118,9 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes without what describes single runs."""
-    return tuple(change for change in changes if not change.of_one_run)
+    """Return the changes without what describes single runs, and without the command where params say what it says."""
+    has_param = any(change.kind == "param" for change in changes)
+    return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
 
 def _split_name(key: str) -> list[str]:

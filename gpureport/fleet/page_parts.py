@@ -136,7 +136,8 @@ def _name_worst_group(groups: Sequence[Facts], word: str, amounts: words.Amounts
 
 def _build_runs(runs: Sequence[Facts], amounts: words.Amounts) -> PagePart:
     users = [each["user"] for each in runs]
-    small = ["no user recorded" if user is None else words.shorten_name(user) for user in users]
+    nobody = "no user recorded" if any(users) else ""
+    small = [nobody if user is None else words.shorten_name(user) for user in users]
     names = zip(words.name_runs([each["run"] for each in runs]), small, strict=True)
     return PagePart(
         id=RUNS,

@@ -32,7 +32,8 @@ from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # names that are suggested at most
-_SLIP = 0.85  # likeness to a figure from which a word is taken for a slip: other names are more often meant
+# likeness to a figure from which a word is taken for a slip: other names are more often meant
+_SLIP = 0.85
 _SHORTEST = 3  # letters from which on a word is looked for in others
 _FIRST = 3  # steps of a cause on the first page
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))

@@ -1,23 +1,86 @@
 """Changes are told by levels over many nights, and judged by the job's own figure: no short history shows them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date, timedelta
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.rules.made_nights import USUAL, course, night, nights, part
 
 from gpureport.columns import FloatArray
 from gpureport.comparison.run import SampledRun
-from gpureport.nightly.figures import BY_NAME, SAMPLING, Figure, measure_figures
+from gpureport.nightly.figures import BY_NAME, FIGURES, SAMPLING, Figure, measure_figures
 from gpureport.nightly.latest import LatestNight, summarize_latest_night
-from gpureport.nightly.records import NightlyRecord, capture_missing
+from gpureport.nightly.records import NightlyRecord, NightlyRun, Params, capture_missing
 from gpureport.nightly.shifts import FEWEST, SHORTEST, detect_changes, estimate_noise, fit_levels, select_new_shifts
 from gpureport.nightly.trends import build_trends, group_changes
 from gpureport.testing import analyze, finding, recording
 
+FIRST = date(2026, 1, 1)
+USUAL: Mapping[str, tuple[float, float]] = {
+    "lost_ratio": (0.14, 0.008),
+    "gpu_seconds_per_1000_work": (820.0, 9.0),
+    "work_rate_hertz": (9.7, 0.1),
+    "gpu_utilization_ratio": (0.88, 0.006),
+    "idle_ratio": (0.08, 0.005),
+    "waiting_ratio": (0.06, 0.006),
+    "throttled_ratio": (0.004, 0.002),
+    "startup_ratio": (0.012, 0.002),
+    "gpu_seconds": (57_600.0, 500.0),
+    "energy_joules": (1.9e7, 2.1e5),
+    "energy_joules_per_1000_work": (2.7e5, 3.2e3),
+    "cost_per_1000_work": (0.57, 0.007),
+    "gpu_power_watts": (331.0, 3.0),
+    "gpu_sm_clock_hertz": (1.71e9, 8e6),
+    "gpu_memory_used_bytes": (6.1e10, 1e8),
+    "gpu_temperature_celsius": (71.0, 1.6),
+    "coverage_ratio": (0.9985, 0.0006),
+    "findings_problem": (0.15, -1.0),
+    "findings_warning": (2.2, -1.0),
+    "findings_info": (4.0, -1.0),
+}
+"""Level of each figure, and how far it differs from night to night; a negative spread marks what is counted."""
 UTILISATION = "gpu_utilization_ratio"
+
+
+def day(number: int) -> str:
+    return (FIRST + timedelta(days=number)).isoformat()
+
+
+def course(name: str, nights: int, rng: np.random.Generator, correlation: float = 0.3) -> FloatArray:
+    """Return a figure over nights in which nothing changes: correlated, with tails heavier than normal ones."""
+    level, spread = USUAL[name]
+    if spread < 0:
+        return np.asarray(rng.poisson(level, nights), dtype=np.float64)
+    shocks = rng.standard_t(6, nights + 30) * np.sqrt(4 / 6 * (1 - correlation**2))
+    held = np.zeros(nights + 30)
+    for place in range(1, nights + 30):
+        held[place] = correlation * held[place - 1] + shocks[place]
+    values = level + spread * held[30:]
+    kind = next(kind for kind in FIGURES if kind.name == name)
+    return np.asarray(np.round(np.clip(values, 0, 1 if kind.unit == "1" else None), 12), dtype=np.float64)
+
+
+def part(values: Mapping[str, float | None], number: int = 0, **fields: str | Params) -> NightlyRun:
+    """Return a run of a night with some figures, the others not recorded."""
+    figures = tuple(Figure(name=kind.name, value=values.get(kind.name)) for kind in FIGURES)
+    given: dict[str, str | Params] = {"run_id": f"{number:08x}", "name": "bert", "model": "NVIDIA H100", **fields}
+    return NightlyRun(source="gpu.csv", gpus=8, started=number * 86_400_000_000, figures=figures, **given)  # type: ignore[arg-type]  # each caller names real fields
+
+
+def night(number: int, *parts: NightlyRun, label: str = "", recorded: int = 0) -> NightlyRecord:
+    return NightlyRecord(
+        date=day(number), label=label, command="gpureport nightly gpu.csv", version="1", runs=parts, recorded=recorded
+    )
+
+
+def nights(values: Mapping[str, Iterable[float]]) -> list[NightlyRecord]:
+    rows = zip(*values.values(), strict=True)
+    return [
+        night(number, part(dict(zip(values, map(float, row), strict=True)), number)) for number, row in enumerate(rows)
+    ]
 
 
 def quiet(seed: int, nights: int = 60) -> FloatArray:
@@ -26,7 +89,6 @@ def quiet(seed: int, nights: int = 60) -> FloatArray:
 
 
 def cost(values: FloatArray, starts: tuple[int, ...], penalty: float) -> float:
-    """Return what a fit by medians costs."""
     edges = [*starts, len(values)]
     parts = [values[start:end] for start, end in pairwise(edges)]
     return sum(float(np.abs(part - np.median(part)).sum()) for part in parts) + penalty * (len(parts) - 1)
@@ -43,7 +105,6 @@ def fits(count: int, start: int = 0) -> list[tuple[int, ...]]:
 
 
 def test_fit_is_the_best_of_all() -> None:
-    """No other way to cut a short series costs less than the one found."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
         values = np.round(rng.normal(size=13) + rng.choice([0, 4], 13).cumsum() % 9, 1)
@@ -113,7 +174,6 @@ def test_slow_drift_is_found_and_called_one() -> None:
 
 
 def test_few_nights_say_nothing() -> None:
-    """Below ten nights nothing is said, whatever they hold."""
     values = np.array([90.0] * 4 + [10.0] * 5)
     assert len(values) < FEWEST
     assert detect_changes(values, smallest=0.5) == ()
@@ -217,7 +277,6 @@ def test_changes_weeks_apart_are_events_of_their_own() -> None:
 
 
 def usual(count: int) -> list[NightlyRecord]:
-    """Return nights of two figures that stay as they are."""
     return [night(number, part({SHARE: 0.9, POWER: 300.0}, number)) for number in range(count)]
 
 
@@ -310,16 +369,14 @@ _DRIFTING = ("gpu_temperature_celsius", 0.2)
 """A fan that clogs: a fifth of a degree a night."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What became of one seed: nights from the first of the regression to the one that told it, by figure, the same of
-    the drift; whether the outlier alarmed; alarms that nothing explains, of the nights that could have raised one."""
+class Tally(NamedTuple):
+    """What became of one seed; None where nothing told a regression."""
 
-    late: Mapping[str, int | None]
-    drift: int | None
-    outlier: bool
-    alarms: int
-    quiet: int
+    late: Mapping[str, int | None]  # nights from the first of a regression to the one that told it, by figure
+    drift: int | None  # the same of the drift
+    outlier: bool  # whether the night that lies apart raised an alarm by itself
+    alarms: int  # nights with an alarm that nothing explains
+    quiet: int  # nights that could have raised one
 
 
 def alarms(name: str, values: FloatArray) -> list[tuple[int, int]]:
@@ -366,7 +423,6 @@ def calm(seed: int, correlation: float) -> tuple[int, int]:
 
 
 def found_in_time(tallies: list[Tally], name: str) -> int:
-    """Return in how many seeds the regression of a figure was told within three nights."""
     return sum(late is not None and late <= 2 for late in (tally.late[name] for tally in tallies))
 
 

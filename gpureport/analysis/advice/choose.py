@@ -280,7 +280,8 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "workers_match_cores": (_has_worker_per_core, ("workers", "cores_per_process", "cores")),
     "fewest_workers": (lambda facts: _not(_exceeds(facts, "workers", 1)) or None, ("workers",)),
     "prefetch": (_prefetches_far_ahead, ("prefetch_factor", "prefetch")),
-    "pretrained": (lambda facts: _exceeds(facts, "pretrained") or None, ("pretrained",)),  # scratch may be meant
+    # scratch may be meant
+    "pretrained": (lambda facts: _exceeds(facts, "pretrained") or None, ("pretrained",)),
     "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),

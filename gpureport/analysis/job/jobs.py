@@ -46,7 +46,8 @@ _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
 _BASE_SHARE = 1 / 3
 """Share of the memory at work; a job that loads its weights before its first work holds more."""
-_BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
+# of what a display held before; a process that stays holds more beside it
+_BASE_DRIFT = 0.2
 _DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
 _WORK_WITH_MEMORY = 0.9
 """Share of the busy samples with memory in use: utilisation lags, the last one can be empty."""
@@ -54,8 +55,10 @@ _DISPLAY_POWER = 0.4
 """Share of the span from the floor to the power of work; drawing windows takes less."""
 _DISPLAY_USE = 0.5
 """Share of the utilisation at work, of all of it where there is none; drawing windows takes less."""
-_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
-_FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
+# W; a sensor that moves by less shows no difference between rest and work
+_LEAST_RISE = 5.0
+# samples of a stretch without a job: one alone may be a process that starts again
+_FEWEST = 2
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
 _PROCESSES = "gpu_processes"

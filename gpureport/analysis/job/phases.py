@@ -32,14 +32,18 @@ _SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
 _SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
 _LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
 _FULL_POWER = 0.9  # quantile at work; single peaks are not full work
-_AT_WORK = 0.5  # utilisation; a kernel runs most of the time, so that power is that of work
+# utilisation; a kernel runs most of the time, so that power is that of work
+_AT_WORK = 0.5
 _COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
 _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
-_LIGHT_USE, _PROCESS_MEMORY = 0.005, 2.0**29  # By; a driver or a display holds less; a process with a context more
-_NEARLY_ALL = 0.9  # share of the samples with light use; a display or stray kernels show less
+# By; a driver or a display holds less; a process with a context more
+_LIGHT_USE, _PROCESS_MEMORY = 0.005, 2.0**29
+# share of the samples with light use; a display or stray kernels show less
+_NEARLY_ALL = 0.9
 _MOSTLY = 0.5  # share of the samples of the machine at a limit
-_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model before the work takes less
+# s; the shortest wait of a short job; loading a model before the work takes less
+_LIGHT, _LIGHT_BEFORE = 30.0, 120.0
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
 """From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""

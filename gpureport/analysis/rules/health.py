@@ -21,7 +21,8 @@ from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
-LOST_CAUSES = ("lost", "no answer")  # of gpu_lost, that end what a GPU can do; an Xid need not
+# of gpu_lost, that end what a GPU can do; an Xid need not
+LOST_CAUSES = ("lost", "no answer")
 _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
@@ -193,7 +194,8 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
             rises, spans, is_grave = dict[str, float](), [intervals.NO_SPANS], cause == "uncorrected"
             for name in nouns:
                 rows = series.find_known_rows(name)
-                steps, times = np.diff(series.values(name)[rows]).clip(0), series.times[rows]  # a fall is a reset
+                # a fall is a reset
+                steps, times = np.diff(series.values(name)[rows]).clip(0), series.times[rows]
                 if steps.sum() >= limits.rise:
                     rises[name] = float(steps.sum())
                     spans.append(np.column_stack([times[:-1], times[1:]])[steps > 0])

@@ -32,7 +32,8 @@ _NEAR = 2.0  # s; a metric is written when its work is done
 _LONG = 60.0  # s; ranks of one job do not wait this long for each other
 _RISE = 3.0  # times the median rate of the host
 _WORKED = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
-_MANY_BURSTS, _NEARLY_ALL = 8, 0.9  # gaps; fewer do not show how work comes; one spell of work in ten may be long
+# gaps; fewer do not show how work comes; one spell of work in ten may be long
+_MANY_BURSTS, _NEARLY_ALL = 8, 0.9
 
 
 @rule(_GAP)

@@ -23,7 +23,8 @@ from gpureport.columns import BoolArray
 from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
-_FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
+# samples of a short job; with fewer not even the error of their mean is known
+_FEWEST = 10
 _HALF = 0.5
 """Share of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases."""
 _SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
@@ -32,7 +33,8 @@ _AGREE = 0.9  # of the distances; other low use may lie between
 _SMOOTH = 10.0  # s; batches of an evaluation vary
 _SHORTEST = 30.0  # s; the loader starts anew in less
 _MUCH = 0.7  # median use between phases; less of it is low use itself
-_LOW = 0.5  # of the median use; an evaluation loads, copies and prints more than it computes
+# of the median use; an evaluation loads, copies and prints more than it computes
+_LOW = 0.5
 _ALIKE = 0.25  # of the median length; the same data are evaluated each time
 _NEAR = 5.0  # s; a metric is written when its work is done
 

@@ -14,7 +14,8 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-_HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples
+# of full use: what a low reading at the power of work stands for; also of samples
+_HALF = 0.5
 _SEVERAL_A_WINDOW = 0.5
 """s; only with several samples in what one covers, a reading between shows when work ended."""
 _BRIDGE = 1.6  # s; one sample at 1 s, with jitter
@@ -24,17 +25,21 @@ _SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themsel
 _NULL = 10.0  # s; a driver that answers N/A for a moment
 _NOISE = 0.2
 """Share of the way from rest to the watts of work; a power sensor at rest stays below it."""
-_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
-_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
+# W; a sensor that moves by less shows no difference between rest and work
+_LEAST_RISE = 5.0
+# of the job's own rest power at the same clock; twice of it is work
+_REST_QUANTILE, _REST_TIMES = 0.1, 2.0
 _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
 _CHANCE = 0.05  # the usual level of significance, over all places a run could be
 _AROUND = 30  # rows; enough to know how the GPU works around a run
-_DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
+# share of low samples from which a run could have come up anywhere in the job
+_DENSE = 0.2
 _STARTS = 4  # of a period
 _LOOSE, _MANY = 0.10, 7  # of the period, with so many events
 _TRIED = 200  # distances tried as period at most; more gaps only repeat them
 FEW = 10  # gaps of a period below which chance agrees in three of four distances too often
-STRICT = 0.04  # of the period; steps vary, but few distances agree so closely only by a cause
+# of the period; steps vary, but few distances agree so closely only by a cause
+STRICT = 0.04
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,8 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     behind = np.searchsorted(rows, series.gap_rows)
     breaks[behind[behind < len(rows)]] = True
     if interval > POINT_SAMPLE_SECONDS:
-        breaks |= np.diff(inside, prepend=inside[:1])  # an earlier run must prove itself within the job
+        # an earlier run must prove itself within the job
+        breaks |= np.diff(inside, prepend=inside[:1])
     power, clock = (series.values(metric)[rows] for metric in (POWER, CLOCK))
     known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
     if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:

@@ -35,10 +35,14 @@ BESIDE_OTHERS = "not shown beside other programs"
 """Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
 _COPYING = "copying"
 ROWS = 30  # point samples that make a mean
-_OVER, _BINS = 30.0, 9  # seconds, and bins at least, that means of a machine's metric are taken over
-_FED, _RARELY = 0.90, 0.1  # mean use of GPUs that get their data in time; share of the bins in which others reach it
-_APART, _ERRORS = 0.05, 4.0  # by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
-_HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0  # a median; lost share of the job that decides its cost; s between samples
+# seconds, and bins at least, that means of a machine's metric are taken over
+_OVER, _BINS = 30.0, 9
+# mean use of GPUs that get their data in time; share of the bins in which others reach it
+_FED, _RARELY = 0.90, 0.1
+# by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
+_APART, _ERRORS = 0.05, 4.0
+# a median; lost share of the job that decides its cost; s between samples
+_HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
 

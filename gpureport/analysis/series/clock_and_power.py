@@ -21,14 +21,17 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
-_COUNTED_SHARE = 0.1  # of a row's time, that must be counted for its clock to be no reference
-_COUNTED_FULL = 0.9  # from here on the row shows the lowered clock: counters lag their rows
+# of a row's time, that must be counted for its clock to be no reference
+_COUNTED_SHARE = 0.1
+# from here on the row shows the lowered clock: counters lag their rows
+_COUNTED_FULL = 0.9
 _LEAST = 1e-4  # seconds that a counter rises by; less is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
-_IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
+# of the run, taken for idle: a single lowest reading may be an accident
+_IDLE_QUANTILE = 0.02
 _IDLE_SHARE = 0.12
 """Share of the limit that idle power is at most, where a run was never idle and the table knows no better."""
 _HELD_SECONDS = 30.0
@@ -254,7 +257,8 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             loss = compute_loss(series, held, slowed) if held.share.any() else None
             if loss is not None:
                 lost = float((loss * series.seconds).sum()) / busy_seconds
-            elif not held.share.any() and not held.counted:  # what was counted in log gaps alone shows no clock
+            # what was counted in log gaps alone shows no clock
+            elif not held.share.any() and not held.counted:
                 lost = 0.0
         has_bit = name not in BY_NAME or series.is_recorded(name)
         bits = series.values(name) > 0 if name in BY_NAME else held.rows

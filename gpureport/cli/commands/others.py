@@ -79,17 +79,22 @@ def completion(shell: str | None, _: Options) -> None:
         click.echo(made(program, {}, "gpureport", "_GPUREPORT_COMPLETE").source() if made else "")
 
 
+def _list_entries(folder: Path) -> list[Path]:
+    """Return what lies in a folder, by name; nothing of one that cannot be read."""
+    try:
+        return sorted(islice(folder.iterdir(), _MOST))
+    except OSError:
+        return []
+
+
 def describe_folder(folder: Path) -> Iterator[str]:
     """Yield what a folder holds by its names, with the command that reads each, and how to begin."""
     from gpureport.record_folder import COMPRESSED_SUFFIXES, RUN_FILE
 
-    try:
-        entries = sorted(islice(folder.iterdir(), _MOST))
-    except OSError:
-        entries = []
+    entries = _list_entries(folder)
     inner = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
-    forms = (RUN_FILE, f"*/{RUN_FILE}")
-    recordings = [file.parent for form in forms for path in inner for file in sorted(path.glob(form))]
+    below = [each for path in inner for each in _list_entries(path) if each.is_dir()]
+    recordings = [path for path in (*inner, *below[:_MOST]) if (path / RUN_FILE).is_file()]
     bare = {path: path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path for path in entries}
     logs = [path for path in entries if bare[path].suffix.lower() in _LOGS and path.is_file()]
     told = [(f"Runs in {name}:", f"ingest {name} --list") for name in _TRACKERS if (folder / name).exists()]

@@ -150,7 +150,7 @@ def _read_groups(groups: Sequence[Group], find: Finder, *, tolerant: bool) -> li
         for one in read_group(group, read_stored, read_log, find):
             if isinstance(one, Recording):
                 own.append(one)
-            elif not tolerant or group[1].strict or isinstance(one, StoreError):
+            elif not tolerant or isinstance(one, StoreError) or (group[1].strict and isinstance(one, SourceError)):
                 raise one
             elif isinstance(one, SourceError):
                 unread.append(one)

@@ -3,6 +3,7 @@
 MLflow's own client would migrate a database, and refuses folders since 3.13.
 """
 
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -210,13 +211,20 @@ class Database(LocalStore):
 
 _META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
 _RUN_ID = re.compile("[0-9a-f]{32}")
+# a long value goes on in lines that are indented
+_ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
     """Return the values of a `meta.yaml` by name: of YAML only one flat mapping to plain values."""
-    found = re.findall(r"(?m)^(\w+):[ \t]*(.*?)[ \t\r]*$", _read_text(folder / _META, root))
-    texts = {name: text[1:-1].replace("''", "'") if text[:1] == "'" else text for name, text in found}
-    return {name: "" if text == "null" else text for name, text in texts.items()}
+    found = {}
+    for name, text in _ENTRY.findall(_read_text(folder / _META, root)):
+        value = re.sub(r"\s*\n\s*", " ", text.strip())
+        value = value[1:-1].replace("''", "'") if value[:1] == "'" else value
+        with suppress(ValueError, RecursionError):
+            value = str(json.loads(value)).encode(errors="replace").decode() if value[:1] == '"' else value
+        found[name] = "" if value == "null" else value
+    return found
 
 
 def _read_metric(content: str) -> tuple[Points, int]:

@@ -191,7 +191,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
             yield _list_stretches(card)
     facts = []
     for step in dict.fromkeys(step for card in cards for step in card.steps):
-        unknown = step.unknown and f"Not known from this recording: whether {step.unknown}."
+        unknown = step.unknown and f"When: {step.when} This recording does not show whether {step.unknown}."
         risk = "" if step.risk == "Low." else f"Risk: {step.risk}"
         facts.append(Fact(name=step.title, text=join(step.do, unknown, risk, by=" ")))
     more = f"gpureport explain {row.kind} --detail full: when each helps, how to check it, and sources."

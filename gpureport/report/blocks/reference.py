@@ -13,7 +13,8 @@ from gpureport.report.wording.words import group_holders, list_labels
 
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
 """Texts that runs have under one name, above which they stand in a table; rows of a table on short paper."""
-Said = tuple[str, Sequence[Fact]]  # the label of a run or a comparison, and what is said of it
+# the label of a run or a comparison, and what is said of it
+Said = tuple[str, Sequence[Fact]]
 
 
 def list_reference(report: Report) -> Iterator[Block]:

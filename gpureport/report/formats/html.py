@@ -24,7 +24,8 @@ from gpureport.report.samples import embed_series
 
 STYLE, _SCRIPTS = "report.css", ("controls.js", "report.js")
 _NAMED = re.compile(r"\b([FR]\d+)\b")
-_TONES = {"better": "good", "worse": "bad"}  # verdicts that have a colour; of all others a change is grey
+# verdicts that have a colour; of all others a change is grey
+_TONES = {"better": "good", "worse": "bad"}
 
 
 class _CompiledTemplates(BytecodeCache):

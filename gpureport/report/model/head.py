@@ -48,16 +48,20 @@ class Tile:
 class VerdictCode(StrEnum):
     FINDING = "finding"  # the worst there is; `Verdict.kind` says which
     HEALTHY = "healthy"
-    SHORT_PAUSES = "short_pauses"  # no problem, but many short pauses that nothing explains
-    LOST_TIME = "lost_time"  # a tenth of the GPU time or more, without a finding that calls for attention
+    # no problem, but many short pauses that nothing explains
+    SHORT_PAUSES = "short_pauses"
+    # a tenth of the GPU time or more, without a finding that calls for attention
+    LOST_TIME = "lost_time"
     CAUSE_UNKNOWN = "cause_unknown"  # GPUs were little used, and the log doesn't show why
-    PARTLY_OBSERVED = "partly_observed"  # no problem, but a part of the time holds no utilisation
+    # no problem, but a part of the time holds no utilisation
+    PARTLY_OBSERVED = "partly_observed"
     FEW_CHECKS = "few_checks"  # no problem, but fewer checks were assessed than were not
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"
     TOO_SHORT = "too_short"
-    RULES_FAILED = "rules_failed"  # a run that would be healthy breaks rules that a person set
+    # a run that would be healthy breaks rules that a person set
+    RULES_FAILED = "rules_failed"
     BETTER = "better"
     WORSE = "worse"
     DIFFERS = "differs"

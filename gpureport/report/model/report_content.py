@@ -12,7 +12,8 @@ from gpureport.report.model.head import Action, Tile, Verdict
 from gpureport.report.model.pictures import LogEventLine, SignalHistory, TimeBar, Timeline, TimeSpent, UseOverTime
 from gpureport.report.model.shapes import Fact, Table
 
-SCHEMA = "gpureport.report/2"  # name and version of the content; fields are added, never renamed
+# name and version of the content; fields are added, never renamed
+SCHEMA = "gpureport.report/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

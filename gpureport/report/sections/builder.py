@@ -12,7 +12,7 @@ from gpureport.comparison.factors import Factor, describe_factors
 from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.study import Study, build_study
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
-from gpureport.findings import Check, CheckOutcome
+from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
 from gpureport.report.model.blocks import Block, Form, select_blocks
@@ -147,7 +147,7 @@ def _build_comparison_part(
 # --- folds
 
 
-_LINE = 60
+_LINE, _SLOWING = 60, {"thermal_throttle", "hw_throttle"}
 
 
 def build_fold_lines(report: Report) -> tuple[Fact, ...]:
@@ -165,7 +165,10 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
         assessed = f"{unmade.missing or partly} of {unmade.checks} checks"
         assessed += (f", {partly} more in part" if partly else "") if unmade.missing else " in part"
     outliers = [line.partition(":")[0] for run in report.gpus for line in run.outliers]
-    apart = display.shorten(outliers[0], _LINE) if outliers else "clock, temperature, power, memory and utilisation"
+    slowing = {(line.kind, line.outcome) for run in report.answers for line in run.lines if line.kind in _SLOWING}
+    is_never = slowing == {(kind, Outcome.JUDGED.value) for kind in _SLOWING}
+    apart = "never slowed by heat or hardware" if is_never else "clock, temperature, power, memory and utilisation"
+    apart = display.shorten(outliers[0], _LINE) if outliers else apart
     apart += f"; {len(outliers) - 1} more" if len(outliers) > 1 else ""
     lines = {
         "Findings": (", ".join(found) or "none") + (f" in {len(runs)} runs" if report.several else ""),

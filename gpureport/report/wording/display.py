@@ -23,7 +23,8 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 _UNIT_AFTER_NUMBER = re.compile(
     r"(?<=\d) (?=(?:°C|GPU-(?:h|min|s|ms)|[kMG]Hz|[KMG]iB|[kMG]B/s|[mkM]?Wh|k?W|ms|s|min|h|days)(?:\W|$))"
 )
-_SENTENCE = re.compile(r"\. (?=[A-Z])")  # where a sentence ends and the next begins: a name may hold `1. one`
+# where a sentence ends and the next begins: a name may hold `1. one`
+_SENTENCE = re.compile(r"\. (?=[A-Z])")
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
 """A number and its unit; a length of two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -186,7 +187,8 @@ _UNITS: dict[str, Show] = {
     "J": energy,
     "g": mass,
 }
-_COUNTED = ("", "rows", "cores")  # units of what is counted: a whole number of it has no decimals
+# units of what is counted: a whole number of it has no decimals
+_COUNTED = ("", "rows", "cores")
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -16,9 +16,11 @@ from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 
-LIMIT = 20_000  # most bytes: a summary that is longer than its server takes would be lost whole
+# most bytes: a summary that is longer than its server takes would be lost whole
+LIMIT = 20_000
 _MOST_ROWS = 24
-_LONGEST_TEXT, _LONGEST_CELL = 600, 240  # most characters of a sentence, and of a line of a cell
+# most characters of a sentence, and of a line of a cell
+_LONGEST_TEXT, _LONGEST_CELL = 600, 240
 _BAR = 24  # characters of the longest bar
 _CUT = "\n**Shortened: the full report has the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")

@@ -31,11 +31,13 @@ _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
 )
-BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))  # the sign of each class of GPU time
+# the sign of each class of GPU time
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
-_NAME, _WORDS = 24, 22  # columns that a name takes at most, and what is said of it at least
+# columns that a name takes at most, and what is said of it at least
+_NAME, _WORDS = 24, 22
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
 """Cells of the longest bar, and of a series, at least: where a page is too narrow, words give way, then figures."""
 _EVENTS = "events"

@@ -30,8 +30,10 @@ _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
 """Shares of the GPU time from which a saving is worth naming, and waiting decides what is worth a change."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Seconds of a run below which a long start-up tells of its length, and longer runs tell more than further ones."""
-_MANY_CHECKS = 5  # checks that a log is too short for, from which a longer one is asked for
-_COARSE = 0.05  # relative change from which it matters that a comparison cannot show a smaller one
+# checks that a log is too short for, from which a longer one is asked for
+_MANY_CHECKS = 5
+# relative change from which it matters that a comparison cannot show a smaller one
+_COARSE = 0.05
 _BELOW, _STEP_WATTS = 0.9, 5
 """Share of the power drawn while slowed that a limit is set to, as the advice on it says, and in which steps."""
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}

@@ -30,12 +30,14 @@ from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
-_LISTED, _NAMED = 100, 3  # stretches of time that are listed, and steps that are named one by one
+# stretches of time that are listed, and steps that are named one by one
+_LISTED, _NAMED = 100, 3
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
 """Classes of GPU time whose kinds a change of the job does not end: a sick GPU is as sick where no step uses it."""
-_COARSE_SECONDS = 2.0  # time between samples from which a sample per second would tell more
+# time between samples from which a sample per second would tell more
+_COARSE_SECONDS = 2.0
 
 
 def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:

@@ -343,7 +343,8 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
     "before_end": lambda found: (
         display.rough_duration((found.run.run.ended - int(found.spans[0, 0])) / 1e6)
-        if len(found.spans) and found.spans[-1, 1] >= found.run.run.ended  # GPUs that did not come back
+        # GPUs that did not come back
+        if len(found.spans) and found.spans[-1, 1] >= found.run.run.ended
         else ""
     ),
     "never": _describe_whole_loss,

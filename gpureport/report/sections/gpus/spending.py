@@ -14,7 +14,8 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
-_NEARLY_ALL = 0.995  # share of the time below which an energy says what part of it it covers
+# share of the time below which an energy says what part of it it covers
+_NEARLY_ALL = 0.995
 
 
 def apply_gpu_hour_price(

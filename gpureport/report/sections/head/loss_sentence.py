@@ -182,7 +182,8 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
 # --- money
 
 
-_NOTABLE = 0.05  # share of a run outside training from which its cost is told without it too (pragmatic)
+# share of a run outside training from which its cost is told without it too (pragmatic)
+_NOTABLE = 0.05
 
 
 def describe_saving(comparison: Comparison) -> str:

@@ -25,7 +25,8 @@ less, and findings moved by less than a minute are found all the same."""
 _FEW_SAMPLES, _FAR_APART = 30, 60.0
 """Samples of a run below which, and seconds between them from which, shares are rough (pragmatic)."""
 _PAIRS, _JOBS = 3, 6  # pairs of steps and jobs that are named; the others are counted
-_MOST_NAMES = 120  # characters of a list of names above which all but the first are counted
+# characters of a list of names above which all but the first are counted
+_MOST_NAMES = 120
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ from gpureport.report.wording.scales import split_common_unit
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "cannot be told"
 _NAMED = 3  # most classes of lost time that are named
-_HIGH_LOSS = 0.1  # share of GPU time from which a loss has a tile even where no finding explains it
+# share of GPU time from which a loss has a tile even where no finding explains it
+_HIGH_LOSS = 0.1
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 _MEMORY, _PEAK, _GIB = "gpu_memory_used_bytes", "Peak memory", f"{display.GAP}GiB"
 

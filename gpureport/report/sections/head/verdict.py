@@ -25,13 +25,16 @@ from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
-_LEAD, _DOUBTS = 3, 2  # most sentences of a lead, and doubts in it; the other doubts are notes
+# most sentences of a lead, and doubts in it; the other doubts are notes
+_LEAD, _DOUBTS = 3, 2
 _RULES = 2  # broken rules that are named; the table of rules has all
 _LOST = 0.1  # share of the GPU time lost above which a run is not called healthy
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0  # ratio from which training is as many times as fast, rather than faster by per cent
+# ratio from which training is as many times as fast, rather than faster by per cent
+_TIMES = 2.0
 _HIDDEN = 1.1  # ratio of both gains from which training alone is worth a sentence
-_SHORT, _START_UP = 600.0, 0.2  # seconds of a run, and share of it without training, from which start-up hides a gain
+# seconds of a run, and share of it without training, from which start-up hides a gain
+_SHORT, _START_UP = 600.0, 0.2
 
 
 def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name

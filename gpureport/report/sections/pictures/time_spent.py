@@ -35,13 +35,17 @@ Causes = Mapping[str, Collection[str]]  # what lies behind the time of classes, 
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
 """What was used first, and what slowed it; then pauses, and what was not used at all."""
-_NEGLIGIBLE = 0.002  # share of the axis below which a segment cannot be seen, so that legend and notes do without it
-_MOST_STEPS, _MOST_GPUS = 12, 8  # most steps that are drawn, and most GPUs that have a bar each
+# share of the axis below which a segment cannot be seen, so that legend and notes do without it
+_NEGLIGIBLE = 0.002
+# most steps that are drawn, and most GPUs that have a bar each
+_MOST_STEPS, _MOST_GPUS = 12, 8
 _ROOM = 1.25  # how far beyond the longest bar the axis may go for the end of an interval
-_APART = 0.03  # how much more of its time than the median GPU one has to lose to have a bar of its own among many
+# how much more of its time than the median GPU one has to lose to have a bar of its own among many
+_APART = 0.03
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
 """Share of its time by which one GPU must lose more than another for its note to be flagged; for a lone one."""
-_MOST_UNKNOWN = 0.02  # share of its time without data from which the note of a GPU names it
+# share of its time without data from which the note of a GPU names it
+_MOST_UNKNOWN = 0.02
 _FEWEST_ALIKE = 5  # GPUs that spent their time alike, from which on they share a bar
 _MOST_DIGITS = 10_000.0
 _TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))

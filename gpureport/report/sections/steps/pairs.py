@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
-from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, summarize_by_kind
+from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, has_params, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
 from gpureport.comparison.figures import (
@@ -61,7 +61,8 @@ from gpureport.report.wording.words import WORDS, name_some, say
 _VALUE, _NAME = 22, 36
 """Most characters of a value, so that two stand side by side on a terminal, and of the name of a setting or metric."""
 _LISTED = 5
-_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}  # shown only when they fail
+# shown only when they fail
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
 _LENGTHS = {"observed_time", "duration"}  # the limit of which is 20 s
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
@@ -93,7 +94,9 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         noted.update(notes)
         yield Block(title=label, level=3, warnings=[*map(_describe_doubt, link.doubts)], table=table)
         changes = [each for each in link.changes if (each.kind, each.key) not in doubtful]
-        yield Block(title="Changed", level=4, facts=[*_list_changes(changes)])
+        unchanged = WORDS["gains.unchanged" if has_params(*sides) else "gains.unrecorded"]
+        changed = [*_list_changes(changes)] or [Fact(name="", text=unchanged)]
+        yield Block(title="Changed", level=4, facts=changed)
         # the table has the verdicts
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
         texts = [WORDS["precision.note"]] if is_first and why else []
@@ -268,7 +271,9 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
         small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
-        if place and (advice := _describe_advice(gain)):
+        advice = _describe_advice(gain) if place else ""
+        # of several steps the last fact says it of all
+        if advice and (len(gains) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
     if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
         head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
