@@ -19,12 +19,16 @@ ALIASES = {
     "gpu_serial": "serial",
     "gpu_uuid": "uuid",
     "gpu_bus_id": "pci.bus_id",
+    "inforom.image": "inforom.img",
+    "inforom.power": "inforom.pwr",
     "retired_pages.sbe": "retired_pages.single_bit_ecc.count",
     "retired_pages.dbe": "retired_pages.double_bit.count",
     "remapped_rows.sbe": "remapped_rows.correctable",
     "remapped_rows.dbe": "remapped_rows.uncorrectable",
     "power.requested_limit": "power.limit",
     "power.current_limit": "enforced.power.limit",
+    "module.power.requested_limit": "module.power.limit",
+    "module.power.current_limit": "module.enforced.power.limit",
 }
 _RENAMED = {
     r"^clocks_throttle_reasons\.": "clocks_event_reasons.",
