@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 
 from gpureport.checks import changes, verdict
 from gpureport.checks import policy as policies
@@ -61,9 +62,11 @@ def read_each_run(
     """
     for group in recordings.list_groups(words.fetch_sources(sources, tolerant=True), options):
         (first, *_), own = group
-        read = list(recordings.read_group(group, read_stored, read_log))
-        for run in read:
-            if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(read) == 1):
+        read = recordings.read_group(group, read_stored, read_log)
+        # a run is handed on before the next but one is read: a folder of many need not fit into memory
+        begun = list(islice(read, 2))
+        for run in chain(begun, read):
+            if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(begun) == 1):
                 yield first, own, SourceError(", ".join(group[0]), run.what, run.hint, code=run.code)
             else:
                 yield first, own, run
