@@ -6,14 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpureport.analysis import missing_metrics
+from gpureport.analysis import doubts
 from gpureport.analysis.account import answers, caveats, gpu_time, roots
 from gpureport.analysis.advice import checklist, choose
 from gpureport.analysis.advice.choose import RunFacts, gather_facts
-from gpureport.analysis.certainty import SURE_READINGS
-from gpureport.analysis.job import jobs, phases
+from gpureport.analysis.job import jobs
 from gpureport.analysis.job.events import summarise_stages
-from gpureport.analysis.job.phases import find_observed_job, find_work_window, split_phases
+from gpureport.analysis.job.jobs import find_observed_job, find_work_window, split_phases
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
@@ -36,7 +35,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     """Return all that can be said about one run; rules do without findings of rules left out."""
     run, context = recording.run, build_context(recording)
     mixed = [(kind, gpu.id) for gpu in run.gpus if gpu.mixed for rule in rules for kind in rule.kinds]
-    unclear = [missing_metrics.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, gpu) for kind, gpu in mixed]
+    unclear = [doubts.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, gpu) for kind, gpu in mixed]
     if unclear:
         context = replace(context.whole_log, jobs=(), time_without_job={})
     findings, not_judged = ([], unclear) if unclear else _run_rules(context, rules)
@@ -54,7 +53,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     kinds = {kind for rule in rules for kind in rule.kinds}
     analysis = Analysis(
         run=run,
-        coverage_ratio=phases.measure_coverage(context),
+        coverage_ratio=jobs.measure_coverage(context),
         jobs=context.jobs,
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
         observed_job=context.observed_job,
@@ -72,7 +71,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
-        pauses=None if run.quality.synthetic_time else phases.summarise_pauses(context.gpus().values()),
+        pauses=None if run.quality.synthetic_time else jobs.summarise_pauses(context.gpus().values()),
     )
     return replace(analysis, checklist=checklist.answer_checklist(recording, analysis, known, kinds))
 
@@ -99,7 +98,7 @@ def build_context(recording: Recording) -> Context:
 
 
 def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Mapping[str, Spans]) -> dict[str, Spans]:
-    gpus = [one for one in series.values() if one.device.scope is Scope.GPU and len(one) >= SURE_READINGS]
+    gpus = [one for one in series.values() if one.device.scope is Scope.GPU and len(one) >= doubts.SURE_READINGS]
     gpus = sorted(gpus, key=lambda one: (one.start[0], one.end[-1]))
     if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns
         return {}

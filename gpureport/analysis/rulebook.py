@@ -2,28 +2,26 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from gpureport.analysis import phrases
 from gpureport.analysis.kinds import KINDS, KindDescription
 from gpureport.analysis.results import Job, ObservedJob
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, Memo
 from gpureport.analysis.series.intervals import Spans
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+@dataclass(frozen=True, kw_only=True)
+class Context(Memo):
     """What a rule may look at; what is of one device is keyed by its id.
 
     `series` are the samples without time in which no job held a GPU (`time_without_job`, of GPUs with such time),
@@ -40,20 +38,13 @@ class Context:
     observed_job: ObservedJob = field(default_factory=ObservedJob)
     time_without_job: Mapping[str, Spans] = field(default_factory=dict)
     earlier_findings: tuple[Finding, ...] = ()
-    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
-    _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    made: dict[Hashable, Any] = field(default_factory=dict)
+    _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         for name, one in self.series.items():
             if len(one):
                 self._by_scope.setdefault(one.device.scope, {})[name] = one
-
-    def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what any rule made for a key before; what it depends on belongs in the key."""
-        if key not in self._made:
-            self._made[key] = make()
-        found: T = self._made[key]
-        return found
 
     @property
     def whole(self) -> Interval:
@@ -100,6 +91,11 @@ class Context:
     def findings_on(self, device: str) -> tuple[Finding, ...]:
         """Return earlier findings on a device, those without devices included."""
         return tuple(found for found in self.earlier_findings if not found.devices or device in found.devices)
+
+    def spans_on(self, device: str, kinds: Collection[str] | None = None) -> Spans:
+        """Return when earlier findings, of all or of some kinds, apply to a device."""
+        found = (one for one in self.findings_on(device) if kinds is None or one.kind in kinds)
+        return intervals.to_spans(part for one in found for part in one.intervals)
 
     def finding(  # noqa: PLR0913 - what a finding states, each by name
         self,
@@ -151,15 +147,13 @@ class Limits(dict[str, Threshold]):
         return compare_with_limit(metric, statistic, observed, relation, self[name])
 
 
-def compare_with_limit(metric: str, statistic: str, observed: float, relation: str, limit: Threshold) -> Evidence:
-    """Return a value beside the limit that made it count, in that limit's unit."""
-    return Evidence(
-        metric=metric, statistic=statistic, observed=observed, unit=limit.unit, threshold=limit, relation=relation
-    )
-
-
 def measured(metric: str, statistic: str, observed: float, unit: str = "1") -> Evidence:
     return Evidence(metric=metric, statistic=statistic, observed=observed, unit=unit)
+
+
+def compare_with_limit(metric: str, statistic: str, observed: float, relation: str, limit: Threshold) -> Evidence:
+    """Return a value beside the limit that made it count, in that limit's unit."""
+    return replace(measured(metric, statistic, observed, limit.unit), threshold=limit, relation=relation)
 
 
 Found = Iterator[Finding | NotJudged]
@@ -198,18 +192,15 @@ class Rule:
 
 def _read_limits(said: Mapping[str, Any]) -> dict[str, Threshold]:
     """Return limits by name; those that rules share stand first."""
-    own = {key: _read_limit(*said[key]) for key in said if key != "shared"}
-    return {key: SHARED_LIMITS[key] for key in said.get("shared", ())} | own
-
-
-def _read_limit(value: float, unit: str, origin: str, source: str) -> Threshold:
-    return Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
+    known = {key: _SHARED[key] for key in said.get("shared", ())} | {key: said[key] for key in said if key != "shared"}
+    return {
+        key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
+        for key, (value, unit, origin, source) in known.items()
+    }
 
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
-_METRICS = _SAID.pop("@metrics")
-SHARED_LIMITS = {key: _read_limit(*said) for key, said in _SAID.pop("@limits").items()}
-"""Limits that several rules share."""
+_METRICS, _SHARED = _SAID.pop("@metrics"), _SAID.pop("@limits")
 RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 

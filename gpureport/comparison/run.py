@@ -8,13 +8,12 @@ from math import fsum
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis.job.phases import find_activity
+from gpureport.analysis.job.jobs import find_activity
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.memory import is_preallocated
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, build_grid
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series, remove_stretches
-from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.series.statistics import IDLE_RATIO, Grid, build_grid
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.comparison.estimate import MeanEstimate, count_unsettled, estimate_mean
 from gpureport.comparison.work import (

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis import certainty, missing_metrics
+from gpureport.analysis import doubts
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
@@ -21,9 +21,9 @@ def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Findi
     for found in findings:
         devices = set(found.devices) if found.kind == "mem_headroom" else set()
         if devices & leaking:
-            entries.append(missing_metrics.denied(found.kind, "memory_keeps_growing", _GROWS, steady))
+            entries.append(doubts.denied(found.kind, "memory_keeps_growing", _GROWS, steady))
         elif devices & split:
-            entries.append(missing_metrics.denied(found.kind, "mig_mode", _SPLIT, "nvidia-smi -q -d MEMORY"))
+            entries.append(doubts.denied(found.kind, "mig_mode", _SPLIT, "nvidia-smi -q -d MEMORY"))
         else:
             kept.append(found)
     return kept, entries
@@ -35,9 +35,9 @@ def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]
     doubted = next(doubtful, None)
     for kind in rule.kinds if absent else ():
         if doubted is None:
-            yield missing_metrics.not_recorded(kind, None, *absent)
+            yield doubts.not_recorded(kind, None, *absent)
         else:
-            yield missing_metrics.implausible(kind, None, doubted)
+            yield doubts.implausible(kind, None, doubted)
 
 
 def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
@@ -45,12 +45,12 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
     gpus = context.gpus()
     readings = max(map(len, gpus.values()), default=0)
     for kind in (kind for rule in rules for kind in rule.descriptions):
-        unsaid = kind.name not in answered and readings < certainty.SURE_READINGS
+        unsaid = kind.name not in answered and readings < doubts.SURE_READINGS
         if unsaid and gpus and not kind.judges_few_samples:
-            yield missing_metrics.too_few(kind.name, readings)
+            yield doubts.too_few(kind.name, readings)
         elif unsaid and not gpus and kind.needs_gpus:
-            metrics = missing_metrics.GPU_LOG_METRICS
-            yield missing_metrics.unjudged(kind.name, None, "no GPU was recorded", metrics, code="no_gpu_recorded")
+            metrics = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
+            yield doubts.unjudged(kind.name, None, "no GPU was recorded", metrics, code="no_gpu_recorded")
 
 
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
@@ -60,7 +60,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     """
     if context.recording.run.is_mean:
         kinds = dict.fromkeys(entry.kind for entry in entries)
-        return tuple(missing_metrics.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
+        return tuple(doubts.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
     columns = set(context.recording.rows.schema.names)
     known = [_drop_useless_recording(entry, context, columns) for entry in entries]
     devices: dict[NotJudged, set[str | None]] = {}
@@ -76,7 +76,7 @@ def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str
     if not lacking or not columns.issuperset(lacking):
         return entry
     reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
-    return missing_metrics.denied(entry.kind, "logged_without_values", reason, "", entry.device)
+    return doubts.denied(entry.kind, "logged_without_values", reason, "", entry.device)
 
 
 def answer_kinds(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis import phrases
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, SHORTEST_GAP
+from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
 from gpureport.analysis.names import POWER, UTILISATION
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
@@ -37,8 +37,8 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         interval = max(series.interval for series in known)
         apart, shortest = f"samples {phrases.duration(interval)} apart", 2 * interval + 1
         unseen = f"shorter than {phrases.duration(shortest)} cannot be seen with {apart}"
-        unsought = f"shorter than {SHORTEST_GAP.value:.0f} s are not looked for"
-        yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP.value else unseen}."
+        unsought = f"shorter than {SHORTEST_GAP:.0f} s are not looked for"
+        yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP else unseen}."
         if interval > POINT_SAMPLE_SECONDS:
             many = "waits that recur faster than the sampling show in the mean only"
             yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gpureport.analysis import phrases
-from gpureport.analysis.job.phases import ACTIVE, WITHOUT_LASTING_WORK
+from gpureport.analysis.job.jobs import ACTIVE, WITHOUT_LASTING_WORK
 from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class

@@ -1,16 +1,17 @@
 """What a run recorded of its job beside the hardware: checkpoints, epochs, stages, signs of training."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
 from gpureport.analysis.results import StageStatistics
+from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import POWER_METRICS, series_by_device
+from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -22,8 +23,8 @@ REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
 WAITING, DATA = "data_wait_ratio", "data"
 """Training metric: the share of an iteration spent on loading data, and the cause of low use it shows."""
-MUCH = 0.2
-"""Share from which waiting for data explains low use (pragmatic: hidden loading has none)."""
+_MUCH = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
+_HALF = 0.5  # of moments
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}
@@ -33,8 +34,7 @@ _TRAINING_ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
 _TRAINING_WORDS = _EPOCHS | {"lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEvents:
+class JobEvents(NamedTuple):
     """Rising times of one cause, `checkpoint` or `epoch`, in microseconds, and the stage or metric behind them."""
 
     cause: str
@@ -42,8 +42,7 @@ class JobEvents:
     times: IntArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluations:
+class Evaluations(NamedTuple):
     """Values of one validation metric by time in microseconds; NaN for no finite number."""
 
     metric: TrainingName
@@ -51,7 +50,7 @@ class Evaluations:
     values: FloatArray
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """How many evaluations gave a number; values of one moment are one."""
         return len(np.unique(self.times[~np.isnan(self.values)]))
 
@@ -70,6 +69,10 @@ def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
     return np.concatenate(found)
 
 
+def list_names(recording: Recording) -> list[str]:
+    return [str(name) for name in recording.training.column("name").unique().to_pylist()]
+
+
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
     """Return the ordered times of a training metric, of any if None, in microseconds, and the values of a column."""
     named = columns.valid(recording.training.column("timestamp"))
@@ -80,15 +83,11 @@ def read_points(recording: Recording, name: str | None, column: str = "value") -
     return times[order], columns.floats(recording.training.column(column))[named][order]
 
 
-def _iterate_training(recording: Recording) -> Iterator[tuple[str, IntArray, FloatArray]]:
-    for name in recording.training.column("name").unique().to_pylist():
-        yield str(name), *read_points(recording, str(name))
-
-
 def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
-    for name, times, values in _iterate_training(recording):
+    for name in list_names(recording):
+        times, values = read_points(recording, name)
         if (metric := recognise_evaluation(name)) and len(times):
-            yield Evaluations(metric=metric, times=times, values=np.where(np.isfinite(values), values, np.nan))
+            yield Evaluations(metric, times, np.where(np.isfinite(values), values, np.nan))
 
 
 def split_words(name: str) -> set[str]:
@@ -97,31 +96,38 @@ def split_words(name: str) -> set[str]:
 
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
-    found: list[tuple[bool, str, IntArray]] = []
+    """Return what saves, then what ends a round by stages and counts, then what is written at evaluations."""
+    found, evaluated = list[JobEvents](), list[JobEvents]()
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         if (words := split_words(name)) & (_SAVING | _ROUND):
             begun = sorted(stage.start for stage in recording.run.stages if stage.name == name)
-            found.append((bool(words & _SAVING), f"the stage {name}", np.array(begun, dtype=np.int64)))
-    evaluated: list[tuple[bool, str, IntArray]] = []
-    for name, times, values in _iterate_training(recording):
+            cause = "checkpoint" if words & _SAVING else "epoch"
+            found.append(JobEvents(cause, f"the stage {name}", np.array(begun, dtype=np.int64)))
+    for name in list_names(recording):
+        times, values = read_points(recording, name)
         words, metric = split_words(name), recognise_metric(name)
         if "epoch" in words and words <= _EPOCH_COUNT:
             # a metric of every step: only steps that complete an epoch count
-            found.append((False, name, times[1:][np.floor(values[1:]) > np.floor(values[:-1])]))
+            found.append(JobEvents("epoch", name, times[1:][np.floor(values[1:]) > np.floor(values[:-1])]))
         elif words & _SAVING or (metric and metric.role is Role.EPOCH_TIME):
-            found.append((bool(words & _SAVING), name, times))
+            found.append(JobEvents("checkpoint" if words & _SAVING else "epoch", name, times))
         if recognise_evaluation(name):
-            evaluated.append((False, name, np.unique(times)))
-    known = sorted([*found, *evaluated], key=lambda each: not each[0])
-    return tuple(
-        JobEvents(cause="checkpoint" if saves else "epoch", source=source, times=times)
-        for saves, source, times in known
-        if len(times)
-    )
+            evaluated.append(JobEvents("epoch", name, np.unique(times)))
+    known = sorted([*found, *evaluated], key=lambda each: each.cause)
+    return tuple(each for each in known if len(each.times))
+
+
+def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:
+    """Yield events of which most lie in or `near` some stretches, and which of these have one."""
+    wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
+    for event in known:
+        if intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
+            first, stop = np.searchsorted(event.times, wide.T)
+            yield event, stop > first
 
 
 def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
-    metrics = (recognise_metric(str(name)) for name in recording.training.column("name").unique().to_pylist())
+    metrics = map(recognise_metric, list_names(recording))
     named = (*(name for name, _ in recording.run.params_and_tags), *(stage.name for stage in recording.run.stages))
     is_measured = any(metric is not None and metric.role in _TRAINING_ROLES for metric in metrics)
     return bool(events) or is_measured or any(map(is_training_name, named))
@@ -135,7 +141,7 @@ def data_wait_share(recording: Recording) -> float | None:
     named = _find_text(recording.training.column("name"), WAITING)
     values = columns.floats(recording.training.column("value"))[named]
     share = float(np.median(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
-    return share if share >= MUCH else None
+    return share if share >= _MUCH else None
 
 
 def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:

@@ -1,29 +1,34 @@
-"""When a job holds each GPU, by memory in use; which jobs follow each other, and which is a restart."""
+"""When a job holds each GPU and when it works, by utilisation, power and memory in use; restarts, and other signs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
+from math import fsum
 
 import numpy as np
 
-from gpureport.analysis.job import phases
-from gpureport.analysis.job.phases import ACTIVE, SHORTEST_GAP
-from gpureport.analysis.names import CPU, MEMORY, POWER, UTILISATION
-from gpureport.analysis.results import Job
+from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
+from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
+from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
-from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.columns import BoolArray, FloatArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
-from gpureport.recording import Recording
+from gpureport.recording import Recording, Run
 
-EMPTY_MEMORY = 2.0**27
-"""Memory in use up to which no process holds a GPU.
-
-By; a driver holds less; the context of a process on a data centre's GPU more.
-"""
+POINT_SAMPLE_SECONDS = 2.0  # interval above which a utilisation value is a point sample
+UTILISATION_WINDOW = 1.0  # longest time in seconds that one utilisation value is a mean over (NVML)
+ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
+"""Utilisation above which a sample counts as active."""
+SHORTEST_GAP = 5.0  # s; the shortest rest within a job that is an idle gap
+NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
+"""Causes of start-up and tail: no lasting work; very little; GPUs released; training."""
+WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
+"""Causes of a start-up finding about the whole run, not its start."""
+EMPTY_MEMORY = 2.0**27  # By up to which no process holds a GPU; the context of a process takes more
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
@@ -31,41 +36,203 @@ PROCESS_MEMORY = Threshold(
     source="a driver or a display holds less; a process with a context more",
 )
 """Memory in use above which a process holds a GPU, unless it was in use before the job."""
-FREE_BETWEEN_JOBS = 60.0
-"""How long a GPU must be empty between two jobs.
+FREE_BETWEEN_JOBS = 60.0  # s for which a GPU must be empty between two jobs: an epoch or a restart begins sooner
+RESTART_SECONDS = 1800.0  # s up to which a like job is the same, started again: schedulers bring it back within
 
-s; an epoch, an evaluation or a restart in a process of its own begins sooner.
-"""
-RESTART_SECONDS = 1800.0
-"""Pause up to which a like job is the same one, started again.
-
-s; a scheduler or a person brings a failed job back within half an hour.
-"""
+_SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
+_SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
+_LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
+_FULL_POWER = 0.9  # quantile at work; single peaks are not full work
+_AT_WORK = 0.5  # utilisation; a kernel runs most of the time, so that power is that of work
+_COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
+_PART_ROWS = 1_000
+_FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
+_LIGHT_USE = 0.005
+_NEARLY_ALL = 0.9  # of the samples with light use; a display or stray kernels show less
+_MOSTLY = 0.5  # share of the samples of the machine at a limit
+_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model takes less
+_MACHINE = {CPU: 0.75, IOWAIT: 0.15}
+_CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
+"""From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""
 
 _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
 _DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
-_BASE_SHARE = 1 / 3
-"""Share of the memory at work; a job that loads its weights before its first work holds more."""
-# of what a display held before; a process that stays holds more beside it
-_BASE_DRIFT = 0.2
+_BASE_SHARE = 1 / 3  # of the memory at work; a job that loads its weights before its first work holds more
+_BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
 _DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
-_WORK_WITH_MEMORY = 0.9
-"""Share of the busy samples with memory in use: utilisation lags, the last one can be empty."""
-_DISPLAY_POWER = 0.4
-"""Share of the span from the floor to the power of work; drawing windows takes less."""
-_DISPLAY_USE = 0.5
-"""Share of the utilisation at work, of all of it where there is none; drawing windows takes less."""
-# W; a sensor that moves by less shows no difference between rest and work
-_LEAST_RISE = 5.0
-# samples of a stretch without a job: one alone may be a process that starts again
-_FEWEST = 2
+_WORK_WITH_MEMORY = 0.9  # of the busy samples with memory in use: utilisation lags, the last one can be empty
+_DISPLAY_POWER = 0.4  # of the span from the floor to the power of work; drawing windows takes less
+_DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is none; drawing windows takes less
+_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
+_FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
-_PROCESSES = "gpu_processes"
-
 
 Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], dict[str, Interval]]
 """Jobs in order, and by device id: time without a job, samples without it, and sustained activity."""
+
+
+@memoized
+def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
+    """Return the time from first to last sustained activity of one GPU, None if it never worked.
+
+    Activity is sustained from an active sample on if 60% of the samples in the 3 s (3 intervals) after it are active,
+    two at least with itself; the end is found likewise backwards. Later bursts belong to the job if they come at
+    least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
+    active. Where samples are far apart, power also shows activity, and half will do.
+    """
+    rows = np.flatnonzero(series.known_rows(UTILISATION))
+    if within is not None:
+        rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]
+    used, times = series.values(UTILISATION), series.times[rows]
+    active, share = used > ACTIVE.value, _SHARE
+    if series.interval > POINT_SAMPLE_SECONDS:
+        # a low sample at the power of work was taken in a short pause
+        power = series.values(POWER)
+        active, share = active | (power > _estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
+    active = active[rows]
+    reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
+    begun = _find_sustained(times, active, reach, share)
+    ended = _find_sustained(-times[::-1], active[::-1], reach, share)
+    if begun is None or ended is None:
+        return None
+    first, last = begun, len(times) - 1 - ended
+    usual = float(active[first : last + 1].mean()) if last > first else 1.0
+    if usual < _SHARE and active[:first].sum() >= _FEW_BURSTS:
+        first -= _measure_dense_reach(active[:first][::-1], usual / 2)
+    last += _measure_dense_reach(active[last + 1 :], usual / 2)
+    # where power alone shows work, it began or ended within a second of low utilisation
+    begin, end = rows[first], rows[last]
+    start = (series.start if used[begin] > ACTIVE.value else series.times)[begin]
+    stop = (series.end if used[end] > ACTIVE.value else series.times)[end]
+    return Interval(int(start) - series.shift, max(int(stop) - series.shift, int(times[0]) + 1))
+
+
+def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
+    """Return the watts above which a GPU works: half-way from the lowest to the 90% quantile at work, if known."""
+    known = watts[work & ~np.isnan(watts)]
+    if not len(known):
+        return float("inf")
+    floor = float(np.nanmin(watts))
+    return floor + max(float(np.quantile(known, _FULL_POWER)) - floor, _LEAST_SPAN) / 2
+
+
+def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
+    rows = np.flatnonzero(active)
+    # most jobs show it early, and a log may hold days
+    for first in range(0, len(rows), _PART_ROWS):
+        part = rows[first : first + _PART_ROWS]
+        ahead = np.searchsorted(times, times[part] + reach, side="right")
+        number = np.searchsorted(rows, ahead) - first - np.arange(len(part))
+        sustained = part[number >= share * np.maximum(ahead - part, 2)]
+        if len(sustained):
+            return int(sustained[0])
+    return None
+
+
+def _measure_dense_reach(active: BoolArray, share: float) -> int:
+    places = np.flatnonzero(active) + 1
+    dense = places[np.arange(1, len(places) + 1) >= share * places]
+    return int(dense[-1]) if len(dense) else 0
+
+
+def _pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSeries]:
+    return {name: one for name, one in series.items() if one.device.scope is scope and len(one)}
+
+
+def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
+    """Return the activity of each GPU that worked, by device id, with light work before or instead of it."""
+    gpus, hosts = _pick(series, Scope.GPU), _pick(series, Scope.HOST).values()
+    own = {name: find_activity(one, within) for name, one in gpus.items()}
+    found = {name: activity for name, activity in own.items() if activity is not None}
+    for name in list(found or gpus) if hosts else ():
+        one, active = gpus[name], found.get(name)
+        inside, until = within or Interval(int(one.times[0]), int(one.times[-1])), active.start if active else None
+        if light := _find_light_work(one, hosts, inside, until):
+            found[name] = Interval(light.start, max(light.end, active.end if active else 0))
+    return found
+
+
+def _find_light_work(
+    gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
+) -> Interval | None:
+    """Return from first to last sample of light work: a little all the time beside a machine at a limit.
+
+    It must reach the beginning of sustained activity (`until`), if any.
+    """
+    rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
+    used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
+    is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
+    last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
+    backwards = is_light[:last][::-1]
+    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= _NEARLY_ALL * np.arange(1, last + 1)))
+    if not len(dense):
+        return None
+    start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
+    # one thread that is busy before the work loads for it
+    shortest, limits = (_LIGHT, _MACHINE | _CORE) if until is None else (_LIGHT_BEFORE, _MACHINE)
+    for host in hosts if end - start >= shortest * 1e6 else ():
+        part = host.rows_between(start + host.shift, end + host.shift)
+        at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
+        if host.is_beside(gpu) and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
+            return Interval(start, end if until is None else until)
+    return None
+
+
+def is_light_work(series: DeviceSeries, within: Interval, active: Interval | None, part: Interval) -> bool:
+    own, middle = find_activity(series, within), (part.start + part.end) // 2
+    return active is not None and active.start < middle and (own is None or middle < own.start)
+
+
+def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
+    start = max(min((one.start for one in active), default=whole.end), whole.start)
+    end = min(max((one.end for one in active), default=whole.start), whole.end)
+    return Interval(start, end) if end > start else None
+
+
+def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
+    window = window or Interval(run.ended, run.ended)
+    edges = pairwise((run.started, window.start, window.end, run.ended))
+    parts = zip(("startup", "steady", "tail"), edges, strict=True)
+    return tuple(Phase(kind=kind, interval=Interval(start, end)) for kind, (start, end) in parts if end > start)
+
+
+def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
+    """Return when the processes of a job were first and last seen, where the log shows time without them around it.
+
+    Of several hosts the earliest and the latest, nothing where one of them did not watch the job.
+    """
+    seen = [(host, host.find_known_rows(JOB)) for host in hosts]
+    if not seen or not all(len(rows) for _, rows in seen):
+        return ObservedJob()
+    starts = [int(host.times[rows[0]]) for host, rows in seen if rows[0] > 0]
+    ends = [int(host.times[rows[-1]]) for host, rows in seen if rows[-1] < len(host) - 1]
+    return ObservedJob(
+        started=min(starts) if len(starts) == len(seen) else None, ended=max(ends) if len(ends) == len(seen) else None
+    )
+
+
+def measure_coverage(context: Context) -> float | None:
+    """Return the share of the run's time that samples own, over all GPUs, else hosts; None without time."""
+    run = context.recording.run
+    whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
+    if whole <= 0 or run.quality.synthetic_time:
+        return None
+    seen = context.gpus() if run.gpus else context.hosts()
+    owned = fsum(float(context.full_series(name).seconds_in_run.sum()) for name in seen)
+    return min(owned / whole, 1.0) if owned else None
+
+
+def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
+    paused = [(one, one.pause_rows) for one in several if len(one.pause_rows)]
+    if not paused:
+        return None
+    unowned = [one.start[rows] - one.end[rows - 1] for one, rows in paused]
+    return Pauses(
+        count=max(len(rows) for _, rows in paused),
+        longest_seconds=max(float((one.times[rows] - one.times[rows - 1]).max()) for one, rows in paused) / 1e6,
+        seconds=float(max(each.sum() for each in unowned)) / 1e6,
+    )
 
 
 def find_jobs(recording: Recording) -> tuple[Job, ...]:
@@ -83,20 +250,18 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     to one job, but for the time between two sessions in one file. The windows of a display are no job.
     A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
     """
-    gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
+    gpus = _pick(series, Scope.GPU)
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
-    active = phases.find_activities(at_work)
+    active = _find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
     first_use = min((int(gpus[name].start[np.argmin(rows)]) for name, rows in empty.items()), default=whole.end)
     if first_use - whole.start >= RESTART_SECONDS * 1e6 and not _is_host_at_work(series, first_use):
         first_use = whole.start
-    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
+    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
+    all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
-    all_free = intervals.to_spans([whole] if active else [])
-    for name in active:
-        all_free = intervals.intersection(all_free, free.get(name, intervals.NO_SPANS))
     if len(all_free):
         # a GPU that never works is without a job as the others are, unless a process holds it
         others = (name for name in gpus if name not in active)
@@ -107,7 +272,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
     held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
     working = {name: held[name] for name in at_work}
-    return tuple(_split_jobs(working, all_free, whole)), free, held, phases.find_activities(working)
+    return tuple(_split_jobs(working, all_free, whole)), free, held, _find_activities(working)
 
 
 def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
@@ -126,8 +291,8 @@ def _find_session_breaks(series: DeviceSeries) -> Spans:
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
     number = 0
     for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
-        active = phases.find_activities(series, held)
-        window = phases.find_work_window(held, active.values())
+        active = _find_activities(series, held)
+        window = find_work_window(held, active.values())
         if window is not None:
             window = held if all(_serves(series[name]) for name in active) else window
             number += 1
@@ -139,8 +304,8 @@ def _serves(series: DeviceSeries) -> bool:
     held = series.known_values(MEMORY)
     if not len(held) or np.ptp(held) > _DISPLAY_MEMORY:
         return False
-    busy = intervals.rows_to_spans(series.start, series.end, series.values(UTILISATION) > ACTIVE.value)
-    bursts = intervals.union(busy, int(SHORTEST_GAP.value * 1e6))
+    busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
+    bursts = intervals.union(busy, int(SHORTEST_GAP * 1e6))
     return len(bursts) > 1 and 2e6 * intervals.total_seconds(bursts) < series.end[-1] - series.start[0]
 
 
@@ -150,8 +315,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
     least = float(np.min(series.known_values(MEMORY), initial=np.inf))
     if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
         return False
-    busy = used > ACTIVE.value
-    return not (used > _DISPLAY_USE).any() and not (held[busy] > least + _DISPLAY_MEMORY).any()
+    return not (used > _DISPLAY_USE).any() and not (held[used > ACTIVE.value] > least + _DISPLAY_MEMORY).any()
 
 
 @memoized
@@ -159,13 +323,13 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
     """Return the rows in which a GPU rests with nothing in use; none if memory does not follow work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
-    metric = MEMORY if series.is_recorded(MEMORY) else _PROCESSES
+    metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
     if not series.is_recorded(metric):
         return none
     held, known = series.values(metric), series.known_rows(metric)
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
-    working, windows = phases.estimate_working_watts(power, in_use & busy), none
+    working, windows = _estimate_working_watts(power, in_use & busy), none
     if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
         windows = power < working - (1 - _DISPLAY_POWER) * rise
     elif (in_use & busy).any():
@@ -182,7 +346,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     Where work takes much more: what was in use before the first work and after the last, or what windows then hold.
     """
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
-    window = phases.find_activity(series)
+    window = find_activity(series)
     if window is None:
         return least
     edges = np.searchsorted(series.times - series.shift, [window.start, window.end])
@@ -202,8 +366,6 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
     first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
-    if not len(first):
-        return intervals.NO_SPANS
     start, end, last = series.start[first], series.end[stop - 1], stop == len(series)
     long = end - start >= np.where(last, _FREE_AT_END, FREE_BETWEEN_JOBS) * 1e6
     spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)

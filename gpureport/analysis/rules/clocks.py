@@ -1,20 +1,19 @@
 """Clocks below what a GPU could run at: slowed by heat or hardware, at the power limit, or set by somebody."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis import doubts, phrases
 from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
+from gpureport.analysis.series.statistics import rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.metrics import find_gpu
@@ -119,9 +118,9 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
             spans = _find_episodes(series, held, limits, whole)
             # a row at its end belongs to it, as the last sample of a log does
             inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
-            held = replace(held, share=held.share * inside, rows=held.rows & inside)
+            held = held._replace(share=held.share * inside, rows=held.rows & inside)
             share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
-            slowed = replace(slowed, share=share, lowered=lowered)
+            slowed = slowed._replace(share=share, lowered=lowered)
         found[kind] = held, spans
     return found, slowed
 
@@ -162,9 +161,9 @@ def find_throttling(context: Context, limits: Limits) -> Found:
             needed = max(limits.shortest, 1.5 * series.interval)
             if held is None:
                 reason = "neither the driver's reasons nor what shows a slowdown without them was recorded"
-                yield missing_metrics.unjudged(kind, device, reason, metrics, code="signals_not_recorded")
+                yield doubts.unjudged(kind, device, reason, metrics, code="signals_not_recorded")
             elif context.whole.seconds < needed and not held.counted:
-                yield missing_metrics.too_short(kind, context.whole.seconds, needed)
+                yield doubts.too_short(kind, context.whole.seconds, needed)
             elif len(spans) or held.in_gaps >= limits.counted:
                 yield _tell_slowdown(context, series, kind, held, spans, limits)
 
@@ -195,9 +194,9 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         kind,
         Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
         # what the driver counts is sure, however few the samples
-        certainty.lowest_confidence(
+        doubts.lowest(
             Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
-            Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
+            Confidence.HIGH if is_counted else doubts.confidence_of(samples, series.interval),
         ),
         [series.device.id],
         [
@@ -259,7 +258,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
             "power_limited",
             Severity.INFO if case else Severity.WARNING,
             # how long the limit held does not matter, so a coarse log is as sure
-            certainty.confidence_by_readings(samples) if source == "as logged" else Confidence.LOW,
+            doubts.confidence_of(samples) if source == "as logged" else Confidence.LOW,
             [series.device.id],
             [
                 limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
@@ -277,7 +276,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
         )
     elif np.isnan(s.power_limit).all() or usual == "highest":
         reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
-        yield missing_metrics.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
+        yield doubts.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
 
 
 def is_hardly_reached(found: Finding) -> bool:
@@ -299,10 +298,10 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
     if not is_direct and (np.isnan(s.power).all() or np.isnan(s.power_limit).all()):
         reason = "neither clock event reasons nor power and its limit were recorded"
         metrics = (f"clock_event_{CAP}", LIMIT)
-        yield missing_metrics.unjudged("power_cap", device, reason, metrics, code="signals_not_recorded")
+        yield doubts.unjudged("power_cap", device, reason, metrics, code="signals_not_recorded")
         return
     if context.whole.seconds < limits.shortest:
-        yield missing_metrics.too_short("power_cap", context.whole.seconds, limits.shortest)
+        yield doubts.too_short("power_cap", context.whole.seconds, limits.shortest)
         return
     at_limit = series.values(f"clock_event_{CAP}") > 0 if is_direct else s.power >= limits.at_limit * s.power_limit
     held = signals.add_counters(series, at_limit & s.busy, CAP)
@@ -313,8 +312,8 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
         return
     rows, of_busy = held.lowered & s.busy, limits.compare("power cap", "share of busy time", share, ">=", "least")
     samples, limit = series.count_readings(POWER, rows), median(s.power_limit[rows])
-    sure = certainty.confidence_by_readings(samples, series.interval)
-    medium = certainty.lowest_confidence(Confidence.MEDIUM, sure)
+    sure = doubts.confidence_of(samples, series.interval)
+    medium = doubts.lowest(Confidence.MEDIUM, sure)
     limit = signals.find_default_limit(series)[0] if np.isnan(limit) else limit
     low, level, high = (signals.high_quantile(s.power, rows, part) for part in (0.05, 0.5, 0.95))
     is_below = not is_lowered and high < limits.far_below * limit and high - low < limits.even * level
@@ -361,11 +360,11 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
     for device, series in context.gpus().items():
         s = gather_signals(series)
         if not signals.are_events_recorded(series, *signals.CHOSEN) and np.isnan(s.clock).all():
-            yield missing_metrics.not_recorded("clocks_locked", device, f"clock_event_{signals.CHOSEN[0]}", CLOCK)
+            yield doubts.not_recorded("clocks_locked", device, f"clock_event_{signals.CHOSEN[0]}", CLOCK)
         elif s.busy.sum() < limits.fewest:
-            few, reason = missing_metrics.count_of(int(s.busy.sum()), "busy sample"), "only {} show the clock at work"
+            few, reason = doubts.count_of(int(s.busy.sum()), "busy sample"), "only {} show the clock at work"
             code = "too_few_busy_samples"
-            yield missing_metrics.unjudged("clocks_locked", device, reason, [UTILISATION], few, code=code)
+            yield doubts.unjudged("clocks_locked", device, reason, [UTILISATION], few, code=code)
         else:
             chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))
@@ -378,11 +377,11 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
     ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
     devices, samples = [one.device.id for *_, one in found], [int(gather_signals(one).busy.sum()) for *_, one in found]
-    sure, limit = certainty.confidence_by_readings(min(samples)), "highest" if share >= limits.held else "below"
+    sure, limit = doubts.confidence_of(min(samples)), "highest" if share >= limits.held else "below"
     yield context.finding(
         "clocks_locked",
         Severity.INFO,
-        sure if is_told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
+        sure if is_told else doubts.lowest(sure, Confidence.MEDIUM),
         devices,
         [
             limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job import phases
+from gpureport.analysis import doubts, phrases
+from gpureport.analysis.job import jobs
 from gpureport.analysis.names import CLOCK, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import intervals
@@ -46,7 +46,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU that was lost, and for each with other driver errors."""
     losses, found = sorted(_list_losses(context), key=attrgetter("at")), False
     if not losses and not any(map(context.recorded, (*_MEASURED, MEMORY))):
-        yield missing_metrics.not_recorded("gpu_lost", None, UTILISATION)
+        yield doubts.not_recorded("gpu_lost", None, UTILISATION)
         return
     for device in [*context.gpus(), None]:
         said = [loss for loss in losses if loss.device == device and loss.code in _FALLEN]
@@ -183,10 +183,10 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
     """Yield a finding for each GPU and class of errors whose counters rose."""
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
-        if readings < certainty.FEW_READINGS:
+        if readings < doubts.FEW_READINGS:
             once, code = "the error counters were read only once: whether they rose is not known", "read_only_once"
-            absent = missing_metrics.not_recorded("ecc_error", device, *_COUNTERS)
-            yield missing_metrics.unjudged("ecc_error", device, once, _COUNTERS, code=code) if readings else absent
+            absent = doubts.not_recorded("ecc_error", device, *_COUNTERS)
+            yield doubts.unjudged("ecc_error", device, once, _COUNTERS, code=code) if readings else absent
             continue
         failed = series.known_values("gpu_remapped_rows_failure")
         pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
@@ -230,7 +230,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
         known = [name for name in _LINK if series.is_recorded(name) and series.is_recorded(f"{name}_max")]
         if not known or not series.is_recorded(UTILISATION):
             absent = [UTILISATION] if known else [f"{name}{end}" for name in _LINK for end in ("", "_max")]
-            yield missing_metrics.not_recorded("pcie_degraded", device, *absent)
+            yield doubts.not_recorded("pcie_degraded", device, *absent)
             continue
         busy = series.values(UTILISATION) > limits.busy
         samples = int((busy & np.any([series.known_rows(name) for name in known], axis=0)).sum())
@@ -244,8 +244,8 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
         )
         mild = ratio >= limits.common
         if samples < limits.fewest:
-            few, reason = missing_metrics.count_of(samples, "sample"), "{} of the PCIe link while the GPU was busy"
-            yield missing_metrics.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=_FEW_BUSY)
+            few, reason = doubts.count_of(samples, "sample"), "{} of the PCIe link while the GPU was busy"
+            yield doubts.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=_FEW_BUSY)
         elif ratio < 1:
             rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
             links = [(name, "max while busy", best[name]) for name in best]
@@ -253,7 +253,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
             yield context.finding(
                 "pcie_degraded",
                 Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
-                certainty.confidence_by_readings(samples),
+                doubts.confidence_of(samples),
                 (device,),
                 [*(measured(n, how, x, "") for n, how, x in links), rate],
                 samples=samples,
@@ -275,7 +275,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
     """Yield one finding for the gaps all GPUs share, and one per GPU with others."""
     if context.recording.run.quality.synthetic_time:
         reason = "the log has no time stamps, so a gap cannot be seen"
-        yield missing_metrics.denied("log_gap", missing_metrics.NO_TIMES, reason, RECORD)
+        yield doubts.denied("log_gap", doubts.NO_TIMES, reason, RECORD)
         return
     gpus, none = context.gpus(), intervals.NO_SPANS
     gaps = {name: intervals.to_spans(one.gaps) for name, one in gpus.items()}
@@ -287,13 +287,13 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
         seconds, longest = intervals.total_seconds(spans), float(np.ptp(spans, axis=1).max()) / 1e6
         needed = gap_seconds(max(series.interval for series in gpus.values()))
         far = Threshold(value=needed, unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
-        pauses = phases.summarise_pauses([gpus[name]] if name else gpus.values())
+        pauses = jobs.summarise_pauses([gpus[name]] if name else gpus.values())
         unowned = pauses.seconds if pauses else np.nan
         yield context.finding(
             "log_gap",
             Severity.INFO,
             # the other distances show what is far
-            certainty.confidence_by_readings(min(map(len, gpus.values()))),
+            doubts.confidence_of(min(map(len, gpus.values()))),
             (name,) if name else (),
             [
                 compare_with_limit("distance between samples", "max", longest, ">", far),
@@ -322,11 +322,11 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
     others += [(phrases.gpu_name(name), times) for name, times in own.items()]
     if context.recording.run.quality.synthetic_time:
         reason = "the log has no time stamps to compare with those of other logs"
-        yield missing_metrics.denied("monitoring_ended", missing_metrics.NO_TIMES, reason, RECORD)
+        yield doubts.denied("monitoring_ended", doubts.NO_TIMES, reason, RECORD)
         return
     if len(others) <= 1:
         reason = "nothing else was recorded to compare the end of the log with"
-        yield missing_metrics.denied("monitoring_ended", "nothing_to_compare", reason, RECORD)
+        yield doubts.denied("monitoring_ended", "nothing_to_compare", reason, RECORD)
         return
     others.sort(key=lambda other: -int(other[1][-1]))
     later = {}
@@ -345,7 +345,7 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
         yield context.finding(
             "monitoring_ended",
             Severity.WARNING if much else Severity.INFO,
-            certainty.confidence_by_readings(readings),
+            doubts.confidence_of(readings),
             devices,
             [
                 limits.compare(what, "length", missing.seconds, ">=", "early"),
@@ -367,4 +367,4 @@ def _goes_on(own: IntArray, other: IntArray, limit: int, limits: Limits) -> bool
     after = int(other[-1] - own[-1])
     readings = len(other) - int(np.searchsorted(other, limit, side="right"))
     shifted = abs(int(other[0] - own[0]) - after) <= limits.shifted * after
-    return readings >= certainty.FEW_READINGS and other[0] <= own[-1] and not shifted
+    return readings >= doubts.FEW_READINGS and other[0] <= own[-1] and not shifted

@@ -5,18 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis import doubts, phrases
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.statistics import memory_reserved, memory_total
+from gpureport.analysis.series.statistics import build_grid, memory_reserved, memory_total, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 
@@ -42,7 +41,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         return
     needed = max(limits.shortest, limits.shortest_rows * max(series.interval for series in gpus.values()))
     if context.whole.seconds < needed:
-        yield missing_metrics.too_short("hollow_util", context.whole.seconds, needed)
+        yield doubts.too_short("hollow_util", context.whole.seconds, needed)
         gpus = {}
     spans = {name: _find_spans(context, one, limits) for name, one in gpus.items()}
     yield from _list_unjudged(context.gpus(), {device for device, own in spans.items() if len(own)})
@@ -57,13 +56,13 @@ def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterato
         if device in found or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
             continue
         if series.explain_implausibility(POWER):
-            yield missing_metrics.implausible("hollow_util", device, POWER)
+            yield doubts.implausible("hollow_util", device, POWER)
         elif not series.is_recorded(POWER):
-            yield missing_metrics.not_recorded("hollow_util", device, POWER)
+            yield doubts.not_recorded("hollow_util", device, POWER)
         else:
             reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
             wanted = ["gpu_power_limit_watts"]
-            yield missing_metrics.unjudged("hollow_util", device, reason, wanted, code="unknown_power_limit")
+            yield doubts.unjudged("hollow_util", device, reason, wanted, code="unknown_power_limit")
 
 
 def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:

@@ -1,4 +1,4 @@
-"""GPUs that rest within their job: when, why, and whether it recurs."""
+"""GPUs that rest: within their job, when, why and whether it recurs; before and after its work; logs without work."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,53 +7,63 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpureport.analysis import certainty, missing_metrics, phrases
-from gpureport.analysis.job import jobs
-from gpureport.analysis.job.events import REQUESTS, JobEvents, find_job_events, is_training
-from gpureport.analysis.job.phases import ACTIVE
+from gpureport.analysis import doubts, phrases
+from gpureport.analysis.job import events, jobs
+from gpureport.analysis.job.events import REQUESTS, JobEvents
+from gpureport.analysis.job.jobs import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS
 from gpureport.analysis.kinds import KINDS
-from gpureport.analysis.names import MEMORY, POWER, UTILISATION
+from gpureport.analysis.names import CPU, MEMORY, POWER, UTILISATION
+from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 
-_GAP, _STALL = "idle_gap", "periodic_stall"
+_GAP, _STALL, _START, _TAIL = "idle_gap", "periodic_stall", "startup_idle", "tail_idle"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}
 """Causes of gaps that are no part of a period."""
 _NO_LOSS = {"unknown", "periodic", REQUESTS}
 """Causes that leave open whether the job had anything to do."""
-_HALF = 0.5  # of the job, of a gap, of moments
+_HALF = 0.5  # of the job, of moments
 _NEAR = 2.0  # s; a metric is written when its work is done
 _LONG = 60.0  # s; ranks of one job do not wait this long for each other
 _RISE = 3.0  # times the median rate of the host
 _WORKED = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
-# gaps; fewer do not show how work comes; one spell of work in ten may be long
+# gaps, or bursts; fewer do not show how work comes; one spell of work in ten may be long
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9
+_CLOSER = "a log with samples 5 s apart or less"
+_BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
+_LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
+_ALONG = 0.25  # share of time at 5% and less: pauses of a job that works a little all along
+
+Cause = tuple[str, Sequence[Evidence]] | None
 
 
 @rule(_GAP)
 def find_idle_gaps(context: Context, limits: Limits) -> Found:
     """Yield a finding per GPU and cause, one per period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
-        yield from (missing_metrics.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
+        yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
     if context.whole.seconds < limits.shortest or context.window is None:
         return
-    events, stalls = find_job_events(context.recording), list[tuple[Period, list[str], list[Gap]]]()
-    trains = is_training(context.recording, events)
+    known, stalls = events.find_job_events(context.recording), list[tuple[Period, list[str], list[Gap]]]()
+    trains = events.is_training(context.recording, known)
     for name, series in context.gpus().items():
         if not series.is_recorded(UTILISATION):
-            yield from (missing_metrics.not_recorded(kind, name, UTILISATION) for kind in (_GAP, _STALL))
+            yield from (doubts.not_recorded(kind, name, UTILISATION) for kind in (_GAP, _STALL))
             continue
-        gaps = _name_causes(context, limits, series, find_gaps(series, context.jobs, context.whole, limits), events)
+        gaps = _name_causes(context, limits, series, find_gaps(series, context.jobs, context.whole, limits), known)
         share = sum(gap.seconds for gap in gaps) / intervals.total_seconds(context.work)
         held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
-        used, cells = series.values(UTILISATION), series.averaging_windows(context.whole)
-        seconds = intervals.overlap_seconds(*cells, held) * ~np.isnan(used)
+        used = series.values(UTILISATION)
+        seconds = series.seconds_inside(held, context.whole) * ~np.isnan(used)
         between = float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
         if not trains:
             gaps = _mark_requests(gaps, limits, share, between)
@@ -68,44 +78,55 @@ def find_idle_gaps(context: Context, limits: Limits) -> Found:
 
 
 def _name_causes(
-    context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], events: Sequence[JobEvents]
+    context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], known: Sequence[JobEvents]
 ) -> list[Gap]:
     name = series.device.id
     if name not in context.active and not draws_working_power(series):
-        return [replace(gap, cause="unused") for gap in gaps]
-    waits = intervals.to_spans(span for found in context.findings_on(name) for span in found.intervals)
+        return [gap._replace(cause="unused") for gap in gaps]
     edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
-    waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], waits).tolist()
-    by_event = _find_event_causes(events, edges, max(_NEAR, series.interval / 2))
-
-    # the host explains none that the GPU never came back from
-    last = context.active[name].end if name in context.active else int(series.times[-1])
-
-    def judge(gap: Gap, seconds: float, event: JobEvents | None) -> tuple[str, Sequence[Evidence]] | None:
-        if 2 * seconds >= gap.interval.seconds:
-            return "data", ()
-        if peers := _judge_peers(context, limits, name, gap):
-            return peers
-        if event:
-            what, moments = "moments of the run", float(len(event.times))
-            return event.cause, [measured(event.source, what, moments, "")]
-        if (freed := _judge_memory(limits, series, gap)) or gap.interval.end > last:
-            return freed
-        return _judge_hosts(context, limits, series, gap)
-
+    waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], context.spans_on(name)).tolist()
+    by_event: list[JobEvents | None] = [None] * len(gaps)
+    for event, has in events.place_events(known, edges, max(_NEAR, series.interval / 2)):
+        by_event = [one or (event if is_in else None) for one, is_in in zip(by_event, has.tolist(), strict=True)]
     named = []
-    for gap, seconds, event in zip(gaps, waited, by_event, strict=True):
-        cause, evidence = judge(gap, seconds, event) or (gap.cause, ())
-        named.append(replace(gap, cause=cause, evidence=tuple(evidence)))
+    for gap, seconds, first in zip(gaps, waited, by_event, strict=True):
+        is_data = 2 * seconds >= gap.interval.seconds
+        found = ("data", ()) if is_data else _find_cause(context, limits, series, gap, first)
+        cause, evidence = found or (gap.cause, ())
+        named.append(gap._replace(cause=cause, evidence=tuple(evidence)))
     in_step = [place for place, gap in enumerate(named) if gap.cause not in _OUT_OF_STEP]
     period = find_period([named[place].interval.start for place in in_step], limits.agree, limits.agree_few)
     for place, recurs in zip(in_step, period.members.tolist() if period else (), strict=False):
         if recurs and named[place].cause == "unknown":
-            named[place] = replace(named[place], cause="periodic")
+            named[place] = named[place]._replace(cause="periodic")
     return named
 
 
-def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
+def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap, event: JobEvents | None) -> Cause:
+    """Return why a GPU rested: as its peers, a moment of the run, its memory or its host show."""
+    if peers := _judge_peers(context, limits, series.device.id, gap):
+        return peers
+    if event:
+        return event.cause, [measured(event.source, "moments of the run", float(len(event.times)), "")]
+    rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
+    empty, span = jobs.find_empty_rows(series)[rows], intervals.to_spans([gap.interval])
+    share = float(empty.mean()) if len(empty) else 0.0
+    freed = limits.compare("time with no memory in use", "share of the gap", share, ">=", "freed")
+    if freed.meets_limit:
+        return "no process", [freed]
+    active = context.active.get(series.device.id)
+    # the host explains none that the GPU never came back from
+    is_last = gap.interval.end > (active.end if active else int(series.times[-1]))
+    for host in [] if is_last else context.hosts_of(series):
+        wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
+        usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
+        # far more than elsewhere, and than it read
+        if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
+            return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
+    return None
+
+
+def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
     """Return how the other GPUs went on in a gap of a minute: as ranks do that wait in a collective, or otherwise."""
     peers = [one for other, one in context.working().items() if other != name]
     span = intervals.to_spans([gap.interval])
@@ -129,38 +150,6 @@ def _compare_draw(series: DeviceSeries, span: Spans) -> float:
     return float(drawn.mean() / np.median(at_work)) if len(drawn) and len(at_work) else np.inf
 
 
-def _find_event_causes(events: Sequence[JobEvents], edges: Spans, near: float) -> list[JobEvents | None]:
-    """Return the first event in each gap; events of which most lie in no gap explain nothing."""
-    causes: list[JobEvents | None] = [None] * len(edges)
-    wide = edges + np.array([-near * 1e6, near * 1e6]).astype(np.int64)
-    for event in events:
-        if intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
-            first, stop = np.searchsorted(event.times, wide.T)
-            causes = [one or (event if has else None) for one, has in zip(causes, (stop > first).tolist(), strict=True)]
-    return causes
-
-
-def _judge_memory(limits: Limits, series: DeviceSeries, gap: Gap) -> tuple[str, Sequence[Evidence]] | None:
-    rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
-    empty = jobs.find_empty_rows(series)[rows]
-    share = float(empty.mean()) if len(empty) else 0.0
-    measured = limits.compare("time with no memory in use", "share of the gap", share, ">=", "freed")
-    return ("no process", [measured]) if measured.meets_limit else None
-
-
-def _judge_hosts(
-    context: Context, limits: Limits, series: DeviceSeries, gap: Gap
-) -> tuple[str, Sequence[Evidence]] | None:
-    """Return `checkpoint` where a host wrote far more than elsewhere, and than it read."""
-    span = intervals.to_spans([gap.interval])
-    for host in context.hosts_of(series):
-        wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
-        usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
-        if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
-            return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
-    return None
-
-
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
     """Return the gaps, all of requests if no cause is known and little work lies between; requests have no period."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
@@ -171,7 +160,7 @@ def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float)
     if long_work > limits.burst and between >= limits.sparse:
         return gaps
     measured = limits.compare("work between two gaps", "90% quantile", long_work, "<=", "burst")
-    return [replace(gap, cause=REQUESTS, evidence=(measured,)) for gap in gaps]
+    return [gap._replace(cause=REQUESTS, evidence=(measured,)) for gap in gaps]
 
 
 def _rate_severity(limits: Limits, share: float) -> Severity:
@@ -191,17 +180,17 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
             severity = Severity.WARNING
         shortest, least = min(gap.interval.seconds for gap in own), min(own, key=lambda gap: gap.samples - gap.needed)
-        confidence = certainty.confidence_by_readings(min(gap.samples for gap in own), series.interval)
+        confidence = doubts.confidence_of(min(gap.samples for gap in own), series.interval)
         if shortest < limits.shortest + 1.5 * series.resolution(UTILISATION):
-            confidence = certainty.lowest_confidence(confidence, Confidence.MEDIUM)
+            confidence = doubts.lowest(confidence, Confidence.MEDIUM)
         used = float(np.average([gap.used for gap in own], weights=[gap.samples for gap in own]))
-        little = between if is_little else np.nan
         evidence = [
             limits.compare(UTILISATION, "mean", used, "<=", "still"),
             limits.compare("duration", "length" if len(own) == 1 else "shortest", shortest, ">=", "shortest"),
             measured("idle time of this GPU in gaps", "share of the job", share),
-            limits.compare(UTILISATION, "mean between the gaps of this GPU", little, "<", "sparse"),
         ]
+        if is_little:
+            evidence.append(limits.compare(UTILISATION, "mean between the gaps of this GPU", between, "<", "sparse"))
         ruled_out = ["missing samples: a stretch without samples is a log gap"]
         what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
         ruled_out += [f"chance: {what}"] if least.needed > 1 else []
@@ -248,12 +237,11 @@ def _build_stall_finding(
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
     known = cause if cause in KINDS[_STALL].says else None
     agree, shared = "agree_few" if len(gaps) < FEW * len(names) else "agree", "share that are multiples of the period"
-    longest = max(context.series[name].interval for name in names)
-    confidence = certainty.confidence_by_readings(len(gaps) // len(names) - 1, longest)
+    confidence = doubts.confidence_of(len(gaps) // len(names) - 1, max(context.series[name].interval for name in names))
     found = context.finding(
         _STALL,
         _rate_severity(limits, share),
-        confidence if known else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
+        confidence if known else doubts.lowest(confidence, Confidence.MEDIUM),
         names,
         [
             measured("period", "mean distance of starts", period.seconds, "s"),
@@ -271,3 +259,181 @@ def _build_stall_finding(
         share=phrases.percent(share),
     )
     return replace(found, period_seconds=period.seconds)
+
+
+@rule(_START)
+def find_edges(context: Context, limits: Limits) -> Found:
+    """Yield start-up and tail of each job, as warnings if all jobs together lost enough."""
+    if context.whole.seconds < limits.shortest:
+        kinds = (_START, _TAIL)
+        yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in kinds)
+    elif context.window is None:
+        yield from _judge_log_without_work(context, limits)
+    else:
+        for kind in (_START, _TAIL):
+            judged = [each for job in context.jobs for each in _judge_edge(context, limits, kind, job)]
+            lost = sum(each.lost_gpu_seconds or 0.0 for each in judged if isinstance(each, Finding))
+            is_much = lost > limits.share * sum(job.interval.seconds for job in context.jobs) * len(context.gpus())
+            for each in judged:
+                yield replace(each, severity=Severity.WARNING) if isinstance(each, Finding) and is_much else each
+
+
+def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray]:
+    """Return the seconds of each reading of the GPUs that lie in a stretch, and its utilisation."""
+    span, gpus = intervals.to_spans([stretch]), context.gpus().values()
+    seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
+    used = np.concatenate([one.values(UTILISATION) for one in gpus])
+    return seconds[~np.isnan(used)], used[~np.isnan(used)]
+
+
+def _count_readings(context: Context, stretch: Interval) -> list[int]:
+    # the last reading of a log lies at its end
+    edges, gpus = (stretch.start, stretch.end + 1), context.gpus().values()
+    return [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
+
+
+def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
+    """Yield a finding on the time before or after a job's work; after the last it is not lost."""
+    is_start, window = kind == _START, job.window
+    held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
+    pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
+    rest = intervals.to_spans([Interval(held.end, context.whole.end)])
+    after = [context.full_series(name).find_values(MEMORY, rest) for name in context.time_without_job]
+    is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
+    # what a display does after the job is no concern of the log
+    is_noted = not is_start and job is context.jobs[-1] and not is_taken
+    stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
+    gpus, step, spans = list(context.gpus()), context.recording.run.interval or 0.0, intervals.to_spans([stretch])
+    free = sum(intervals.total_seconds(intervals.intersection(spans, one)) for one in context.time_without_job.values())
+    seconds, used = _read_use(context, stretch)
+    sampled, resting = float(seconds.sum()), float(seconds[used <= ACTIVE.value + 1e-6].sum())
+    # the log may have ended an interval later
+    late = 0.0 if is_start or stretch.seconds >= limits.shortest else min(step, stretch.seconds)
+    is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
+    counts = _count_readings(context.whole_log, stretch)
+    if is_short or not _read_use(context.whole_log, stretch)[0].sum():
+        # too short, or nearly all in a log gap, or memory alone shows no job
+        return
+    if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
+        reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
+        yield doubts.denied(kind, "single_reading", reason, _CLOSER)
+        return
+    phases = [found.spans for name in context.active if (found := find_phases(context, name))]
+    if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
+        return  # an evaluation like those before
+    length, share = held.seconds, held.seconds / sum(each.interval.seconds for each in context.jobs)
+    is_long = pause or length > limits.long or share > limits.share
+    worked = float(seconds[used > IDLE_RATIO + 1e-6].sum())
+    is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
+    case = "restart" if pause else NO_JOB if free and length < limits.shortest else None
+    trained = 0 if case else events.count_steps(context.recording, held)
+    whole = "the jobs' time" if context.time_without_job and not case else "the run"
+    if case:  # time without a job is none of the jobs'
+        length, share = stretch.seconds, stretch.seconds / context.whole.seconds
+    what = "length, at most (the log may end an interval late)" if late else "length"
+    cpu = _measure_cpu(context, limits, held) if is_start and not pause else []
+    yield context.finding(
+        kind,
+        Severity.WARNING if is_long else Severity.INFO,
+        doubts.confidence_of(max(counts), step) if is_rest else Confidence.LOW,
+        (),
+        [
+            limits.compare("duration", what, length + late, ">=", "shortest"),
+            limits.compare("duration", f"share of {whole}", share, ">" if share > limits.share else "<=", "share"),
+            _show_steps(trained),
+            *cpu,
+            measured("pause", "between the jobs", pause.seconds if pause else np.nan, "s"),
+        ],
+        spans=(stretch,),
+        lost=resting,
+        cause=STEPS if trained else case,
+        samples=sum(counts),
+        length=phrases.duration(length),
+        late=phrases.duration(held.seconds) if held.seconds else "",
+        share=f"{phrases.percent(share)} of {whole}",
+        which="first work" if held.start <= context.whole.start else "first work of a later job",
+        whose=phrases.gpu_names(gpus, gpus),
+        free=phrases.duration(free) if free else "",
+        pause=phrases.duration(pause.seconds) if pause else "",
+        steps=f"{trained:,}",
+        without=phrases.gpu_time(pause.seconds * len(gpus)) if pause else "",
+        cpu=phrases.percent(cpu[0].observed) if cpu else "",
+    )
+
+
+def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> list[Evidence]:
+    span = intervals.to_spans([stretch])
+    values = [used for host in context.hosts().values() if len(used := host.find_values(CPU, span))]
+    mean = max((float(used.mean()) for used in values), default=0.0)
+    return [limits.compare(CPU, "mean", mean, ">=", "cpu")] if mean >= limits.cpu else []
+
+
+def _show_steps(count: int) -> Evidence:
+    return measured("steps of the training", "counted in that time", float(count) or np.nan, "")
+
+
+def _judge_log_without_work(context: Context, limits: Limits) -> Found:
+    whole, gpus = context.whole, context.gpus()
+    counts, (seconds, used) = _count_readings(context, whole), _read_use(context, whole)
+    readings, covered = max(counts), max(float(seconds.sum()), 1e-9) / len(gpus)
+    reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
+    for kind in (_START, _TAIL):
+        if readings < doubts.SURE_READINGS:
+            yield doubts.too_few(kind, readings)
+        elif covered < limits.shortest:
+            yield doubts.too_short(kind, covered, limits.shortest, "samples cover")
+        elif all(map(jobs.draws_only_display, gpus.values())):
+            yield doubts.denied(kind, "only_a_display", reason, recording)
+        elif kind == _START:
+            yield _tell_little_work(context, limits, counts, seconds, used)
+
+
+def _tell_little_work(
+    context: Context, limits: Limits, counts: Sequence[int], seconds: FloatArray, used: FloatArray
+) -> Finding:
+    whole, gpus = context.whole, context.gpus()
+    idle, sampled = used <= IDLE_RATIO + 1e-6, max(float(seconds.sum()), 1e-9)
+    owned = [(one.seconds_in_run, one.values(UTILISATION)) for one in gpus.values()]
+    is_used = all(own[use <= IDLE_RATIO + 1e-6].sum() <= _ALONG * own[~np.isnan(use)].sum() for own, use in owned)
+    share, mean = float(seconds[idle].sum()) / sampled, float((seconds * used.clip(0, 1)).sum()) / sampled
+    trained = events.count_steps(context.recording, whole)
+    bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
+    cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
+    return context.finding(
+        _START,
+        Severity.WARNING,
+        doubts.confidence_of(max(counts), context.recording.run.interval or 0.0),
+        (),
+        [
+            limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
+            measured(UTILISATION, "share of time at 5% and less", share),
+            measured(UTILISATION, "mean", mean),
+            _show_steps(trained),
+            *bursts,
+            *cpu,
+        ],
+        spans=(whole,),
+        lost=float((seconds * np.where(idle, 1.0, 1 - used.clip(0, 1))).sum()),
+        cause=cause,
+        case=STEPS if trained else cause,
+        samples=sum(counts),
+        mean=phrases.percent(mean),
+        share=phrases.percent(share),
+        steps=f"{trained:,}",
+        bursts=phrases.duration(bursts[0].observed) if bursts else "",
+        cpu=phrases.percent(cpu[0].observed) if cpu else "",
+        whose=phrases.gpu_names(list(gpus), list(gpus)),
+        uses="does use" if share < limits.unused else "",
+    )
+
+
+def _measure_bursts(context: Context) -> list[Evidence]:
+    for series in context.gpus().values():
+        held, length = series.known_values(MEMORY), series.end[-1] - series.start[0]
+        busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
+        distances = np.diff(busy[:, 0])
+        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS:
+            usual = float(np.median(distances))
+            if usual * len(distances) > length / 2:
+                return [measured("bursts of work", "usual distance", usual / 1e6, "s")]
+    return []

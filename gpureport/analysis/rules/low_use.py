@@ -1,46 +1,42 @@
 """GPUs that work only part of the time, which no other kind explains, and GPUs that never work."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import events
-from gpureport.analysis.job.phases import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, find_work_window
+from gpureport.analysis.job.jobs import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, find_work_window
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.rules.rests import find_period
 from gpureport.analysis.rules.waits import ROWS, Parts
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.series.statistics import IDLE_RATIO, build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
-# samples of a short job; with fewer not even the error of their mean is known
-_FEWEST = 10
-_HALF = 0.5
-"""Share of the time with low use, with less of which the CPU was not watched; of moments of a log, of phases."""
+_FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
+_HALF = 0.5  # of the time with low use, with less of which the CPU was not watched; of phases
 _SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
 _AGREE = 0.9  # of the distances; other low use may lie between
 _SMOOTH = 10.0  # s; batches of an evaluation vary
 _SHORTEST = 30.0  # s; the loader starts anew in less
 _MUCH = 0.7  # median use between phases; less of it is low use itself
-# of the median use; an evaluation loads, copies and prints more than it computes
-_LOW = 0.5
+_LOW = 0.5  # of the median use; an evaluation loads, copies and prints more than it computes
 _ALIKE = 0.25  # of the median length; the same data are evaluated each time
 _NEAR = 5.0  # s; a metric is written when its work is done
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phases:
+class Phases(NamedTuple):
     """Phases of low use that are alike: when, seconds from one to the next, and whether the log names them."""
 
     spans: Spans
@@ -67,21 +63,19 @@ def find_phases(context: Context, device: str) -> Phases | None:
         return None
     is_named = bool(find_evaluations(context.recording, spans).mean() >= _HALF)
     is_much = len(between) and np.median(between) >= _MUCH
-    return Phases(spans=spans, period=period.seconds, is_named=is_named) if is_much else None
+    return Phases(spans, period.seconds, is_named) if is_much else None
 
 
 def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
     """Return which stretches hold or just precede most of what a training log writes at evaluations."""
-    wide = spans + np.array([-_NEAR * 1e6, _NEAR * 1e6]).astype(np.int64)
     named = np.zeros(len(spans), dtype=np.bool_)
-    for event in events.find_job_events(recording) if len(spans) else ():
-        if event.cause == "epoch" and intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
-            named |= np.searchsorted(event.times, wide[:, 1]) > np.searchsorted(event.times, wide[:, 0])
+    for event, has in events.place_events(events.find_job_events(recording) if len(spans) else (), spans, _NEAR):
+        if event.cause == "epoch":
+            named |= has
     return named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowUse:
+class LowUse(NamedTuple):
     """Stretches of low use by GPU, the lowest mean of some seconds, and if the job is too short for another."""
 
     spans: Mapping[str, Spans]
@@ -100,14 +94,12 @@ def find_low_use(context: Context, limits: Limits) -> LowUse:
 def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     working = context.working()
     if context.window is None:
-        return LowUse(spans={})
+        return LowUse({})
     grid = build_grid(context.window, list(working.values()))
     left, used, edges = {}, [], grid.cells
     for name, one in working.items():
-        claimed = intervals.collect_finding_spans(context.findings_on(name), name, low_util_cause_unknown.after)
-        cells = one.averaging_windows(context.whole)
-        seen = intervals.rows_to_spans(*cells, one.known_rows(UTILISATION))
-        left[name] = intervals.intersection(intervals.difference(seen, claimed), context.work)
+        claimed = context.spans_on(name, low_util_cause_unknown.after)
+        left[name] = intervals.intersection(intervals.difference(one.find_seen(context.whole), claimed), context.work)
         is_claimed = intervals.overlap_seconds(*edges, claimed) > 0
         used.append(np.where(is_claimed, np.nan, grid.average_metric(one, UTILISATION)))
     median, seconds = median_over_devices(used), max(map(intervals.total_seconds, left.values()))
@@ -131,13 +123,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
         recurring = find_phases(context, name)
         if recurring and (intervals.overlap_seconds(stretches[:, 0], stretches[:, 1], recurring.spans) > 0).all():
             phases, found[name] = recurring, recurring.spans
-    return LowUse(
-        spans=found,
-        phases=phases,
-        lowest=float(np.nanmin(mean[inside], initial=1.0)),
-        over=seconds if is_short else over,
-        is_short_job=is_short,
-    )
+    return LowUse(found, float(np.nanmin(mean[inside], initial=1.0)), seconds if is_short else over, is_short, phases)
 
 
 def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[NotJudged]:
@@ -145,9 +131,9 @@ def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[
     needed = max(limits.shortest, ROWS * max(1.0, *(one.interval for one in of_gpus)))
     sampled = max((one.observed_seconds for one in of_gpus), default=0.0)
     if context.whole.seconds < needed:
-        yield missing_metrics.too_short(kind, context.whole.seconds, needed)
+        yield doubts.too_short(kind, context.whole.seconds, needed)
     elif sampled < needed:
-        yield missing_metrics.too_short(kind, sampled, needed, "samples cover")
+        yield doubts.too_short(kind, sampled, needed, "samples cover")
 
 
 @rule("underutilised")
@@ -161,7 +147,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
         name: one
         for name, one in low.spans.items()
         if _find_watching(context, name, one, CPU)
-        and 2 * intervals.total_seconds(intervals.intersection(one, uneven)) < intervals.total_seconds(one)
+        and not intervals.covers(uneven, one)
         and _find_other_load(context, name, one) is None
     }
     if not spans:
@@ -268,7 +254,7 @@ def unused_gpu(context: Context, limits: Limits) -> Found:
         # of one that never answered nothing is known
         is_lost = bool(context.findings("gpu_lost", name))
         if not is_recorded and (job is None or name in working or is_lost or not _is_empty(series, limits)):
-            yield missing_metrics.not_recorded("unused_gpu", name, UTILISATION)
+            yield doubts.not_recorded("unused_gpu", name, UTILISATION)
         elif job is not None and name not in working:
             if (doubt := _explain_doubt(series, job, limits)) is not None:
                 yield doubt
@@ -285,7 +271,7 @@ def _span(series: DeviceSeries, job: Interval) -> Spans:
 
 def _is_empty(series: DeviceSeries, limits: Limits) -> bool:
     known = series.known_values(MEMORY)
-    return len(known) >= certainty.SURE_READINGS and float(known.max()) <= limits.empty
+    return len(known) >= doubts.SURE_READINGS and float(known.max()) <= limits.empty
 
 
 def _mean_use(series: DeviceSeries) -> float:
@@ -295,7 +281,7 @@ def _mean_use(series: DeviceSeries) -> float:
 def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJudged | None:
     shortest = limits.shortest_empty if _is_empty(series, limits) else limits.shortest
     if job.seconds < shortest:
-        return missing_metrics.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
+        return doubts.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
     metric = UTILISATION if series.is_recorded(UTILISATION) else MEMORY
     rows = series.find_known_rows(metric)
     rows = rows[(series.times[rows] >= job.start) & (series.times[rows] <= job.end)]
@@ -306,12 +292,12 @@ def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJu
     elif draws_working_power(series, limits.power_at_work):
         watts = series.known_values(POWER).mean()
         reason, code = f"it drew {watts:.0f} W on average, as a GPU at work does", "drew_power_of_work"
-    elif readings < certainty.SURE_READINGS or seconds < shortest / 2:
-        reason, code = "only {} over {} show what it did while other GPUs worked", missing_metrics.TOO_FEW_SAMPLES
-        amounts = missing_metrics.count_of(readings, "sample"), (seconds, phrases.duration(seconds))
+    elif readings < doubts.SURE_READINGS or seconds < shortest / 2:
+        reason, code = "only {} over {} show what it did while other GPUs worked", doubts.TOO_FEW_SAMPLES
+        amounts = doubts.count_of(readings, "sample"), (seconds, phrases.duration(seconds))
     else:
         return None
-    doubt = missing_metrics.unjudged("unused_gpu", series.device.id, reason, (), *amounts, code=code)
+    doubt = doubts.unjudged("unused_gpu", series.device.id, reason, (), *amounts, code=code)
     return replace(doubt, recording="a log of the whole job with all GPUs in it")
 
 
@@ -334,11 +320,11 @@ def _build_unused(
     use = max(map(_mean_use, group)) if is_recorded else np.nan
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
     is_sure = is_recorded and not is_taken and len(memory) == len(group)
-    sure = certainty.confidence_by_readings(min(readings), max(one.interval for one in group))
+    sure = doubts.confidence_of(min(readings), max(one.interval for one in group))
     return context.finding(
         "unused_gpu",
         Severity.WARNING,
-        certainty.lowest_confidence(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
+        doubts.lowest(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
         names,
         [
             compare_with_limit(UTILISATION, "mean", use, "<=", ACTIVE),

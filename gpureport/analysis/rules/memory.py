@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import jobs
 from gpureport.analysis.names import CORE, CPU, MEMORY
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
@@ -18,7 +18,7 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
 
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
-_RESERVED = missing_metrics.MEMORY_RESERVED
+_RESERVED = doubts.MEMORY_RESERVED
 
 
 class _Use(NamedTuple):
@@ -45,17 +45,17 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
     for device, series in gpus.items():
         if not series.is_recorded(MEMORY) or not memory_total(series):
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
-            yield from (missing_metrics.not_recorded(kind, device, missing) for kind in kinds)
-        elif len(series) < certainty.FEW_READINGS:
-            yield from (missing_metrics.too_short(kind, 0.0, limits.shortest) for kind in kinds)
+            yield from (doubts.not_recorded(kind, device, missing) for kind in kinds)
+        elif len(series) < doubts.FEW_READINGS:
+            yield from (doubts.too_short(kind, 0.0, limits.shortest) for kind in kinds)
         else:
             uses.append(_measure_use(series, limits))
             if uses[-1].state in {"constant", "short"} and context.whole.seconds < limits.shortest:
-                yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
+                yield doubts.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
             if uses[-1].state == "coarse":
                 apart = series.interval, phrases.duration(series.interval)
                 reason = "samples are {} apart: whether memory was taken in one step cannot be seen"
-                yield missing_metrics.unjudged("mem_prealloc", device, reason, [MEMORY], apart, code="coarse_samples")
+                yield doubts.unjudged("mem_prealloc", device, reason, [MEMORY], apart, code="coarse_samples")
     reserved = [use for use in uses if use.state == "reserved"]
     others = [use for use in uses if use.ratio >= limits.used or use.device in context.active]
     others = [use for use in others if use not in reserved]
@@ -84,7 +84,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
-        state = "coarse" if series.interval >= certainty.COARSE_SECONDS else "reserved"
+        state = "coarse" if series.interval >= doubts.COARSE_SECONDS else "reserved"
     samples, capacity = series.count_readings(MEMORY, series.find_known_rows(MEMORY)), total - memory_reserved(series)
     return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
 
@@ -123,7 +123,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     return context.finding(
         kind,
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
-        certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses))),
+        doubts.lowest(sure, doubts.confidence_of(max(use.samples for use in uses))),
         devices,
         (step, after) if is_reserved else (peak, free),
         samples=sum(use.samples for use in uses),
@@ -145,15 +145,15 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
     for device, series in context.gpus().items():
         if not series.is_recorded(MEMORY) or not memory_total(series):
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
-            yield missing_metrics.not_recorded("mem_leak", device, missing)
+            yield doubts.not_recorded("mem_leak", device, missing)
             continue
         times, used = _find_settled_memory(context, series, limits)
         if context.findings("mem_prealloc", device):
             reason = "memory was reserved at once, so what the job uses of it is not known"
-            yield missing_metrics.denied("mem_leak", _RESERVED, reason, "a run without preallocation", device)
+            yield doubts.denied("mem_leak", _RESERVED, reason, "a run without preallocation", device)
         elif len(times) < limits.fewest:
-            few, reason = missing_metrics.count_of(len(times), "sample"), "only {} of GPU memory after start-up"
-            yield missing_metrics.unjudged("mem_leak", device, reason, [MEMORY], few, code="too_few_samples")
+            few, reason = doubts.count_of(len(times), "sample"), "only {} of GPU memory after start-up"
+            yield doubts.unjudged("mem_leak", device, reason, [MEMORY], few, code="too_few_samples")
         else:
             yield from _judge_growth(context, series, times, used, limits)
 
@@ -231,11 +231,11 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
         return
     rest = Interval(context.window.end, context.whole.end)
     if context.whole.seconds < limits.idle:
-        yield missing_metrics.too_short("zombie_memory", context.whole.seconds, limits.idle)
+        yield doubts.too_short("zombie_memory", context.whole.seconds, limits.idle)
     for device in context.active if rest.seconds >= limits.idle else ():
         series = context.series[device]
         if not series.is_recorded(MEMORY):
-            yield missing_metrics.not_recorded("zombie_memory", device, MEMORY)
+            yield doubts.not_recorded("zombie_memory", device, MEMORY)
             continue
         used, times = series.known_values(MEMORY), series.times[series.find_known_rows(MEMORY)]
         peak, last = float(used.max()), float(used[-1])
@@ -288,7 +288,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
         ratio = np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio)
         used = waits.known_of(ratio[intervals.contains(spans, series.times - series.shift)])
         if len(used) == 0:
-            yield from (missing_metrics.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
+            yield from (doubts.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
             continue
         peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
         cpu = float(np.median(busy)) if len(busy) else float("nan")
@@ -296,7 +296,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
         has_workers = params.workers and cores and params.workers.value >= cores.most_workers
         is_full, is_roomy = peak >= limits.full, peak < limits.roomy
         if is_roomy and np.isnan(cpu):
-            yield missing_metrics.not_recorded("workers_headroom", host, CPU)
+            yield doubts.not_recorded("workers_headroom", host, CPU)
         if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
             continue
         kind, relation, limit = (

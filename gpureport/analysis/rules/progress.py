@@ -1,22 +1,21 @@
-"""Whether a job goes on as it began: a logged rate that falls, and levels that change unexplained."""
+"""Whether a job goes on as it began: a logged rate that falls, levels that change unexplained, nothing gained."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from gpureport.analysis import missing_metrics, phrases
-from gpureport.analysis.job.events import WAITING, find_evaluations, find_steps, read_points, split_words
+from gpureport.analysis import doubts, phrases
+from gpureport.analysis.job import events
+from gpureport.analysis.job.events import WAITING, find_evaluations, read_points
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
-from gpureport.analysis.rules import levels
 from gpureport.analysis.rules.clocks import is_hardly_reached
-from gpureport.analysis.rules.levels import Change, find_fall, show
+from gpureport.analysis.rules.peers import Change, compare_peers, find_lower, show
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.intervals import Spans, covers
 from gpureport.analysis.series.statistics import memory_total
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Interval, Severity
@@ -24,8 +23,7 @@ from gpureport.names import Role, choose_throughput, recognise_metric
 from gpureport.rates import count_gains
 
 _STEP = "step"
-_SPACING = 10.0
-"""Seconds between two points of a step counter: a rate over less is mostly the rounding of both."""
+_SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
@@ -40,10 +38,60 @@ _SIGNS = (
 """What may change with the rate: its cause, metric, unit, direction, and noun, what tells most first."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 """Kinds that explain a change on any GPU of the job, since others wait for the slow one."""
-_AFTER = 60.0  # s after an evaluation in which its figures are logged
-_PAUSE = 5.0  # usual distances of steps above which none was made
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change though they claim no GPU time."""
+_AFTER = 60.0  # s after an evaluation in which its figures are logged
+_PAUSE = 5.0  # usual distances of readings or steps above which there was none
+_ENOUGH = 8_192  # readings, evenly over the time, that show every level
+_BLOCKS = 4.0  # of dense readings in the time for which a level must hold; otherwise it holds for two longer ones
+
+
+def find_fall(
+    times: IntArray, values: FloatArray, limits: Limits, *, least: float | None = None, later: bool = False
+) -> Change | None:
+    """Return where values above 0 stay below the highest level that held; None where they do not.
+
+    Both levels hold for a part of the time, and as long as a level must. The middle halves of the readings lie apart by
+    `least`: bursts, single moments and recurring phases are no level. With `later`, the usual level has to come first.
+    """
+    least = limits.fall if least is None else least
+    if len(values) < 4 * limits.readings:
+        return None
+    every = max(len(values) // _ENOUGH, 1)
+    times, values = times[::every], values[::every]
+    distances = np.diff(times) / 1e6
+    interval = max(float(np.median(distances)), 1e-3)
+    passed = np.append(0.0, np.cumsum(np.minimum(distances, _PAUSE * interval)))
+    hold = float(np.clip(limits.part * passed[-1], limits.shortest, limits.longest))
+    length = max(hold / _BLOCKS, limits.readings * interval)
+    count, held = int(passed[-1] / length), max(int(np.ceil(hold / length - 0.01)), 2)
+    if count < 2 * held:
+        return None
+    places, blocks = np.minimum((passed / passed[-1] * count).astype(np.int64), count - 1), np.arange(count + 1)
+    edges = np.searchsorted(places, blocks)
+    numbers = np.diff(edges)
+    if not numbers.all():
+        return None
+    ordered = values[np.lexsort((values, places))]
+    low, middle, high = ordered[edges[:-1] + (np.array([[0.25], [0.5], [0.75]]) * (numbers - 1)).astype(np.int64)]
+    windows = np.median(np.lib.stride_tricks.sliding_window_view(middle, held), axis=1)
+    usual = np.full(count, windows.max())
+    if later:
+        usual = np.append(np.full(held, -np.inf), np.maximum.accumulate(windows)[: count - held])
+    first, stop = intervals.find_runs(middle <= (1 - least) * usual)
+    first, stop = first[stop - first >= held], stop[stop - first >= held]
+    if not 0 < len(first) < limits.recurs:
+        return None
+    top = float(usual[first[0]])
+    is_low = np.searchsorted(first, blocks[:-1], "right") > np.searchsorted(stop, blocks[:-1], "right")
+    is_usual = (middle >= (1 - least / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
+    if not is_usual.any() or np.median(low[is_usual]) <= np.median(high[is_low]):
+        return None
+    lowest = float(windows[is_low[: len(windows)] & is_low[held - 1 :]].min())
+    begins = times[edges[:-1]]
+    ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_PAUSE * interval * 1e6))
+    usual_spans, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
+    return Change(top, lowest, usual_spans, spans, every * int(numbers[is_low].sum()))
 
 
 @memoized
@@ -53,8 +101,7 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
     A logged rate comes first, then the time per step, then the steps between two moments.
     """
     recording = context.recording
-    every: Any = recording.training.column("name").unique().to_pylist()
-    names = [name for name in every if not split_words(name) & _CHECKING]
+    names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = [metric for name in names if (metric := recognise_metric(name))]
     rated = choose_throughput(names, None) or next((one for one in known if one.role is Role.THROUGHPUT), None)
     timed = next((one for one in known if one.role is Role.STEP_TIME), None)
@@ -66,7 +113,7 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
             if metric is timed:
                 return metric.name, "steps/s", times, 1 / (metric.seconds * values)
             return metric.name, f"{metric.unit or 'units'}/s", times, values
-    points = find_steps(recording)
+    points = events.find_steps(recording)
     if points is None:
         return None
     last = np.append(np.diff(points[0] // round(_SPACING * 1e6)) > 0, True)
@@ -82,7 +129,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
     if rate is None or len(rate[3]) < 4 * limits.readings:
         reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
         recording = "samples, tokens or steps a second, by a tracker or with --training FILE"
-        yield missing_metrics.denied("rate_falls", "no_training_rate", reason, recording)
+        yield doubts.denied("rate_falls", "no_training_rate", reason, recording)
         return
     name, unit, times, values = rate
     change = find_fall(times, values, limits, later=True)
@@ -113,7 +160,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
     )
 
 
-def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, tuple[Evidence, ...]]:
+def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, str, str, list[Evidence]]:
     full = [name for name in context.active if _is_filled(context, name, change, limits)]
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
@@ -124,10 +171,11 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
         if far and (cause != "host memory" or both[far[0]][1] >= limits.host_full):
             before, then = both[max(far, key=lambda name: direction * moved[name])]
             gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
-            told = (("before the fall", before), ("after the fall", then))
-            evidence = (measured(metric, word, value, unit) for word, value in told)
-            return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", tuple(evidence)
-    return "not shown", "", "", ()
+            told = [
+                measured(metric, f"{when} the fall", x, unit) for when, x in (("before", before), ("after", then))
+            ]
+            return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", told
+    return "not shown", "", "", []
 
 
 def _is_filled(context: Context, device: str, change: Change, limits: Limits) -> bool:
@@ -137,12 +185,12 @@ def _is_filled(context: Context, device: str, change: Change, limits: Limits) ->
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
     """Return the mean of a metric at the usual level and the other, NaN if unknown; "" is the training."""
-    levels_of = change.usual_spans, change.spans
+    levels = change.usual_spans, change.spans
     if device:
-        both = [context.series[device].find_values(metric, spans) for spans in levels_of]
+        both = [context.series[device].find_values(metric, spans) for spans in levels]
     else:
         times, values = read_points(context.recording, metric)
-        both = [values[intervals.contains(spans, times) & np.isfinite(values)] for spans in levels_of]
+        both = [values[intervals.contains(spans, times) & np.isfinite(values)] for spans in levels]
     before, then = (float(one.mean()) if len(one) else np.nan for one in both)
     return max(before, 1e-9), then
 
@@ -153,11 +201,11 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
     if context.whole.seconds < needed:
-        yield missing_metrics.too_short("unexplained_change", context.whole.seconds, needed)
+        yield doubts.too_short("unexplained_change", context.whole.seconds, needed)
         return
     for device, series in context.gpus().items():
         if not (series.is_recorded(POWER) or any(map(series.is_recorded, CLOCKS))):
-            yield missing_metrics.not_recorded("unexplained_change", device, CLOCK, POWER)
+            yield doubts.not_recorded("unexplained_change", device, CLOCK, POWER)
     found: dict[tuple[str, str, str], dict[str, Change]] = {}
     for case, metric, unit, device, change in _list_unexplained(context, limits):
         found.setdefault((case, metric, unit), {})[device] = change
@@ -207,9 +255,9 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
     fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
     if rate and fall and not _is_explained(context, "", fall):
         yield "change", rate[0], rate[1], "", fall
-    for peers in levels.compare_peers(context, limits.block, limits.readings):
+    for peers in compare_peers(context, limits.block, limits.readings):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
-            for device, change in levels.find_lower(peers, metric, least, limits).items():
+            for device, change in find_lower(peers, metric, least, limits).items():
                 if not _is_explained(context, device, change):
                     yield "uneven", metric, unit, device, change
     for device, series in context.whole_log.gpus().items():
@@ -221,14 +269,12 @@ def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
     """Yield the signals of a GPU that stay at another level in one job at equal use; a pause may part phases."""
-    signals = gather_signals(series)
-    work = [job.active[device] for job in context.jobs if device in job.active]
-    gaps = intervals.collect_finding_spans(context.findings_on(device), device, {"idle_gap"})
+    signals, gaps = gather_signals(series), context.spans_on(device, {"idle_gap"})
     pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
     around = np.array([-limits.shortest, limits.shortest]) * 1e6
     both = ((CLOCK, "Hz", signals.clock, limits.fall), (POWER, "W", signals.power, limits.weaker))
     for metric, unit, values, least in both:
-        for window in work:
+        for window in (job.active[device] for job in context.jobs if device in job.active):
             inside = series.rows_between(window.start + series.shift, window.end + series.shift)
             rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
             change = find_fall(series.times[rows], values[rows], limits, least=least)
@@ -240,20 +286,14 @@ def _list_changes(
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
                 is_spill = metric == POWER and _is_filled(context, device, change, limits)
                 yield "spill" if is_spill else "change", metric, unit, change
-    if hot := _find_hot(series, limits):
-        yield "hot", CLOCK, "Hz", hot
-
-
-def _find_hot(series: DeviceSeries, limits: Limits) -> Change | None:
-    """Return how far below its highest clock a GPU works, if hot all along."""
-    signals = gather_signals(series)
+    # how far below its highest clock a GPU works, if hot all along
     rows = signals.busy & (signals.clock > 0) & (signals.temperature > 0)
-    if np.count_nonzero(rows) < 4 * limits.readings or np.quantile(signals.temperature[rows], limits.part) < limits.hot:
-        return None
-    level, spans = float(np.median(signals.clock[rows])), intervals.rows_to_spans(series.start, series.end, rows)
-    if not level <= (1 - limits.slowed) * signals.clock_max or intervals.total_seconds(spans) < limits.shortest:
-        return None
-    return Change(signals.clock_max, level, spans, spans, int(np.count_nonzero(rows)), is_standing=True)
+    degrees, count = signals.temperature[rows], int(np.count_nonzero(rows))
+    if count >= 4 * limits.readings and np.quantile(degrees, limits.part) >= limits.hot:
+        level, spans = float(np.median(signals.clock[rows])), series.find_owned(rows)
+        is_slow = level <= (1 - limits.slowed) * signals.clock_max
+        if is_slow and intervals.total_seconds(spans) >= limits.shortest:
+            yield "hot", CLOCK, "Hz", Change(signals.clock_max, level, spans, spans, count, is_standing=True)
 
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
@@ -287,12 +327,8 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)
     later = change.usual_spans if change.usual_spans[-1, 1] > change.spans[-1, 1] else change.spans
     stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
-    is_staged = any(_covers(one, change.spans) and not _covers(one, change.usual_spans) for one in stages)
-    return is_staged or _covers(spans, change.spans) or _covers(spans, later) or _is_evaluation(context, change.spans)
-
-
-def _covers(known: Spans, spans: Spans) -> bool:
-    return 2 * intervals.total_seconds(intervals.intersection(known, spans)) >= intervals.total_seconds(spans)
+    is_staged = any(covers(one, change.spans) and not covers(one, change.usual_spans) for one in stages)
+    return is_staged or covers(spans, change.spans) or covers(spans, later) or _is_evaluation(context, change.spans)
 
 
 def _is_evaluation(context: Context, spans: Spans) -> bool:
@@ -304,4 +340,45 @@ def _is_evaluation(context: Context, spans: Spans) -> bool:
     slack = np.array([0, _AFTER * 1e6], dtype=np.int64)
     steps = intervals.rows_to_spans(rate[2][:-1], rate[2][1:], np.diff(rate[2]) <= _PAUSE * np.median(np.diff(rate[2])))
     ends = [intervals.contains(spans[row : row + 1] + slack, np.concatenate(told)).any() for row in range(len(spans))]
-    return all(ends) and not _covers(steps, spans)
+    return all(ends) and not covers(steps, spans)
+
+
+@rule("no_progress")
+def find_no_progress(context: Context, limits: Limits) -> Found:
+    """Yield at most one finding on the whole job, by the metric that improved last."""
+    if not context.gpus():
+        yield doubts.not_recorded("no_progress", None, UTILISATION)
+        return
+    known = [each for each in find_evaluations(context.recording) if each.number >= limits.fewest]
+    if not known:
+        reason = f"no validation metric was recorded {limits.fewest:g} times, with the time of each"
+        recording = "a validation metric such as val_loss, by a tracker or with --training FILE"
+        yield doubts.denied("no_progress", "too_few_evaluations", reason, recording)
+        return
+    metric = max(known, key=lambda each: int(each.times[each.best_row]))
+    job, last = context.window or context.whole, int(metric.times[-1])
+    best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
+    # until the last evaluation it is known that none was better, and until the next one nothing could be
+    stood = Interval(best, max(min(last, job.end), best))
+    after = Interval(best, max(min(last + int(np.diff(metric.times).max(initial=0)), job.end), best))
+    share = stood.seconds / job.seconds if job.seconds else 0.0
+    lost, value = after.seconds * len(context.gpus()), float(metric.values[metric.best_row])
+    if stood.seconds and share >= limits.stands:
+        yield context.finding(
+            "no_progress",
+            Severity.INFO,
+            Confidence.MEDIUM,
+            (),
+            [
+                limits.compare("time after the best value", "share of the job", share, ">=", "stands"),
+                limits.compare("evaluations", "count", metric.number, ">=", "fewest"),
+                measured(metric.metric.name, "best", value, ""),
+            ],
+            spans=(after,),
+            lost=lost,
+            samples=metric.number,
+            metric=metric.metric.name,
+            value=f"{value:.4g}",
+            time=phrases.duration((best - context.whole.start) / 1e6),
+            lost_time=phrases.gpu_time(lost),
+        )

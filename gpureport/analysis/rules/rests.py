@@ -1,11 +1,11 @@
 """Stretches in which a GPU rests within its jobs, longer than by chance, and their period."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, is_light_work
+from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, is_light_work
 from gpureport.analysis.names import CLOCK, POWER, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Limits
@@ -14,41 +14,29 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-# of full use: what a low reading at the power of work stands for; also of samples
-_HALF = 0.5
-_SEVERAL_A_WINDOW = 0.5
-"""s; only with several samples in what one covers, a reading between shows when work ended."""
+_HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples
+_SEVERAL_A_WINDOW = 0.5  # s; only with several samples in what one covers, one between shows when work ended
 _BRIDGE = 1.6  # s; one sample at 1 s, with jitter
 _STRAY_SECONDS = 0.2  # s; a stray kernel, not a training step
 _STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
 _SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themselves
 _NULL = 10.0  # s; a driver that answers N/A for a moment
-_NOISE = 0.2
-"""Share of the way from rest to the watts of work; a power sensor at rest stays below it."""
-# W; a sensor that moves by less shows no difference between rest and work
-_LEAST_RISE = 5.0
-# of the job's own rest power at the same clock; twice of it is work
-_REST_QUANTILE, _REST_TIMES = 0.1, 2.0
+_NOISE = 0.2  # of the way from rest to the watts of work; a power sensor at rest stays below it
+_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
+_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
 _CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
 _CHANCE = 0.05  # the usual level of significance, over all places a run could be
 _AROUND = 30  # rows; enough to know how the GPU works around a run
-# share of low samples from which a run could have come up anywhere in the job
-_DENSE = 0.2
+_DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
 _STARTS = 4  # of a period
 _LOOSE, _MANY = 0.10, 7  # of the period, with so many events
 _TRIED = 200  # distances tried as period at most; more gaps only repeat them
 FEW = 10  # gaps of a period below which chance agrees in three of four distances too often
-# of the period; steps vary, but few distances agree so closely only by a cause
-STRICT = 0.04
+STRICT = 0.04  # of the period; steps vary, but few distances agree so closely only by a cause
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """A stretch in which a GPU rested, and why.
-
-    Samples see `seconds` of it, `samples` are readings, `needed` as many in a row as chance does not explain, `used` is
-    their mean, `evidence` was measured of the cause.
-    """
+class Gap(NamedTuple):
+    """A rest of a GPU, of which samples see `seconds`, and why; chance does not explain `needed` of them in a row."""
 
     interval: Interval
     seconds: float
@@ -59,8 +47,7 @@ class Gap:
     evidence: tuple[Evidence, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Readings:
+class _Readings(NamedTuple):
     """Readings of a GPU's utilisation; `power` above `working` is of work, `inside` the job, `breaks` part runs."""
 
     series: DeviceSeries
@@ -81,10 +68,8 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
     first, stop = _find_low_runs(one, own_jobs, limits)
     busy = one.used[one.used > limits.still + 1e-6]
     level = float(np.median(busy)) / 2 if len(busy) else _HALF
-    seen = intervals.rows_to_spans(*series.averaging_windows(whole), series.known_rows(UTILISATION))
     shortest = max(limits.shortest, series.refresh_period(UTILISATION) or 0.0)
-    found: list[Gap] = []
-    end = np.iinfo(np.int64).min
+    found, seen, end = list[Gap](), series.find_seen(whole), np.iinfo(np.int64).min
     for begin, past in zip(first.tolist(), stop.tolist(), strict=True):
         # an edge within a sample must not make a gap long enough, unless samples show the slope
         sampled = (series.end[one.rows[past - 1]] - series.start[one.rows[begin]]) / 1e6
@@ -100,14 +85,9 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
             part = Interval(max(start, job.window.start), min(end, job.window.end))
             active = job.active.get(series.device.id)
             if part.seconds >= shortest and not is_light_work(series, job.interval, active, part):
-                gap = Gap(
-                    interval=part,
-                    seconds=intervals.total_seconds(intervals.intersection(seen, intervals.to_spans([part]))),
-                    samples=series.count_readings(UTILISATION, one.rows[begin:past]),
-                    needed=needed,
-                    used=float(one.used[begin:past].mean()),
-                )
-                found.append(gap)
+                seconds = intervals.total_seconds(intervals.intersection(seen, intervals.to_spans([part])))
+                samples = series.count_readings(UTILISATION, one.rows[begin:past])
+                found.append(Gap(part, seconds, samples, needed, float(one.used[begin:past].mean())))
     return found
 
 
@@ -143,9 +123,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
         is_work &= low[:-2] & low[2:]
     if interval > (series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
         used = np.where(is_work, np.maximum(used, _HALF), used)
-    return _Readings(
-        series=series, rows=rows, times=times, used=used, power=power, working=working, inside=inside, breaks=breaks
-    )
+    return _Readings(series, rows, times, used, power, working, inside, breaks)
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
@@ -215,8 +193,7 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
     return max(int(np.ceil(np.log(_CHANCE / places) / np.log(share))), 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
+class Period(NamedTuple):
     """A period in seconds, the share of distances that agree, and which events lie beside one that does."""
 
     seconds: float

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import params
-from gpureport.analysis.job.events import find_evaluations
 from gpureport.analysis.names import MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -32,16 +31,16 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
         own = find_gpu(model)
         peaks, totals = [memory_peak(one) for one in peers], [memory_total(one) for one in peers]
         if window.seconds < limits.shortest:
-            yield missing_metrics.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
+            yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
             reason = "memory was reserved at once, so the real need is not known"
-            yield missing_metrics.denied("oversized_gpu", missing_metrics.MEMORY_RESERVED, reason, _ON_DEMAND)
+            yield doubts.denied("oversized_gpu", doubts.MEMORY_RESERVED, reason, _ON_DEMAND)
         elif own is None or not _size(own):
             # a model outside the table stays unknown
             reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
-            yield missing_metrics.denied("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
+            yield doubts.denied("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
         elif None in peaks or not all(totals):
-            yield missing_metrics.not_recorded("oversized_gpu", None, MEMORY, "gpu_memory_total_bytes")
+            yield doubts.not_recorded("oversized_gpu", None, MEMORY, "gpu_memory_total_bytes")
         elif max(peak or 0 for peak in peaks) < limits.roomy * min(total or 0 for total in totals):
             loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
@@ -101,7 +100,7 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
         known = find_gpu(series.device.model)
         if known is None:
             reason = f"the compute capability of {series.device.model or 'the GPU'} is not known"
-            yield missing_metrics.denied("full_precision", "gpu_not_in_table", reason, _PRECISION, name)
+            yield doubts.denied("full_precision", "gpu_not_in_table", reason, _PRECISION, name)
         elif known.compute_capability >= (limits.capability, 0):
             values, used = series.values(_TENSOR), series.values(UTILISATION)
             working = ~(series.values("gpu_sm_active_ratio") < limits.worked) & ~(used <= limits.at_work)
@@ -127,45 +126,4 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
     if is_full and (tensor or not param or not context.active):
         reason = "neither the precision nor enough tensor activity at work was recorded"
         for device in uncounted if tensor else [None] if uncounted or not context.active else []:
-            yield missing_metrics.denied("full_precision", "precision_not_recorded", reason, _PRECISION, device)
-
-
-@rule("no_progress")
-def find_no_progress(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding on the whole job, by the metric that improved last."""
-    if not context.gpus():
-        yield missing_metrics.not_recorded("no_progress", None, UTILISATION)
-        return
-    known = [each for each in find_evaluations(context.recording) if each.count >= limits.fewest]
-    if not known:
-        reason = f"no validation metric was recorded {limits.fewest:g} times, with the time of each"
-        recording = "a validation metric such as val_loss, by a tracker or with --training FILE"
-        yield missing_metrics.denied("no_progress", "too_few_evaluations", reason, recording)
-        return
-    metric = max(known, key=lambda each: int(each.times[each.best_row]))
-    job, last = context.window or context.whole, int(metric.times[-1])
-    best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
-    # until the last evaluation it is known that none was better, and until the next one nothing could be
-    stood = Interval(best, max(min(last, job.end), best))
-    after = Interval(best, max(min(last + int(np.diff(metric.times).max(initial=0)), job.end), best))
-    share = stood.seconds / job.seconds if job.seconds else 0.0
-    lost, value = after.seconds * len(context.gpus()), float(metric.values[metric.best_row])
-    if stood.seconds and share >= limits.stands:
-        yield context.finding(
-            "no_progress",
-            Severity.INFO,
-            Confidence.MEDIUM,
-            (),
-            [
-                limits.compare("time after the best value", "share of the job", share, ">=", "stands"),
-                limits.compare("evaluations", "count", metric.count, ">=", "fewest"),
-                measured(metric.metric.name, "best", value, ""),
-            ],
-            spans=(after,),
-            lost=lost,
-            samples=metric.count,
-            metric=metric.metric.name,
-            value=f"{value:.4g}",
-            time=phrases.duration((best - context.whole.start) / 1e6),
-            lost_time=phrases.gpu_time(lost),
-        )
+            yield doubts.denied("full_precision", "precision_not_recorded", reason, _PRECISION, device)

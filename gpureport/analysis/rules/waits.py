@@ -1,27 +1,26 @@
-"""GPUs that wait for what feeds them: the CPU, storage, one core or the link to the host; and memory of that host.
+"""GPUs that wait for what feeds them: the CPU, storage, one core or the link to the host.
 
 A cause is a series that is high while the GPUs beside it do little, and higher than while they are well fed. Each
 leaves out the time of causes before it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpureport.analysis import certainty, missing_metrics, phrases
+from gpureport.analysis import doubts, phrases
+from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
 from gpureport.analysis.job.params import CoreCount, JobParams, read_params
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS
 from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
-from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, build_grid, mark_low, median_over_devices, rolling_mean
+from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
+from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
 from gpureport.metrics import find_gpu
@@ -35,7 +34,7 @@ BESIDE_OTHERS = "not shown beside other programs"
 """Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
 _COPYING = "copying"
 ROWS = 30  # point samples that make a mean
-# seconds, and bins at least, that means of a machine's metric are taken over
+# s, and bins at least, of the means of a machine
 _OVER, _BINS = 30.0, 9
 # mean use of GPUs that get their data in time; share of the bins in which others reach it
 _FED, _RARELY = 0.90, 0.1
@@ -49,8 +48,7 @@ _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 
 Parts = dict[str, Any]  # what is said of low use by its cause, as `build_finding` takes it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sign:
+class Sign(NamedTuple):
     """What GPUs may wait for: a metric per bin, where it is high enough, and the bins of its means."""
 
     metric: str
@@ -60,13 +58,12 @@ class Sign:
     describe: Callable[[Spans], Parts]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class Lane(NamedTuple):
     """A device, a host or the GPU itself, and the GPUs that may wait for it, with median use on one grid."""
 
     source: DeviceSeries
     gpus: Mapping[str, DeviceSeries]
-    grid: Grid
+    grid: statistics.Grid
     used: FloatArray
 
     def mean(self, metric: str) -> FloatArray:
@@ -103,7 +100,7 @@ def _of_hosts(name: str) -> Callable[[Signs], Rule]:
                 beside = [name for name, one in context.working().items() if host.is_beside(one)]
                 missing = [group[0] for group in made.requires[1:] if not any(map(host.is_recorded, group))]
                 if beside and missing:
-                    yield missing_metrics.not_recorded(name, host.device.id, *missing)
+                    yield doubts.not_recorded(name, host.device.id, *missing)
                 elif beside:
                     lane = _build_lane(context, host.device.id, *beside)
                     yield from _judge(name, context, limits, lane, signs(context, limits, lane))
@@ -132,7 +129,7 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
             "cores": say_cores(count),
         }
 
-    yield Sign(metric=CPU, series=cpu, is_high=is_high, over=over, describe=describe)
+    yield Sign(CPU, cpu, is_high, over, describe)
 
 
 @_of_hosts("io_bound")
@@ -143,8 +140,7 @@ def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
         mean = float(lane.source.find_values(IOWAIT, spans).mean())
         return {"cause": "storage", "shown": [limits.compare(IOWAIT, "mean", mean, ">=", "iowait")]}
 
-    is_high = rolling_mean(wait, over) >= limits.iowait
-    yield Sign(metric=IOWAIT, series=wait, is_high=is_high, over=over, describe=describe)
+    yield Sign(IOWAIT, wait, rolling_mean(wait, over) >= limits.iowait, over, describe)
 
 
 @_of_hosts("cpu_bound_single")
@@ -167,7 +163,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
                 limits.compare(CPU, "median", all_cores, "<", "cpu"),
                 copies,
             ],
-            "most": brief if metric == CORE else certainty.lowest_confidence(brief, Confidence.MEDIUM),
+            "most": brief if metric == CORE else doubts.lowest(brief, Confidence.MEDIUM),
             "cpu": phrases.percent(all_cores),
             "busiest": "One CPU core was saturated" if metric == CORE else f"One process used {busy:.2f} CPU cores",
             "copied": f"{copied / 1e9:.1f} GB/s",
@@ -180,7 +176,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
         if metric == PROCESS:
             is_high &= ~_is_mostly(job, job > limits.process, over)
             is_high &= ~_is_mostly(lane.used, lane.used >= _FED, over, _RARELY)
-        yield Sign(metric=metric, series=busy, is_high=is_high, over=over, describe=partial(describe, metric))
+        yield Sign(metric, busy, is_high, over, partial(describe, metric))
 
 
 def _measure_copies(lane: Lane, spans: Spans) -> float:
@@ -194,7 +190,7 @@ def _measure_copies(lane: Lane, spans: Spans) -> float:
 def transfer_bound(context: Context, limits: Limits) -> Found:
     for name, gpu in context.working().items():
         if not gpu.is_recorded(RECEIVED) and not gpu.is_recorded(SENT):
-            yield missing_metrics.not_recorded("transfer_bound", name, RECEIVED, SENT)
+            yield doubts.not_recorded("transfer_bound", name, RECEIVED, SENT)
             continue
         lane = _build_lane(context, name, name)
         signs = list(_full_link(limits, lane))
@@ -202,7 +198,7 @@ def transfer_bound(context: Context, limits: Limits) -> Found:
         if not signs:
             reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
             wanted = ["pcie_link_generation", "pcie_link_width"]
-            yield missing_metrics.unjudged("transfer_bound", name, reason, wanted, code="link_not_recorded")
+            yield doubts.unjudged("transfer_bound", name, reason, wanted, code="link_not_recorded")
 
 
 def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
@@ -228,15 +224,15 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
             "link": f"gen {generation} x{width}",
         }
 
-    yield Sign(metric=RECEIVED, series=share, is_high=is_high, over=lane.samples, describe=describe)
+    yield Sign(RECEIVED, share, is_high, lane.samples, describe)
 
 
 @memoized
 def _build_lane(context: Context, source: str, *beside: str) -> Lane:
     own, gpus = context.series[source], {name: context.series[name] for name in beside}
-    grid = build_grid(context.window or context.whole, [own, *gpus.values()])
-    used = median_over_devices([grid.average_metric(one, UTILISATION) for one in gpus.values()])
-    return Lane(source=own, gpus=gpus, grid=grid, used=used)
+    grid = statistics.build_grid(context.window or context.whole, [own, *gpus.values()])
+    used = statistics.median_over_devices([grid.average_metric(one, UTILISATION) for one in gpus.values()])
+    return Lane(own, gpus, grid, used)
 
 
 def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Found:
@@ -246,13 +242,13 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
     for number, sign in enumerate(signs):
         seen = float((known & ~np.isnan(sign.series)).sum()) / max(float(known.sum()), 1)
         if not number and context.whole.seconds < shortest:
-            yield missing_metrics.too_short(kind, context.whole.seconds, shortest)
+            yield doubts.too_short(kind, context.whole.seconds, shortest)
             return
         if not number and seen < _HALF:
             what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
             reason, share = f"the {what} covers only {{}} of the job", (seen, phrases.percent(seen))
             device = lane.source.device.id
-            yield missing_metrics.unjudged(kind, device, reason, [sign.metric], share, code="covers_too_little")
+            yield doubts.unjudged(kind, device, reason, [sign.metric], share, code="covers_too_little")
             return
         spans, fed = _compare_with_fed(lane, sign, _find_episodes(context, limits, lane, sign, earlier, shortest))
         if not len(spans):
@@ -260,9 +256,8 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
         parts, is_compared = sign.describe(spans), not np.isnan(fed)
         is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
         ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
-        parts["most"] = certainty.lowest_confidence(
-            parts.get("most", Confidence.HIGH), Confidence.HIGH if is_close else Confidence.MEDIUM
-        )
+        most = parts.get("most", Confidence.HIGH)
+        parts["most"] = doubts.lowest(most, Confidence.HIGH if is_close else Confidence.MEDIUM)
         # a thread that spins for the GPU looks like one that holds it up
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
@@ -286,8 +281,8 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     """Return low use of GPUs by their stretches; from the share `problem` of the job on, what it lost is grave."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
-    cells = [(*one.averaging_windows(context.whole), spans[one.device.id]) for one in series]
-    held = np.where(np.isnan(used), 0.0, np.concatenate([intervals.overlap_seconds(*cell) for cell in cells]))
+    cells = [one.seconds_inside(spans[one.device.id], context.whole) for one in series]
+    held = np.where(np.isnan(used), 0.0, np.concatenate(cells))
     whole, lost = max(float(held.sum()), 1e-9), float(np.nansum((1 - np.clip(used, 0, 1)) * held))
     rows = {f"at {IDLE_RATIO:.0%} and less": used <= IDLE_RATIO + 1e-6}
     rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
@@ -296,12 +291,12 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
     samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
     least = problem * (context.window or context.whole).seconds * len(series)
-    sure = certainty.confidence_by_readings(samples // len(series), max(one.interval for one in series))
+    sure = doubts.confidence_of(samples // len(series), max(one.interval for one in series))
     use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
     return context.finding(
         kind,
         Severity.PROBLEM if lost >= least else Severity.WARNING,
-        certainty.lowest_confidence(most, sure),
+        doubts.lowest(most, sure),
         spans,
         [
             limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
@@ -333,7 +328,7 @@ def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and h
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
     spans = intervals.intersection(spans, context.work)
     for name in lane.gpus:
-        spans = intervals.difference(spans, intervals.collect_finding_spans(context.findings_on(name), name, earlier))
+        spans = intervals.difference(spans, context.spans_on(name, earlier))
     if lane.interval > POINT_SAMPLE_SECONDS and earlier:
         is_low = [is_surely_below(part, limits.gpu) for part in lane.grid.cut(lane.used, spans)]
         spans = spans[np.array(is_low, dtype=np.bool_)]
@@ -348,15 +343,12 @@ def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, floa
     beside = known_of(sign.series[fed])
     if len(beside) < max(_BINS, _OVER / lane.grid.width, _RARELY * sum(map(len, parts))):
         return spans, float("nan")
-    is_higher = [_is_surely_higher(known_of(part), beside) for part in parts]
-    return spans[np.array(is_higher, dtype=np.bool_)], float(beside.mean())
-
-
-def _is_surely_higher(known: FloatArray, others: FloatArray) -> bool:
-    if len(known) == 0:
-        return False
-    error = float(np.sqrt(known.var() / len(known) + others.var() / len(others)))
-    return float(known.mean() - others.mean()) >= max(_APART, _ERRORS * error)
+    is_higher = np.zeros(len(spans), dtype=np.bool_)
+    for place, known in enumerate(map(known_of, parts)):
+        if len(known):
+            error = np.sqrt(known.var() / len(known) + beside.var() / len(beside))
+            is_higher[place] = known.mean() - beside.mean() >= max(_APART, _ERRORS * error)
+    return spans[is_higher], float(beside.mean())
 
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:

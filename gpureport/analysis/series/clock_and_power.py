@@ -1,7 +1,7 @@
 """What shows why a GPU's clock was lowered, by event bits and counters, clock, temperature and power; and its power."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,27 +21,20 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
-# of a row's time, that must be counted for its clock to be no reference
-_COUNTED_SHARE = 0.1
-# from here on the row shows the lowered clock: counters lag their rows
-_COUNTED_FULL = 0.9
+_COUNTED_SHARE = 0.1  # of a row's time, that must be counted for its clock to be no reference
+_COUNTED_FULL = 0.9  # from here on the row shows the lowered clock: counters lag their rows
 _LEAST = 1e-4  # seconds that a counter rises by; less is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
-# of the run, taken for idle: a single lowest reading may be an accident
-_IDLE_QUANTILE = 0.02
-_IDLE_SHARE = 0.12
-"""Share of the limit that idle power is at most, where a run was never idle and the table knows no better."""
-_HELD_SECONDS = 30.0
-"""Seconds for which a power must be reached to stand for the limit: a spike shows no level."""
-_AT_WORK = 0.4
-"""Share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34."""
+_IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
+_IDLE_SHARE = 0.12  # of the limit, that idle power is at most where the table knows no better
+_HELD_SECONDS = 30.0  # for which a power must be reached to stand for the limit: a spike shows no level
+_AT_WORK = 0.4  # of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockSignals:
+class ClockSignals(NamedTuple):
     """Series of one GPU, NaN if unknown; busy are rows above 20% utilisation, or all without it."""
 
     busy: BoolArray
@@ -56,24 +49,16 @@ class ClockSignals:
 
 @memoized
 def gather_signals(series: DeviceSeries) -> ClockSignals:
-    """Gather the series of one GPU; the log wins over the GPU table. Read-only."""
-    clock, clock_max = read_clocks(series)
+    """Gather the series of one GPU; the log wins over the GPU table."""
     temperature, known = series.values(TEMPERATURE), find_gpu(series.device.model)
     limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
     source = "temperature plus margin, as logged"
     if np.isnan(limit):
         cell = known.temperature_max_operating_celsius if known else None
         limit, source = (cell.value, f"{known.model}: {cell.source}") if known and cell else (limit, "")
-    return ClockSignals(
-        busy=(series.values(UTILISATION) > BUSY) | (not series.is_recorded(UTILISATION)),
-        clock=clock,
-        clock_max=clock_max,
-        temperature=temperature,
-        temperature_limit=limit,
-        temperature_limit_source=source,
-        power=series.values(POWER),
-        power_limit=read_power_limit(series),
-    )
+    busy = (series.values(UTILISATION) > BUSY) | (not series.is_recorded(UTILISATION))
+    power = series.values(POWER), read_power_limit(series)
+    return ClockSignals(busy, *read_clocks(series), temperature, limit, source, *power)
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
@@ -116,24 +101,16 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
     return any(series.is_recorded(name) for each in reasons for name in (f"clock_event_{each}", counter_name(each)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeldClock:
+class HeldClock(NamedTuple):
     """When something held the clock of a GPU, by samples and by driver counters, which see between."""
 
     share: FloatArray  # of each row's time; all of it where no counter tells
     lowered: BoolArray  # rows whose own clock is a lowered one
     rows: BoolArray  # rows that alone tell, without a counter
-    steps: Spans = field(default_factory=lambda: NO_SPANS)
-    """Between rows, in which a counter rose."""
+    steps: Spans = NO_SPANS  # between rows, in which a counter rose
     counted: float = 0.0  # seconds
     in_gaps: float = 0.0  # those of them across log gaps
-    is_direct: bool = True
-    """Whether the driver says so, rather than clock, temperature and power."""
-
-    @property
-    def detected(self) -> BoolArray:
-        """Rows whose clock is no reference for others."""
-        return self.share >= _COUNTED_SHARE
+    is_direct: bool = True  # whether the driver says so, rather than clock, temperature and power
 
 
 def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
@@ -147,19 +124,20 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
     steps = statistics.measure_increments(series, names, 1.0) if names else None
     if steps is None:
         return hold_clock(bits)
-    risen, beside = steps.amounts > _LEAST, np.zeros(len(series), dtype=np.bool_)
-    beside[steps.rows[:-1]] |= risen
-    beside[steps.rows[1:]] |= risen
-    so_far = np.concatenate([[0.0], np.cumsum(np.where(steps.in_gap, 0.0, steps.amounts))])
-    inside = np.interp(series.end, steps.times, so_far) - np.interp(series.start, steps.times, so_far)
+    rows, amounts, in_gap, reading = steps
+    times, risen, beside = series.times[rows], amounts > _LEAST, np.zeros(len(series), dtype=np.bool_)
+    beside[rows[:-1]] |= risen
+    beside[rows[1:]] |= risen
+    so_far = np.concatenate([[0.0], np.cumsum(np.where(in_gap, 0.0, amounts))])
+    inside = np.interp(series.end, times, so_far) - np.interp(series.start, times, so_far)
     share = np.maximum(bits & ~beside, np.clip(inside / np.maximum(series.seconds, 1e-6), 0, 1))
     return HeldClock(
         share=share,
         lowered=bits | (share >= _COUNTED_FULL),
         rows=bits & ~beside,
-        steps=intervals.union(np.column_stack([steps.times[:-1], steps.times[1:]])[risen & ~steps.in_gap]),
-        counted=steps.reading.total,
-        in_gaps=steps.reading.in_gaps,
+        steps=intervals.union(np.column_stack([times[:-1], times[1:]])[risen & ~in_gap]),
+        counted=reading.total,
+        in_gaps=reading.in_gaps,
     )
 
 
@@ -172,7 +150,7 @@ def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
 
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
     """Return the rows with any of the clock event reasons set, or counted for a tenth of the time."""
-    return hold_clock_by_events(series, *reasons).detected
+    return hold_clock_by_events(series, *reasons).share >= _COUNTED_SHARE
 
 
 def median(values: FloatArray) -> float:
@@ -199,8 +177,8 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
     """Return the share of each row's time that a held clock cost, None if no clock tells.
 
-    A clock 20% below that of rows not slowed loses 0.2 s per second, but no more than the time a kernel ran. A row with
-    counted time shows the clock of a moment that need not lie within it: it gets the median of those that do.
+    It loses no more than the time a kernel ran. A row with counted time shows the clock of a moment that need not lie
+    within it: it gets the median of those that do.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
@@ -245,7 +223,13 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
     """Yield one entry per recorded reason of a GPU, in NVML's order, unnamed bits last."""
-    signals, events = gather_signals(series), dict(_list_events(series))
+    recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
+    signals, events = gather_signals(series), {reason: hold_clock_by_events(series, reason) for reason in recorded}
+    if series.is_recorded("clock_event_unknown_bits"):
+        masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
+        every = int(np.bitwise_or.reduce(masks))
+        for place in (place for place in range(64) if every >> place & 1):
+            events[f"{1 << place:#x}"] = hold_clock(masks >> np.uint64(place) & np.uint64(1) == 1)
     slowed, free = np.zeros(len(series)), {"gpu_idle", *CHOSEN}
     for reason in events.keys() - free:
         slowed = np.maximum(slowed, events[reason].share)
@@ -274,13 +258,3 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             reference=description,
             lost_ratio=lost,
         )
-
-
-def _list_events(series: DeviceSeries) -> Iterator[tuple[str, HeldClock]]:
-    recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
-    yield from ((reason, hold_clock_by_events(series, reason)) for reason in recorded)
-    if series.is_recorded("clock_event_unknown_bits"):
-        masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
-        every = int(np.bitwise_or.reduce(masks))
-        for place in (place for place in range(64) if every >> place & 1):
-            yield f"{1 << place:#x}", hold_clock(masks >> np.uint64(place) & np.uint64(1) == 1)

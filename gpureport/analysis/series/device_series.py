@@ -1,7 +1,6 @@
 """The samples of one device, each with the time it owns."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -22,12 +21,8 @@ from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 P = ParamSpec("P")
 T = TypeVar("T")
 
-WINDOW_SHIFT_SECONDS = 0.5
-"""Half of the window of up to 1 s before the reading that a utilisation value averages (NVML)."""
-
-SHORTEST_PERIOD = 1 / 6
-"""Seconds that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates: between 1/6 s and 1 s)."""
-
+_WINDOW_SHIFT = 0.5  # s; half of the window before the reading that a utilisation value averages (NVML)
+_SHORTEST_PERIOD = 1 / 6  # s that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates)
 _AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
@@ -35,13 +30,9 @@ _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
 """Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
 
-
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
 HIGHEST_POWER = 2000.0
-"""Mean power that no board draws: in milliwatts, or a sum over boards.
-
-W; twice what the largest board of the GPU table draws, a B200 with 1,000 W.
-"""
+"""Mean watts that no board draws, in milliwatts or a sum over boards: twice those of a B200, the largest known."""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less is rounding, or the room
@@ -67,6 +58,22 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
     return found
 
 
+class Memo:
+    """Keeps what is made of a series or a context; what else it depends on belongs in the key."""
+
+    made: dict[Hashable, Any]
+
+    def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned for a key before. Arrays become read-only."""
+        if key not in self.made:
+            made = self.made[key] = make()
+            for array in made if isinstance(made, tuple) else (made,):
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
+        found: T = self.made[key]
+        return found
+
+
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
     """Keep what a function makes of a series or a context, its first argument, and of hashable ones after it."""
 
@@ -79,8 +86,7 @@ def memoized(make: Callable[P, T]) -> Callable[P, T]:
     return kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DeviceSeries:
+class DeviceSeries(Memo):
     """Samples of one device, each with the time around it that it owns. Compared by identity.
 
     A sample owns the time half-way to its neighbours, at most 1.25 intervals a side. Beside a log gap and at both
@@ -89,49 +95,26 @@ class DeviceSeries:
 
     `times` are the stamps in microseconds, never decreasing, equal ones possible; the time of each sample goes from
     `start` to `end`. `gap_rows` follow a log gap, `pause_rows` a pause: too short for a log gap, too long for its two
-    samples to own all of it. `window` is from first to last sample of the run.
+    samples to own all of it. `window` is from first to last sample of the run, `interval` the usual one in seconds.
     """
 
-    device: Device
-    rows: DeviceRows
-    times: IntArray
-    start: IntArray
-    end: IntArray
-    column_names: frozenset[str]
-    sampling_rate: SamplingRate
-    gap_rows: IntArray
-    pause_rows: IntArray
-    window: Interval
-    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    def __init__(self, device: Device, rows: DeviceRows, window: Interval) -> None:
+        self.device, self.rows, self.window = device, rows, window
+        self.made, self.column_names = {}, frozenset(rows.column_names)
+        self.times = columns.integers(rows.column("timestamp"))
+        self.sampling_rate = rates.measure_sampling_rate(self.times) or SamplingRate(_LONE_SECONDS)
+        self.interval = self.sampling_rate.interval
+        left, right, self.gap_rows, self.pause_rows = measure_sample_extents(self.times, self.sampling_rate)
+        self.start, self.end = self.times - left, self.times + right
+        self.seconds: FloatArray = (self.end - self.start) / 1e6
+        self.observed_seconds = float(self.seconds.sum())
+        for each in (self.times, self.start, self.end, self.seconds):
+            each.flags.writeable = False
+        # microseconds from the middle of the time that a value averages to its stamp
+        self.shift = round((self.interval / 2 if device.index is None else _WINDOW_SHIFT) * 1e6)
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def interval(self) -> float:
-        """Median seconds between different stamps; the prevailing ones if the rate changes."""
-        return self.sampling_rate.interval
-
-    def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned for a key before; it may depend on this device alone. Arrays become read-only."""
-        if key not in self._memo:
-            made = self._memo[key] = make()
-            for array in made if isinstance(made, tuple) else (made,):
-                if isinstance(array, np.ndarray):
-                    array.flags.writeable = False
-        found: T = self._memo[key]
-        return found
-
-    @property
-    @memoized
-    def seconds(self) -> FloatArray:
-        """Time each sample owns; read-only."""
-        return np.asarray((self.end - self.start) / 1e6, dtype=np.float64)
-
-    @property
-    @memoized
-    def observed_seconds(self) -> float:
-        return float(self.seconds.sum())
 
     @property
     def seconds_in_run(self) -> FloatArray:
@@ -142,12 +125,6 @@ class DeviceSeries:
     @property
     def gaps(self) -> tuple[Interval, ...]:
         return tuple(Interval(int(self.times[row - 1]), int(self.times[row])) for row in self.gap_rows)
-
-    @property
-    def shift(self) -> int:
-        """Microseconds from the middle of the time that a value averages to its stamp."""
-        seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
-        return round(seconds * 1e6)
 
     def is_beside(self, other: "DeviceSeries") -> bool:
         return self.device.node in {None, other.device.node}
@@ -183,20 +160,32 @@ class DeviceSeries:
 
     def explain_implausibility(self, metric: str) -> str:
         """Return why the readings of a metric cannot be right, as words after its name; if so, it is not recorded."""
-        if metric not in POWER_METRICS or metric not in self.column_names:
+        is_checked = metric in POWER_METRICS and metric in self.column_names
+        return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
+
+    def _doubt_power(self, metric: str) -> str:
+        power = columns.floats(self.rows.column(metric))
+        known = ~np.isnan(power)
+        if not known.any():
             return ""
-        return self.memoize(
-            ("implausible", metric),
-            lambda: explain_implausible_power(self, columns.floats(self.rows.column(metric))),
-        )
+        weights = self.seconds[known]
+        mean = float(np.average(power[known], weights=weights if weights.sum() > 0 else None))
+        degrees, used = (self.known_values(name) for name in (TEMPERATURE, UTILISATION))
+        low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
+        first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
+        # a board at rest, or at its limit, may stay at one whole watt while its temperature changes
+        stands = (power[known] == first).all() and weights.sum() >= _UNCHANGED and warmed >= _WARMED
+        if stands and (first % 1 or high - low >= _SWING):
+            return f"stays at {first:.4g} W to the last digit while temperature changes by {warmed:.0f} °C"
+        if mean > HIGHEST_POWER:
+            return f"averages {mean:,.0f} W, more than any board draws"
+        return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
         """Return the least seconds between two readings of a metric; None where NVIDIA's documents are silent."""
-        if metric not in _AVERAGED:
-            return None
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
-        return window.value if window else SHORTEST_PERIOD
+        return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
 
     def resolution(self, metric: str) -> float:
         """Return the seconds the metric can resolve: its refresh period or the interval."""
@@ -221,53 +210,37 @@ class DeviceSeries:
         end[-1:][window.end - self.times[-1:] <= near] = window.end
         return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
 
+    def find_seen(self, window: Interval) -> Spans:
+        """Return the time in a window that readings of utilisation speak of."""
+        return intervals.rows_to_spans(*self.averaging_windows(window), self.known_rows(UTILISATION))
+
+    def seconds_inside(self, spans: Spans, window: Interval) -> FloatArray:
+        """Return how many seconds of the time behind each averaged value lie in some spans."""
+        return intervals.overlap_seconds(*self.averaging_windows(window), spans)
+
+    def find_owned(self, rows: BoolArray) -> Spans:
+        """Return the time that some samples own."""
+        return intervals.rows_to_spans(self.start, self.end, rows)
+
     def rows_between(self, start: int, end: int) -> slice:
         """Return the rows with start <= stamp < end."""
         return slice(*np.searchsorted(self.times, [start, end], side="left").tolist())
 
 
-def explain_implausible_power(series: DeviceSeries, power: FloatArray) -> str:
-    """Return what is wrong with a GPU's power as recorded, as words after `The power of GPU 0`; empty if nothing is."""
-    known = ~np.isnan(power)
-    if not known.any():
-        return ""
-    weights = series.seconds[known]
-    mean = float(np.average(power[known], weights=weights if weights.sum() > 0 else None))
-    degrees, used = (series.known_values(name) for name in (TEMPERATURE, UTILISATION))
-    low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
-    first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
-    # a board at rest, or at its limit, may stay at one whole watt while its temperature changes
-    stands = (power[known] == first).all() and weights.sum() >= _UNCHANGED and warmed >= _WARMED
-    if stands and (first % 1 or high - low >= _SWING):
-        return f"stays at {first:.4g} W to the last digit while temperature changes by {warmed:.0f} °C"
-    if mean > HIGHEST_POWER:
-        return f"averages {mean:,.0f} W, more than any board draws"
-    return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
-
-
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
-    return memoize_latest(rows, (device, window), lambda: _build_series(device, rows.rows_of(device.id), window))
+    return memoize_latest(rows, (device, window), lambda: DeviceSeries(device, rows.rows_of(device.id), window))
 
 
-def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
-    times = columns.integers(rows.column("timestamp"))
-    rate = rates.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
-    left, right, gap_rows, pause_rows = measure_sample_extents(times, rate)
-    for each in (times, start := times - left, end := times + right):
-        each.flags.writeable = False
-    return DeviceSeries(
-        device=device,
-        rows=rows,
-        times=times,
-        start=start,
-        end=end,
-        column_names=frozenset(rows.column_names),
-        sampling_rate=rate,
-        gap_rows=gap_rows,
-        pause_rows=pause_rows,
-        window=window,
-    )
+def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
+    return {device.id: build_device_series(recording, device) for device in recording.run.devices}
+
+
+def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
+    """Return the series of a device as if some stretches had not been recorded."""
+    # the last sample of a run lies at its end
+    left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
+    return DeviceSeries(series.device, series.rows.filter(left), series.window)
 
 
 def measure_sample_extents(
@@ -299,14 +272,3 @@ def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
     """Return the microseconds a sample owns beside a gap and at most, and those of the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)
-
-
-def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
-    """Return the series of a device as if some stretches had not been recorded."""
-    # the last sample of a run lies at its end
-    left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
-    return _build_series(series.device, series.rows.filter(left), series.window)
-
-
-def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
-    return {device.id: build_device_series(recording, device) for device in recording.run.devices}

@@ -9,28 +9,22 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 Spans = IntArray  # stretches of time: start and end a row, sorted and disjoint
-
 NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # no stretch of time
 
 
 def to_spans(intervals: Iterable[Interval]) -> Spans:
-    rows = [(interval.start, interval.end) for interval in intervals]
-    return union(np.array(rows, dtype=np.int64)) if rows else NO_SPANS
+    return union(np.array([(one.start, one.end) for one in intervals], dtype=np.int64).reshape(-1, 2))
 
 
 def collect_finding_spans(findings: Iterable[Finding], device: str, kinds: Collection[str]) -> Spans:
     """Return when findings of some kinds apply to a device; without devices they apply to all."""
-    return to_spans(
-        interval
-        for found in findings
-        if found.kind in kinds and (not found.devices or device in found.devices)
-        for interval in found.intervals
-    )
+    found = (one for one in findings if one.kind in kinds and (not one.devices or device in one.devices))
+    return to_spans(interval for one in found for interval in one.intervals)
 
 
 def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
     """Return stretches as values that can cross a module border."""
-    return tuple(Interval(int(start), int(end)) for start, end in stretches)
+    return tuple(Interval(start, end) for start, end in stretches.tolist())
 
 
 def union(stretches: Spans, within: int = 0) -> Spans:
@@ -45,9 +39,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
     starts, ends = starts[order], ends[order]
     reach = np.maximum.accumulate(ends)
     fresh = np.flatnonzero(starts[1:] > reach[:-1] + within) + 1
-    first = np.concatenate([[0], fresh])
-    last = np.append(fresh, len(starts)) - 1
-    return np.column_stack([starts[first], reach[last]])
+    return np.column_stack([starts[np.append(0, fresh)], reach[np.append(fresh, len(starts)) - 1]])
 
 
 def rows_to_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
@@ -64,6 +56,11 @@ def total_seconds(stretches: Spans) -> float:
     return float((stretches[:, 1] - stretches[:, 0]).sum() / 1e6)
 
 
+def covers(known: Spans, spans: Spans) -> bool:
+    """Return whether stretches cover half of the time of others."""
+    return 2 * total_seconds(intersection(known, spans)) >= total_seconds(spans)
+
+
 def drop_shorter(stretches: Spans, seconds: float) -> Spans:
     return stretches[stretches[:, 1] - stretches[:, 0] >= seconds * 1e6]
 
@@ -73,11 +70,8 @@ def contains(stretches: Spans, times: IntArray) -> BoolArray:
 
 
 def _combine(left: Spans, right: Spans, keep: Callable[[BoolArray, BoolArray], BoolArray]) -> Spans:
-    edges = np.concatenate([left.ravel(), right.ravel()])
-    edges.sort()
-    edges = edges[np.append(True, edges[1:] != edges[:-1])]
-    inside = keep(contains(left, edges), contains(right, edges))
-    first, stop = find_runs(inside)
+    edges = np.unique(np.concatenate([left.ravel(), right.ravel()]))
+    first, stop = find_runs(keep(contains(left, edges), contains(right, edges)))
     return np.column_stack([edges[first], edges[stop]])
 
 

@@ -1,7 +1,8 @@
-"""Figures of each device over the recording, weighted by the time of each sample."""
+"""Figures of devices: over the recording, by the time each sample owns, and over equal bins of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -9,36 +10,26 @@ from gpureport.analysis.names import MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import CounterReading, DeviceStatistics, MetricSummary
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries, measure_sample_extents
+from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
 IDLE_RATIO = 0.05  # utilisation at or below which a GPU counts as idle
-
 BELOW = (0.25, 0.5, 0.7)  # limits of utilisation below which the share of time is reported
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_OFF_GRID = 1e-6
-"""Share by which a value may differ from a logged step: float32 holds no more digits."""
+_OFF_GRID = 1e-6  # share by which a value may differ from a logged step: float32 holds no more digits
+_READ_DELAY_SECONDS = 1.0  # by which a counter, read later, may run ahead of its row's stamp
+_LONGEST_HOLE = 3600.0  # s of an unsampled stretch that get bins: an hour at most per sample
+
+Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
+"""Rows that hold a counter, its increment between two each, 0 if unknown, which lie in a log gap, and their sum."""
 
 
-_READ_DELAY_SECONDS = 1.0
-"""Seconds by which a counter, read later, may run ahead of its row's stamp."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CounterIncrements:
-    """The largest increment of some counters per step between rows that hold all of them; 0 if unknown."""
-
-    rows: IntArray
-    times: IntArray
-    amounts: FloatArray
-    in_gap: BoolArray
-    reading: CounterReading
-
-
-def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
-    """Return the increments of counters of one GPU, None without two rows that hold all of them.
+def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
+    """Return the largest increments of counters of one GPU, None without two rows that hold all of them.
 
     A counter that falls was reset: its new value counts, and the increment before is unknown. Increments no GPU can
     reach, faster than `most` in their unit per second, are left out.
@@ -61,36 +52,30 @@ def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float
         restarts=int(has_fallen.sum()),
         impossible=int((~possible & ~has_fallen).sum()),
     )
-    return CounterIncrements(rows=rows, times=times, amounts=amounts, in_gap=in_gap, reading=reading)
+    return rows, amounts, in_gap, reading
 
 
 def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
     steps = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
-    return steps.reading if steps else None
-
-
-def _compute_quantiles(values: FloatArray, seconds: FloatArray, quantum: float) -> list[float]:
-    """Return the lowest values not exceeded for 5, 50 and 95% of the time."""
-    order = values.argsort()
-    passed = seconds[order].cumsum(dtype=np.float64)
-    found = values[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
-    steps = np.rint(found / quantum) * quantum
-    quantiles: list[float] = np.where(np.abs(found - steps) <= _OFF_GRID * np.abs(found), steps, found).tolist()
-    return quantiles
+    return steps[-1] if steps else None
 
 
 def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
+    """Return figures of a metric; quantiles are the lowest values not exceeded for 5, 50 and 95% of the time."""
     rows = series.find_known_rows(metric.name)
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
     observed = float(seconds.sum())
     weights = seconds if observed > 0 else np.ones(len(values))
     whole = observed or float(len(values))
     weighted = float((values * weights).sum()) if values.any() else 0.0
+    levels, times = values, weights
     if metric.dtype == "bool":
-        levels = np.array([0.0, 1.0]), np.array([whole - weighted, weighted])
-    else:
-        levels = values, weights
-    p5, p50, p95 = _compute_quantiles(*levels, _QUANTUM[metric.unit])
+        levels, times = np.array([0.0, 1.0]), np.array([whole - weighted, weighted])
+    order, quantum = levels.argsort(), _QUANTUM[metric.unit]
+    passed = times[order].cumsum(dtype=np.float64)
+    found = levels[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
+    logged = np.rint(found / quantum) * quantum
+    p5, p50, p95 = np.where(np.abs(found - logged) <= _OFF_GRID * np.abs(found), logged, found).tolist()
     limits = BELOW if metric.name == UTILISATION else ()
     return MetricSummary(
         metric=metric.name,
@@ -174,3 +159,106 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
         energy_counter=read_counter(sampled or series, "gpu_energy_joules_total", HIGHEST_POWER),
         power_doubt=series.explain_implausibility(POWER),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Equal bins of `width` seconds over a window; long unsampled stretches (`removed`) have none."""
+
+    start: int
+    width: float
+    count: int
+    removed: Spans
+
+    def find_bins(self, times: IntArray) -> IntArray:
+        """Return the bin of each time, in a removed stretch the bin at its place."""
+        left = times - self.start - intervals.measure_covered_before(self.removed, times)
+        return np.asarray(np.floor(left / (self.width * 1e6)), dtype=np.int64)
+
+    def find_bin_slice(self, start: int, end: int) -> slice:
+        """Return the bins that cover a stretch of time, at least one."""
+        first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
+        return slice(max(first, 0), max(stop, first + 1))
+
+    def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
+        return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
+
+    def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
+        """Return when bins begin (`right`) or, for past-the-end bins, end (`left`)."""
+        before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
+        times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
+        passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
+        return np.asarray(times + before[passed], dtype=np.int64)
+
+    @property
+    def cells(self) -> tuple[IntArray, IntArray]:
+        bins = np.arange(self.count)
+        return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
+
+    def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
+        """Return a device's time-weighted mean of a metric per bin, by the middle of the time a value averages."""
+        return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
+
+    def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
+        """Return the mean per bin of any values, one per row, as `average_metric` does for a metric."""
+        places = series.memoize(("places", self._key), lambda: self.find_bins(series.times - series.shift))
+        seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
+        rows = (places >= 0) & (places < self.count) & ~np.isnan(values)
+        weights, places = seconds[rows], places[rows]
+        sums, owned = (np.bincount(places, each, self.count) for each in (values[rows] * weights, weights))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / owned, dtype=np.float64)
+
+    @property
+    def _key(self) -> tuple[int, float, int, bytes]:
+        return self.start, self.width, self.count, self.removed.tobytes()
+
+    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
+        """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed.
+
+        Time without bins is never part of a stretch: what happened then is unknown.
+        """
+        first, stop = intervals.find_runs(mask)
+        edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
+        long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
+        return intervals.difference(long, self.removed)
+
+
+def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
+    """Return bins over a window, as wide as the longest sampling interval and at least 1 s."""
+    width = max(1.0, *(one.interval for one in series))
+    holes = intervals.to_spans([window])
+    for one in filter(len, series):
+        first, last = int(one.times[0]), int(one.times[-1])
+        own = [Interval(window.start, first), *one.gaps, Interval(last, window.end)]
+        holes = intervals.intersection(holes, intervals.to_spans(own))
+    removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
+    removed = removed[removed[:, 0] < removed[:, 1]]
+    seconds = window.seconds - intervals.total_seconds(removed)
+    return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
+
+
+def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
+    """Return the median over devices per bin, NaN without values."""
+    ordered = np.sort(np.stack(series), axis=0)
+    known, column = (~np.isnan(ordered)).sum(axis=0), np.arange(ordered.shape[1])
+    low, high = (ordered[np.clip(place, 0, len(ordered) - 1), column] for place in ((known - 1) // 2, known // 2))
+    return np.where(known > 0, (low + high) / 2, np.nan)
+
+
+def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
+    """Return the mean over `length` bins around each, without NaN values; fewer at both ends."""
+    known = ~np.isnan(values)
+    first = np.arange(len(values)) - length // 2
+    start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
+    sums, counts = (np.append(0, np.cumsum(each)) for each in (np.where(known, values, 0), known))
+    number = counts[stop] - counts[start]
+    return np.where(number > 0, (sums[stop] - sums[start]) / np.maximum(number, 1), np.nan)
+
+
+def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
+    """Return the bins of each run at or below `leave` that reaches `enter`; NaN changes no state."""
+    inside = np.zeros(len(values), dtype=np.bool_)
+    for first, stop in zip(*intervals.find_hysteresis_runs(values, enter=enter, leave=leave), strict=True):
+        inside[first:stop] = True
+    return inside

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import fsum
 from zoneinfo import ZoneInfo
 
-from gpureport.analysis.job.phases import NO_JOB
+from gpureport.analysis.job.jobs import NO_JOB
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
 from gpureport.comparison.chain import Comparison

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from gpureport import recording_advice
-from gpureport.analysis import missing_metrics, phrases
+from gpureport.analysis import doubts, phrases
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.findings import Answer, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
@@ -70,7 +70,7 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
         need = "" if entries[0].recording == RECORD else entries[0].recording
         if needed:
             more = f"; for all of them, at least {phrases.duration(needed[-1])}" if needed[-1] > needed[0] else ""
-            need = f"{missing_metrics.name_length(needed[0])}{more}"
+            need = f"{doubts.name_length(needed[0])}{more}"
         yield NotJudgedLine(
             kinds=tuple(terms.kind_title(display.clean(kind)) for kind, _ in held),
             where="" if {*places} == {(run.label, "") for run in runs} else _join_places(places, runs),
@@ -88,7 +88,7 @@ def _find_remedy(entry: NotJudged) -> object:
 
 def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     """Yield each reason once: what was not recorded in one list, and others with the range of their amounts."""
-    absent = [entry for entry in entries if entry.code == missing_metrics.NOT_RECORDED]
+    absent = [entry for entry in entries if entry.code == doubts.NOT_RECORDED]
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
     if names:
         yield f"Not recorded: {display.join_words(list(names))}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.certainty import SURE_READINGS
+from gpureport.analysis.doubts import SURE_READINGS
 from gpureport.analysis.results import NOTABLE, Analysis
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts

@@ -1,0 +1,301 @@
+"""Equal GPUs of one job that differ: one works more or less than its peers, which agree, or is slower for good."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpureport.analysis import doubts, phrases
+from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
+from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rules.clocks import is_hardly_reached
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
+from gpureport.analysis.series.device_series import DeviceSeries, memoized
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import build_grid, rolling_mean
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Confidence, Finding, Severity
+
+_PAIR, _FEWEST = 2, 4
+_MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
+_HELD = ("slow_gpu", "power_limited", "clocks_locked")
+"""Kinds that explain why a GPU draws less than most of its peers."""
+_METRICS = {"utilisation": UTILISATION, "power": POWER}
+"""What GPUs are compared by: utilisation in points, power as a share of the peers'."""
+_CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
+
+
+@rule("imbalance")
+def find_uneven_gpus(context: Context, limits: Limits) -> Found:
+    """Yield at most one finding per GPU and signal, with all its episodes."""
+    for peers in (each for each in context.peers() if len(each) >= _PAIR):
+        grid = build_grid(context.window or context.whole, list(peers.values()))
+        length = max(round(limits.over / grid.width), round(limits.rows))
+        needed = max(limits.shortest, limits.stretches * length * grid.width)
+        if context.whole.seconds < needed:
+            yield doubts.too_short("imbalance", context.whole.seconds, needed)
+            continue
+        cells, means = grid.cells, {signal: list[FloatArray]() for signal in _METRICS}
+        held = [{name for name in peers if context.findings(kind, name)} for kind in _HELD]
+        is_held = {name for names in held if 2 * len(names) <= len(peers) for name in names}
+        explaining = {found.kind for found in context.earlier_findings} - {*_HELD}
+        for name, series in peers.items():
+            is_left_out = intervals.overlap_seconds(*cells, context.spans_on(name, explaining)) > 0
+            for signal, metric in _METRICS.items():
+                values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
+                means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))
+        odd = {signal: _find_odd(np.stack(each), signal, limits) for signal, each in means.items()}
+        is_full = np.all([used >= limits.busy for used in means["utilisation"]], axis=0)
+        odd["power"] &= is_full & ~odd["utilisation"].any(axis=0)
+        is_coarse = grid.width > POINT_SAMPLE_SECONDS
+        for signal, rows in odd.items():
+            for name, is_odd in zip(peers, rows, strict=True):
+                spans = grid.mask_to_spans(is_odd, needed if is_coarse else limits.over, needed)
+                spans = intervals.intersection(spans, context.work)
+                sizes = np.array([_measure_difference(peers, name, signal, span, limits) for span in spans])
+                far, seconds = np.abs(sizes) >= _list_limits(signal, limits)[0], spans[:, 1] - spans[:, 0]
+                # a GPU that is ahead for as long as it is behind does as much work
+                is_ahead = 2 * seconds[far & (sizes > 0)].sum() >= seconds[far].sum()
+                spans = spans[far & ((sizes > 0) == is_ahead)]
+                if len(spans) and (is_ahead or signal != "power" or name not in is_held):
+                    yield _build_finding(context, peers, name, signal, spans, limits)
+
+
+def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
+    is_power = signal == "power"
+    return (limits.power_differs, limits.power_agree) if is_power else (limits.differs, limits.agree)
+
+
+def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
+    """Return in which bins (columns) a GPU (row) is far from the median of the others, which agree; of two the lower.
+
+    Others are read from the ordered column: from its own value on, one place further.
+    """
+    differs, agree = _list_limits(signal, limits)
+    lowest = np.fmin.reduce(means)
+    if not (np.fmax.reduce(means) - lowest > differs * (lowest if signal == "power" else 1.0)).any():
+        return np.zeros(means.shape, dtype=np.bool_)
+    ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
+    others = np.count_nonzero(~np.isnan(means), axis=0) - 1
+
+    def take(place: IntArray) -> FloatArray:
+        here, after = (ordered[(place + step).clip(0, len(means) - 1), columns] for step in (0, 1))
+        return np.asarray(np.where(here < means, here, after), dtype=np.float64)
+
+    usual = (take((others - 1) // 2) + take(others // 2)) / 2
+    scale = usual if signal == "power" else np.ones_like(usual)
+    is_known = (others > 0) & (2 * others >= len(means) - 1)
+    is_agreed = is_known & (take(others - 1) - take(0 * others) < agree * scale)
+    is_far = (np.abs(means - usual) > differs * scale) & ((means < usual) | (len(means) > _PAIR))
+    return np.asarray(is_agreed & is_far, dtype=np.bool_)
+
+
+def _read_samples(peers: Mapping[str, DeviceSeries], signal: str, spans: Spans) -> dict[str, FloatArray]:
+    samples = {name: one.find_values(_METRICS[signal], spans) for name, one in peers.items()}
+    return {name: values for name, values in samples.items() if len(values)}
+
+
+def _measure_difference(
+    peers: Mapping[str, DeviceSeries], name: str, signal: str, span: IntArray, limits: Limits
+) -> float:
+    """Return by how much a GPU's mean is above its peers', 0 where chance may explain it."""
+    samples = _read_samples(peers, signal, span[np.newaxis])
+    own = samples.pop(name, None)
+    if own is None or not samples:
+        return 0.0
+    usual, pooled = float(np.median([each.mean() for each in samples.values()])), np.concatenate([*samples.values()])
+    if signal == "power":
+        return float(own.mean() - usual) / usual if usual > 0 else 0.0
+    error = limits.errors * float(np.sqrt(own.var() / len(own) + pooled.var() / len(pooled)))
+    is_coarse = max(one.interval for one in peers.values()) > POINT_SAMPLE_SECONDS
+    is_chance = is_coarse and abs(float(own.mean() - pooled.mean())) - error < limits.differs
+    return 0.0 if is_chance else float(own.mean()) - usual
+
+
+def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
+    context: Context, peers: Mapping[str, DeviceSeries], name: str, signal: str, spans: Spans, limits: Limits
+) -> Finding:
+    metric, is_power, unit = _METRICS[signal], signal == "power", "W" if signal == "power" else "1"
+    means = {each: float(values.mean()) for each, values in _read_samples(peers, signal, spans).items()}
+    own, others, seconds = means[name], [each for each in means if each != name], intervals.total_seconds(spans)
+    usual = float(np.median([means[each] for each in others]))
+    lost = (usual - own if own < usual else (own - usual) * len(others)) * seconds
+    is_sure = len(others) >= _PAIR and max(one.interval for one in peers.values()) <= limits.coarse
+    beside = phrases.gpu_name(others[0]) if len(others) == 1 else "the others"
+    by = ("difference, of its peers", abs(own - usual) / usual) if is_power else ("difference", abs(own - usual))
+    return context.finding(
+        "imbalance",
+        Severity.WARNING,
+        Confidence.HIGH if is_sure else Confidence.MEDIUM,
+        (name,),
+        (
+            measured(metric, "mean", own, unit),
+            measured(metric, phrases.PEERS_MEAN, usual, unit),
+            limits.compare(metric, *by, ">=", "power_differs" if is_power else "differs"),
+            limits.compare("duration", "total", seconds, ">=", "shortest"),
+        ),
+        spans=spans,
+        lost=None if is_power else lost,
+        cause=signal,
+        samples=min(peers[each].count_readings(metric, intervals.contains(spans, peers[each].times)) for each in means),
+        ruled_out=(
+            "idle gaps, slowdowns and busy time at low power, left out for the GPU they concern",
+            "a GPU never used",
+        ),
+        own=f"{own:.0f} W" if is_power else phrases.percent(own),
+        peers=beside,
+        usual=f"{usual:.0f} W" if is_power else phrases.percent(usual),
+        waiter=phrases.capitalize(beside) if own > usual else "",
+    )
+
+
+class Change(NamedTuple):
+    """A level that was left: the usual one, the lowest that held; when each held; readings below.
+
+    A standing difference, from other GPUs or from the log without the job, changes nothing in the time of the job.
+    """
+
+    usual: float
+    level: float
+    usual_spans: Spans
+    spans: Spans
+    readings: int
+    is_standing: bool = False
+
+    @property
+    def fall(self) -> float:
+        return 1 - self.level / self.usual
+
+
+def show(value: float, unit: str) -> str:
+    if unit in {"1", "Hz"}:
+        return phrases.percent(value) if unit == "1" else phrases.megahertz(value)
+    return f"{phrases.number(value)} {unit}".rstrip() if unit != "By/s" else f"{value / 1e6:.0f} MB/s"
+
+
+class Peers(NamedTuple):
+    """GPUs of one model that worked, blocks of work, and the mean of each metric by GPU (row) and block, else NaN."""
+
+    names: list[str]
+    blocks: Spans
+    tables: Mapping[str, FloatArray]
+
+
+@memoized
+def compare_peers(context: Context, block: float, readings: float) -> tuple[Peers, ...]:
+    """Return the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
+    window, made = context.window or context.whole, list[Peers]()
+    for peers in context.peers():
+        interval = max(one.interval for one in peers.values())
+        count = int(window.seconds / max(block, readings * interval, window.seconds / _MOST_BLOCKS))
+        if len(peers) < _PAIR or count < _FEWEST:
+            continue
+        edges = np.linspace(window.start, window.end, count + 1).astype(np.int64)
+        tables: dict[str, list[FloatArray]] = {UTILISATION: [], CLOCK: [], POWER: [], TEMPERATURE: []}
+        for series in peers.values():
+            signals = gather_signals(series)
+            first = np.searchsorted(series.times, edges + series.shift)
+            columns = (series.values(UTILISATION), signals.clock, signals.power, signals.temperature)
+            for (metric, rows), values in zip(tables.items(), columns, strict=True):
+                known = (values > 0) & signals.busy if metric != UTILISATION else ~np.isnan(values)
+                numbers, sums = (
+                    np.where(np.diff(first) > 0, np.add.reduceat(np.append(each, 0), first)[:-1], 0)
+                    for each in (known.astype(np.int64), np.where(known, values, 0.0))
+                )
+                rows.append(np.where(numbers * 2 >= readings, sums / np.maximum(numbers, 1), np.nan))
+        blocks = np.column_stack([edges[:-1], edges[1:]])
+        made.append(Peers(list(peers), blocks, {metric: np.array(rows) for metric, rows in tables.items()}))
+    return tuple(made)
+
+
+def _find_usual(table: FloatArray) -> FloatArray:
+    known = np.count_nonzero(~np.isnan(table), axis=0)
+    middle = np.where(known == _PAIR, 1, known // 2).clip(0, len(table) - 1)
+    return np.where(known >= _PAIR, np.take_along_axis(np.sort(table, axis=0), middle[np.newaxis], axis=0)[0], np.nan)
+
+
+def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
+    """Return the GPUs with less than usual of a metric for most of the work, while as busy as usual.
+
+    The difference is clear of that of most GPUs; of the clock, of most of those above the others, so that half may be
+    slow. A slow clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
+    """
+    used, table = peers.tables[UTILISATION], peers.tables[metric]
+    if metric != UTILISATION:
+        more, done = used - _find_usual(used), used * table
+        is_alike = (more <= limits.alike) | ((metric == CLOCK) & (done <= (1 + limits.alike) * _find_usual(done)))
+        table = np.where(is_alike & (more >= -limits.alike) & (used >= limits.busy), table, np.nan)
+    usual = _find_usual(table)
+    below = (usual - table) / (1 if metric == UTILISATION else usual)
+    scatter = np.where((below <= 0) | (metric != CLOCK), np.abs(below), np.nan)
+    spread = _find_usual(scatter) if len(table) > _PAIR else 0.0
+    is_low, found = (below >= least) & (below >= limits.spread * spread), dict[str, Change]()
+    for name, own, low in zip(peers.names, table, is_low, strict=True):
+        known = np.count_nonzero(~np.isnan(own))
+        if known * 2 >= len(low) and np.count_nonzero(low) >= max(limits.most * known, 1):
+            levels = float(np.median(usual[low])), float(np.median(own[low]))
+            spans = intervals.union(peers.blocks[low], within=1)
+            found[name] = Change(*levels, spans, spans, int(np.count_nonzero(low)), is_standing=True)
+    return found
+
+
+@rule("slow_gpu")
+def find_slow_gpus(context: Context, limits: Limits) -> Found:
+    """Yield a finding for the GPUs that are slower for one cause."""
+    if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
+        yield doubts.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
+        return
+    for peers in compare_peers(context, limits.block, limits.readings):
+        metric, least = (POWER, "weaker") if np.isnan(peers.tables[CLOCK]).all() else (CLOCK, "slower")
+        if np.isnan(peers.tables[metric]).all():
+            yield from (doubts.not_recorded("slow_gpu", device, CLOCK) for device in peers.names)
+        slow, causes = find_lower(peers, metric, getattr(limits, least), limits), dict[str, list[str]]()
+        for name in slow:
+            causes.setdefault(_find_cause(context, peers, name, limits), []).append(name)
+        for cause, names in causes.items():
+            change = slow[max(names, key=lambda name: slow[name].fall)]
+            warm, cool = _compare_heat(peers, names)
+            unit, is_sure = "Hz" if metric == CLOCK else "W", metric == CLOCK and cause not in {"warm", "board"}
+            yield context.finding(
+                "slow_gpu",
+                Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,
+                Confidence.HIGH if is_sure and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
+                names,
+                [
+                    measured(metric, "median of its means", change.level, unit),
+                    measured(metric, phrases.PEERS_MEAN, change.usual, unit),
+                    limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
+                ],
+                spans=intervals.union(np.concatenate([slow[name].spans for name in names])),
+                cause="heat" if cause == "warm" else cause,
+                case=cause,
+                samples=change.readings,
+                gpus=phrases.gpu_names(names, peers.names),
+                share=phrases.percent(1 - change.fall),
+                what="clock" if metric == CLOCK else "power",
+                level=show(change.level, unit),
+                usual=show(change.usual, unit),
+                heat=f"{warm:.0f} °C instead of {cool:.0f} °C" if warm - cool >= limits.hotter else "",
+            )
+
+
+def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
+    rows = np.isin(peers.names, names)
+    if rows.all() or not rows.any():
+        return 0.0, 0.0
+    warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
+    return warm, cool
+
+
+def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
+    """Return why a GPU is slow, by findings on it and not on most of its peers, or by its heat alone."""
+    for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
+        having = [name for name in peers.names if not all(map(is_hardly_reached, context.findings(kind, name)))]
+        if device in having and 2 * len(having) <= len(peers.names):
+            return cause
+    warm, cool = _compare_heat(peers, [device])
+    if warm >= limits.hot and warm - cool >= limits.hotter and not are_events_recorded(context.series[device], *HEAT):
+        return "warm"
+    return "board" if all(context.findings("power_cap", name) for name in peers.names) else "not shown"
