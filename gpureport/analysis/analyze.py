@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpureport.analysis import doubts
-from gpureport.analysis.account import answers, caveats, gpu_time, roots
+from gpureport.analysis.account import answers, caveats, gpu_time
 from gpureport.analysis.advice import checklist, choose
 from gpureport.analysis.advice.choose import RunFacts, gather_facts
 from gpureport.analysis.job import jobs
@@ -46,7 +46,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     missing = answers.merge_not_judged(not_judged, context)
     known = gather_facts(run, statistics, findings, {entry.kind for entry in missing})
     ordered = sorted(findings, key=_sort_key)
-    linked = roots.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
+    linked = answers.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
     known_caveats = caveats.list_caveats(context, findings)

@@ -29,7 +29,6 @@ def lowest(*each: Confidence) -> Confidence:
 
 
 def count_of(number: int, noun: str) -> Amount:
-    """Return a count for a sentence; `noun` is a singular."""
     return number, phrases.count_of(number, noun)
 
 

@@ -91,4 +91,3 @@ def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:
 _SAID = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
 GROUPS, FIGURES, ACTIONS = (_SAID.pop(f"@{name}") for name in ("steps", "figures", "do"))
 KINDS = {name: _read_kind(name, said) for name, said in _SAID.items()}
-"""Every kind by its name."""

@@ -56,5 +56,4 @@ def capitalize(text: str) -> str:
 
 
 def count_of(count: int, what: str) -> str:
-    """Return a count with its noun: `1 episode`, `3 episodes`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -101,8 +101,6 @@ GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePart:
-    """A part of the class of GPU time `name`, by cause."""
-
     name: str
     cause: str
     seconds: float
@@ -142,15 +140,12 @@ NOTABLE = 0.1
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
-    """Return the share of short pauses in the observed time of jobs, by GPU-seconds per class."""
     observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
     return seconds.get("short_pauses", 0.0) / observed if observed else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """What an hour of one GPU costs, None where unstated, and where the price is stated."""
-
     device: str
     amount: float | None
     source: str
@@ -175,7 +170,6 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return the highest cost of the time a finding lost, None where loss or price is unknown."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -211,8 +205,6 @@ class ClockEventTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedJob:
-    """When the processes of a job were first and last seen, in microseconds."""
-
     started: int | None = None
     ended: int | None = None
 
@@ -228,22 +220,11 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """All that was found out about one run.
+    """All that was found out about one run. Findings are by severity, then lost time, then start.
 
     `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once per
     group of devices. `coverage_ratio` is the share of the run's time that samples own, over all GPUs. `in_turn` says
     that several GPUs were recorded in turn, never two at a time.
-
-    Attributes:
-        run: the run.
-        findings: by severity, then lost time, then start.
-        not_judged: kinds that could not be judged, and why.
-        statistics: one entry for each device, of GPUs over the time of the jobs.
-        gpu_time: one entry for each GPU.
-        cost: what the run cost; None where nothing is known of prices or carbon.
-        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
-        phases: start-up, steady and tail, in order.
-        stages: one entry for each stage, in the order they began; empty where a run has none.
     """
 
     run: Run

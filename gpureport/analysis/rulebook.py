@@ -57,7 +57,6 @@ class Context(Memo):
 
     @property
     def whole_log(self) -> "Context":
-        """The same with all samples of every device, also those without a job."""
         return replace(self, series=self.all_series or self.series)
 
     def full_series(self, device: str) -> DeviceSeries:
@@ -152,12 +151,10 @@ def measured(metric: str, statistic: str, observed: float, unit: str = "1") -> E
 
 
 def compare_with_limit(metric: str, statistic: str, observed: float, relation: str, limit: Threshold) -> Evidence:
-    """Return a value beside the limit that made it count, in that limit's unit."""
     return replace(measured(metric, statistic, observed, limit.unit), threshold=limit, relation=relation)
 
 
 Found = Iterator[Finding | NotJudged]
-"""Findings, and what could not be judged."""
 Judge = Callable[[Context, Limits], Found]
 
 
@@ -191,7 +188,6 @@ class Rule:
 
 
 def _read_limits(said: Mapping[str, Any]) -> dict[str, Threshold]:
-    """Return limits by name; those that rules share stand first."""
     known = {key: _SHARED[key] for key in said.get("shared", ())} | {key: said[key] for key in said if key != "shared"}
     return {
         key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
@@ -205,7 +201,6 @@ RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 
 def rule(name: str) -> Callable[[Judge], Rule]:
-    """Make a rule of a function that finds its kinds; `rules.toml` says the rest."""
     said = _SAID[name]
     conditions = said["condition"] if isinstance(said["condition"], dict) else {name: said["condition"]}
     settings = _read_limits(said.get("settings", {}))

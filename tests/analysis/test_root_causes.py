@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.analysis.account.roots import link_findings
+from gpureport.analysis.account.answers import link_findings
 from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.testing import Finding, Interval, Severity, analyze, at, finding, recording, steps
 

@@ -1,16 +1,85 @@
-"""What became of every kind on every group of devices: found, nothing found, or why not judged."""
+"""What findings come to: which follows from which, and what became of every kind on every group of devices."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpureport.analysis import doubts
+from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
+from gpureport.analysis.series import intervals
+from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity
 from gpureport.recording import Device, Run
 
 _GROWS = "memory keeps growing, so its peak does not say what the job needs"
 _SPLIT = "the GPU is in MIG mode, and the memory of an instance was not recorded"
 _MEAN = "the table holds one mean of the whole run, and no check is made of it"
+_RANK = list(Severity)
+_COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
+
+
+def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
+    """Return the findings, in the order of preferred roots, with their consequences or their root.
+
+    Findings of one kind and cause are one root, each for its own devices. A root that follows from another passes its
+    consequences on, and is as severe as what it led to. A finding without intervals stands for the whole run, one
+    without devices for all GPUs.
+    """
+    above: dict[int, int] = {}
+    for place, found in enumerate(findings):
+        for root in KINDS[found.kind].follows:
+            top = _find_root(root, place, findings, whole, gpus)
+            if top is not None and _climb(top, above) != place:
+                above[place] = top
+                break
+    tops = {place: _climb(place, above) for place in above}
+    below: dict[int, list[Finding]] = {}
+    for place, top in sorted(tops.items()):
+        below.setdefault(top, []).append(findings[place])
+    return tuple(
+        replace(
+            found,
+            severity=max([found, *below.get(place, ())], key=lambda one: _RANK.index(one.severity)).severity,
+            consequences=tuple(dict.fromkeys(one.fingerprint for one in below.get(place, ()))),
+            root=findings[tops[place]].fingerprint if place in tops else None,
+        )
+        for place, found in enumerate(findings)
+    )
+
+
+def _find_root(
+    root: RootCause, place: int, findings: Sequence[Finding], whole: Interval, gpus: Collection[str]
+) -> int | None:
+    if root.explains and findings[place].cause not in root.explains:
+        return None
+    wanted, families = set(findings[place].devices or gpus), dict[str | None, dict[int, set[str]]]()
+    for other, found in enumerate(findings):
+        devices = set(found.devices or gpus)
+        is_named = found.kind == root.kind and (not root.causes or found.cause in root.causes)
+        is_placed = bool(found.devices and found.intervals) or not root.needs_place
+        if other != place and is_named and is_placed and (root.on_any_device or devices & wanted):
+            families.setdefault(found.cause, {})[other] = devices
+    for family in families.values():
+        is_covered = root.on_any_device or set().union(*family.values()) >= wanted
+        if is_covered and _fits(root, findings[place], [findings[other] for other in family], whole):
+            return min(family)
+    return None
+
+
+def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Interval) -> bool:
+    if root.when == "ever":
+        return True
+    parts = [part for one in roots for part in one.intervals or (whole,)]
+    if root.when == "since":
+        parts = [Interval(min(part.start for part in parts), whole.end)]
+    own = intervals.to_spans(found.intervals or (whole,))
+    inside = intervals.total_seconds(intervals.intersection(own, intervals.to_spans(parts)))
+    return inside >= _COVERED_SHARE * intervals.total_seconds(own) > 0
+
+
+def _climb(place: int, above: Mapping[int, int]) -> int:
+    while place in above:
+        place = above[place]
+    return place
 
 
 def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
@@ -41,7 +110,6 @@ def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]
 
 
 def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
-    """Yield the kinds without a word from any rule, for want of GPUs or of samples."""
     gpus = context.gpus()
     readings = max(map(len, gpus.values()), default=0)
     for kind in (kind for rule in rules for kind in rule.descriptions):
@@ -87,7 +155,13 @@ def answer_kinds(
     A group is the GPUs of one node and model, since a source records the same for them. What is said of the whole
     run, or of the host of a node, is said of each group there.
     """
-    for name, gpus, beside in _group_gpus(run):
+    groups: dict[tuple[str | None, str | None], list[Device]] = {}
+    for gpu in run.gpus:
+        groups.setdefault((gpu.node, gpu.model), []).append(gpu)
+    for (node, model), gpus in groups.items() or [((None, None), list[Device]())]:
+        name = f"{len(gpus)} x {model or 'GPU'}" + (f" of {node}" if node else "") if gpus else "no GPU"
+        hosts = (host.id for host in run.hosts if not gpus or host.node in {None, node})
+        beside = {*(gpu.id for gpu in gpus), *hosts}
         found_here = [one for one in findings if not one.devices or not beside.isdisjoint(one.devices)]
         missing_here = [one for one in not_judged if one.device is None or one.device in beside]
         for kind in (kind for rule in rules for kind in rule.kinds):
@@ -103,15 +177,3 @@ def answer_kinds(
                 findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
                 missing=missing,
             )
-
-
-def _group_gpus(run: Run) -> Iterator[tuple[str, Sequence[Device], set[str]]]:
-    groups: dict[tuple[str | None, str | None], list[Device]] = {}
-    for gpu in run.gpus:
-        groups.setdefault((gpu.node, gpu.model), []).append(gpu)
-    for (node, model), gpus in groups.items():
-        hosts = (host.id for host in run.hosts if host.node in {None, node})
-        name = f"{len(gpus)} x {model or 'GPU'}" + (f" of {node}" if node else "")
-        yield name, gpus, {*(gpu.id for gpu in gpus), *hosts}
-    if not groups:
-        yield "no GPU", (), {host.id for host in run.hosts}

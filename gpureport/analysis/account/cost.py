@@ -32,7 +32,6 @@ class Rate:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """How closely it says what it holds for: conditions, then words of the model."""
         return len(self.labels) + bool(self.model), len(_split_words(self.model))
 
 
@@ -47,15 +46,11 @@ class Prices:
     carbon_source: str = ""
 
     def price_gpu(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
-        """Return the most closely fitting price, else the first; without an amount if none fits."""
         best = max((rate for rate in self.rates if rate.fits(device, labels)), key=lambda rate: rate.rank, default=None)
         return GpuPrice(device=device.id, amount=best.amount if best else None, source=best.source if best else "")
 
     def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None, currency: str = "") -> "Prices":
-        """Return these prices with those of the command line in place, which hold today for every GPU.
-
-        Without a currency its price is in that of these prices; None is not given.
-        """
+        """Return these prices with those of the command line in place, which hold today for every GPU."""
         prices = self
         if gpu_hour is not None:
             rates = (Rate(amount=gpu_hour, source=OPTION),)
@@ -66,11 +61,7 @@ class Prices:
 
 
 def read_prices(settings: Settings) -> Prices:
-    """Return `[prices]`, `[[prices.rate]]` and `[carbon]` of the settings.
-
-    Raises:
-        SettingsError: for an unknown key, a wrong value, or a price without currency or date.
-    """
+    """Return `[prices]`, `[[prices.rate]]` and `[carbon]` of the settings."""
     section, carbon = settings.section("prices"), settings.section("carbon")
     section.only({"currency", "date", "gpu_hour", "rate"})
     carbon.only({"intensity", "source"})
@@ -117,7 +108,6 @@ def _split_words(name: str | None) -> frozenset[str]:
 
 
 def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
-    """Return what a run cost, None without a stated price or carbon intensity."""
     if not prices.rates and prices.carbon_intensity is None:
         return None
     labels = dict(analysis.run.params) | dict(analysis.run.tags)

@@ -28,18 +28,14 @@ from gpureport.findings import Finding, Interval
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap without one, and of still samples outside sustained work."""
-
-_UNUSED, _BELOW_PEERS = "unused", "imbalance"
-"""Cause of an idle gap of a GPU that never worked, and the kind that names a GPU below its peers."""
 FAR_SECONDS = 300.0
 """Interval above which samples show no short pauses (pragmatic: two of them are ten minutes)."""
+_BELOW_PEERS = "imbalance"  # the kind that names a GPU below its peers
 _ROUNDING = 1e-6
 _BY_USE = float("nan")  # share of a class that has of each moment what no kernel ran in
 
 Claim = tuple[str, str, Spans, float]
 """A class, its cause, when it applies unless one before it does, and the share of that time that counts."""
-Slowed = tuple[list[Claim], FloatArray]
-"""Causes of throttling in the same form, and the share of each row that it cost."""
 Divided = dict[tuple[str, str], FloatArray]
 """Seconds of each part of a run, by class and cause; computing is the rest."""
 
@@ -71,23 +67,29 @@ def divide_gpu_times(
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
     # episodes as their rule sees them, findings or not
     episodes = {} if low is None else low_use.find_low_use(context, low).spans
+    kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for device in context.gpus():
         if devices is None or device in devices:
             series = context.full_series(device)
             claims = list(_list_claims(context, rules, series, episodes.get(device, NO_SPANS)))
             held = None if throttling is None else clocks.find_slowdowns(series, throttling, context.whole)[1]
             lost = compute_loss(series, held, held.share) if held and held.share.any() else None
-            slowed = None if lost is None else (list(_list_slowed(context, rules, device)), lost)
-            yield device, _divide(series, context.whole, claims, slowed, edges)
+            slowing = [one for one in context.findings_on(device) if one.kind in kinds and one.cause and one.devices]
+            causes = [("throttled", one.cause or "", intervals.to_spans(one.intervals), _BY_USE) for one in slowing]
+            causes.append(("throttled", "", intervals.to_spans([context.whole]), _BY_USE))
+            yield device, _divide(series, context.whole, claims, [] if lost is None else causes, lost, edges)
 
 
-def _divide(
-    series: DeviceSeries, window: Interval, claims: Sequence[Claim], slowed: Slowed | None, edges: IntArray
+def _divide(  # noqa: PLR0913, PLR0917 - what time falls to, and what slowing cost of each row by its causes
+    series: DeviceSeries,
+    window: Interval,
+    claims: Sequence[Claim],
+    causes: Sequence[Claim],
+    lost: FloatArray | None,
+    edges: IntArray,
 ) -> Divided:
     """Cut the run where a row, a claim or a part begins or ends; a piece falls to its first claim."""
-    start, end = series.averaging_windows(window)
-    causes, lost = slowed or ([], np.zeros(len(start)))
-    whole = intervals.to_spans([window])
+    (start, end), whole = series.averaging_windows(window), intervals.to_spans([window])
     held = [intervals.intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
     cuts = cuts[np.append(True, cuts[1:] > cuts[:-1])]
@@ -109,14 +111,13 @@ def _divide(
     count([claim[:2] for claim in claims], first, np.where(by_use, free, share))
     # the rest of what is hollow
     count([("short_pauses", "")], np.zeros_like(first), np.where(by_use, 0.0, (1 - share) * free))
-    if causes:
+    if lost is not None:
         weight = np.where(by_use, np.nan_to_num(np.minimum(lost[row], used)), 0.0)
         count([cause[:2] for cause in causes], masks[len(claims) :].argmax(axis=0), weight)
     return divided
 
 
 def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
-    """Return which pieces between cuts lie in stretches, whose edges are cuts."""
     turns = np.zeros(len(cuts), dtype=np.int8)
     first, stop = np.searchsorted(cuts, spans).T
     turns[first], turns[stop] = 1, -1
@@ -128,16 +129,16 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     findings, whole = context.findings_on(device), intervals.to_spans([context.whole])
 
     def collect(*names: str, among: Sequence[Finding] = findings) -> Spans:
-        return intervals.collect_finding_spans(among, device, names)
+        return intervals.to_spans(part for found in among if found.kind in names for part in found.intervals)
 
     (start, end), used = series.averaging_windows(window), series.values(UTILISATION)
     resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
     still = intervals.difference(intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING), context.work)
-    seen = intervals.rows_to_spans(start, end, series.known_rows(UTILISATION))
+    seen = series.find_seen(window)
     never_used = intervals.to_spans(
         part
         for found in findings
-        if found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", _UNUSED))
+        if found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", "unused"))
         for part in found.intervals or (window,)
     )
     if not series.is_recorded(UTILISATION):
@@ -158,7 +159,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     for kind in kinds.get("waiting_for_input", ()):
         yield "waiting_for_input", kind, collect(kind), _BY_USE
     for gap in sorted((one for one in findings if one.kind == "idle_gap"), key=lambda one: one.cause or UNKNOWN):
-        yield "idle", gap.cause or UNKNOWN, collect("idle_gap", among=[gap]), 1.0
+        yield "idle", gap.cause or UNKNOWN, intervals.to_spans(gap.intervals), 1.0
     for found in findings:
         if found.kind in kinds.get("hollow", ()):
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
@@ -180,14 +181,6 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         yield "tail", "", intervals.intersection(still, after), 1.0
     yield "idle", OUTSIDE, still, 1.0
     yield "short_pauses", "", whole, _BY_USE
-
-
-def _list_slowed(context: Context, rules: Sequence[Rule], device: str) -> Iterator[Claim]:
-    kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
-    for found in context.findings_on(device):
-        if found.kind in kinds and found.cause and device in found.devices:
-            yield "throttled", found.cause, intervals.to_spans(found.intervals), _BY_USE
-    yield "throttled", "", intervals.to_spans([context.whole]), _BY_USE
 
 
 def _find_time_below_peers(context: Context, device: str) -> Spans:

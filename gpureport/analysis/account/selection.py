@@ -51,7 +51,6 @@ def list_settings(rule: Rule) -> dict[str, Threshold]:
 
 
 def select_kinds(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
-    """Return the kinds wanted: the selected, by default all, less the ignored; a family is its kinds."""
     known = kinds_by_name(rules)
     return _look_up_kinds(select or known, known, "--select") - _look_up_kinds(ignore, known, "--ignore")
 
@@ -67,7 +66,6 @@ def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:
 
 
 def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
-    """Return the rules with thresholds from `[rules.NAME]` of the settings; fixed ones stay."""
     settings.section("rules").only({rule.name for rule in rules})
     return tuple(_apply_section(rule, settings.section(f"rules.{rule.name}")) for rule in rules)
 

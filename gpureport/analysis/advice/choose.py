@@ -84,7 +84,6 @@ class SettingChange:
     rises: bool
 
     def is_made(self, before: float | None, after: float | None) -> bool:
-        """Return whether the setting moved as the step says; None where it was not recorded."""
         low, high = map(self._known, (before, after) if self.rises else (after, before))
         noise = _DERIVED if self.setting in {"gpu_memory", "power_limit"} else 1.0
         return low is not None and high is not None and high > noise * low
@@ -320,7 +319,6 @@ STEPS = {
     step.name: step
     for step in _read_steps(tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8")))
 }
-"""Every step by name, in the order of the page of kinds."""
 
 
 def list_steps(finding: Finding) -> tuple[str, ...]:
@@ -329,11 +327,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps for a finding, the most promising first.
-
-    A step that was taken, or that a condition or the framework rules out, is left out. One that params say was not
-    taken comes first. One with an unknown condition names it, and comes last.
-    """
+    """Return the steps that were not taken and nothing rules out; surely untaken ones first, doubtful ones last."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
@@ -341,7 +335,6 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
 
 
 def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
-    """Return more loader workers as a trial for low use of no known cause, if params name some."""
     return _fit_step(_WORKERS, known) if known.setup.workers is not None else None
 
 
@@ -366,10 +359,7 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return how many workers to try in each process: twice as many, so that one run shows the effect.
-
-    One per core is the most, unless they wait for storage or a network.
-    """
+    """Return how many workers to try: twice as many, to show an effect; one per core unless they wait for storage."""
     cores, setting = facts.cores, facts.setup.workers
     if facts.job_hardly_uses_cpu:
         most = "even more than cores, which the job hardly uses"

@@ -160,11 +160,7 @@ def count_steps(recording: Recording, within: Interval) -> int:
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
-    """Yield the figures of each stage, in the order the stages began.
-
-    A row belongs to the stage that recorded it. The time until a stage resumed does not count. What is implausible in
-    the run is so in its stages.
-    """
+    """Yield the figures of each stage, of its own rows; what is implausible in the run is so in its stages."""
     if "stage" not in recording.rows.schema.names:
         return
     whole = series_by_device(recording)

@@ -21,9 +21,7 @@ _FRAMEWORKS = {word: name for name, words in _WORDS.pop("frameworks").items() fo
 _SETS = {name: set(words.split()) for name, words in _WORDS.items()}
 _ON, _OFF = _SETS["on"], _SETS["off"] | {""}
 _CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
-"""Modes of torch.compile that record CUDA graphs."""
 _FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "single"}
-"""Words for a precision of 32 bits."""
 _LEFT_TO_LIBRARY = {"-1", "auto", "autotune", "tf.data.autotune"}
 
 
@@ -74,17 +72,13 @@ class JobParams(dict[str, Setting]):
         raise AttributeError(name)
 
     def count_cores(self, gpus: int) -> CoreCount | None:
-        """Return the cores beside some GPUs of a machine, or of a process, None where nothing states them."""
         if self.cores_per_process is not None and self.cores_per_process.value > 0:
             return CoreCount(cores=self.cores_per_process.value, gpus=1, is_of_process=True)
         return CoreCount(cores=self.cores.value, gpus=gpus) if gpus and self.cores and self.cores.value > 0 else None
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
-    """Return what params and tags say of the set-up; contradictions count as not said.
-
-    The cores that a host's log counted stand for those that no param names.
-    """
+    """Return what params and tags say of the set-up, contradictions left out; logged cores stand for unnamed ones."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         for field, number in _parse_param(name, value):
@@ -130,11 +124,7 @@ def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one
 
 
 def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
-    """Return the param that sets the precision, as `name=value`, and whether all of it is full precision.
-
-    Names that end with precision, dtype, amp, fp16, bf16, half or autocast count, unless of data, an evaluation or
-    what is saved. A param below 32 bits decides. None if no param sets it.
-    """
+    """Return the param that sets the precision, below 32 bits first, as `name=value`, and whether that is full."""
     full = None
     for name, value in params:
         words = re.findall(r"[a-z]+[0-9]*", name.lower())
@@ -158,11 +148,7 @@ def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
 
 
 def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:
-    """Return the framework that params and tags name; None if they name none, or several.
-
-    A name such as `torch_compile` or `tensorflow_version` counts unless its value is off, and the value of `framework`,
-    `backend` or the like, `tf` included.
-    """
+    """Return the framework that names, unless switched off, and values name; None if they name none, or several."""
     named = {_FRAMEWORKS[word] for pair in params for word in _list_framework_words(*pair) if word in _FRAMEWORKS}
     return Framework(named.pop()) if len(named) == 1 else None
 

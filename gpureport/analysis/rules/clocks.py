@@ -153,7 +153,6 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
 
 @rule("throttling")
 def find_throttling(context: Context, limits: Limits) -> Found:
-    """Yield one finding for each GPU and kind with all its episodes."""
     metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
     for kind in _DETECTORS:
         for device, series in context.gpus().items():
@@ -232,7 +231,6 @@ def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: 
 
 @rule("power_limits")
 def find_power_limits(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding of each kind for each GPU."""
     for series in context.gpus().values():
         lowered = list(_judge_limit(context, series, limits))
         yield from _judge_cap(context, series, limits, is_lowered=any(isinstance(one, Finding) for one in lowered))

@@ -43,7 +43,6 @@ class _Loss(NamedTuple):
 
 @rule("gpu_lost")
 def find_gpu_lost(context: Context, limits: Limits) -> Found:
-    """Yield a finding for each GPU that was lost, and for each with other driver errors."""
     losses, found = sorted(_list_losses(context), key=attrgetter("at")), False
     if not losses and not any(map(context.recorded, (*_MEASURED, MEMORY))):
         yield doubts.not_recorded("gpu_lost", None, UTILISATION)
@@ -173,14 +172,12 @@ _COUNTED = {
         "gpu_retired_pages_single_bit_total": "memory page retired after corrected error",
     },
 }
-"""What each counter counts, in the singular."""
 _COUNTERS = [next(iter(nouns)) for nouns in _COUNTED.values()]
 _PENDING = ("gpu_remapped_rows_pending", "gpu_retired_pages_pending")
 
 
 @rule("ecc_error")
 def find_memory_errors(context: Context, limits: Limits) -> Found:
-    """Yield a finding for each GPU and class of errors whose counters rose."""
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
         if readings < doubts.FEW_READINGS:
@@ -225,7 +222,6 @@ _LINK = {"pcie_link_generation": "gen {:.0f}", "pcie_link_width": "x{:.0f}"}
 
 @rule("pcie_degraded")
 def find_slow_links(context: Context, limits: Limits) -> Found:
-    """Yield a finding for each GPU whose link stays below its best while busy."""
     for device, series in context.gpus().items():
         known = [name for name in _LINK if series.is_recorded(name) and series.is_recorded(f"{name}_max")]
         if not known or not series.is_recorded(UTILISATION):

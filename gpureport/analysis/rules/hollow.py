@@ -35,7 +35,6 @@ class _Episode(NamedTuple):
 
 @rule("hollow_util")
 def find_hollow_work(context: Context, limits: Limits) -> Found:
-    """Yield a finding per group of GPUs that were hollow at once for one reason."""
     gpus = context.gpus()
     if context.window is None:
         return

@@ -48,7 +48,6 @@ Cause = tuple[str, Sequence[Evidence]] | None
 
 @rule(_GAP)
 def find_idle_gaps(context: Context, limits: Limits) -> Found:
-    """Yield a finding per GPU and cause, one per period, and the GPUs without utilisation."""
     if context.whole.seconds < limits.shortest:
         yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
     if context.whole.seconds < limits.shortest or context.window is None:

@@ -138,7 +138,6 @@ def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[
 
 @rule("underutilised")
 def underutilised(context: Context, limits: Limits) -> Found:
-    """Yield low use beside a CPU that was watched and not full, without uneven GPUs."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("underutilised", context, limits)
@@ -206,7 +205,6 @@ def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -
 
 
 def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
-    """Return use of the CPU and cores of the job where other programs fill it and the job hardly uses it."""
     host = _find_watching(context, device, spans, CPU, JOB)
     values = [host.find_values(metric, spans) for metric in (CPU, JOB)] if host else []
     if host is None or not all(map(len, values)):

@@ -141,7 +141,6 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
 
 @rule("mem_leak")
 def find_growing_memory(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding a GPU whose memory keeps growing."""
     for device, series in context.gpus().items():
         if not series.is_recorded(MEMORY) or not memory_total(series):
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
@@ -226,7 +225,6 @@ def _judge_growth(
 
 @rule("zombie_memory")
 def find_kept_memory(context: Context, limits: Limits) -> Found:
-    """Yield one finding per GPU whose memory stayed in use long after the work of all."""
     if context.window is None:
         return
     rest = Interval(context.window.end, context.whole.end)
@@ -272,7 +270,6 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
 
 @rule("host_memory")
 def host_memory(context: Context, limits: Limits) -> Found:
-    """Yield the free memory of a host while its GPUs waited for CPU or storage."""
     for host, series in context.hosts().items():
         beside = [name for name, one in context.gpus().items() if series.is_beside(one)]
         waiting = (

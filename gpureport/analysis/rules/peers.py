@@ -29,7 +29,6 @@ _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited
 
 @rule("imbalance")
 def find_uneven_gpus(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding per GPU and signal, with all its episodes."""
     for peers in (each for each in context.peers() if len(each) >= _PAIR):
         grid = build_grid(context.window or context.whole, list(peers.values()))
         length = max(round(limits.over / grid.width), round(limits.rows))
@@ -243,7 +242,6 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
 
 @rule("slow_gpu")
 def find_slow_gpus(context: Context, limits: Limits) -> Found:
-    """Yield a finding for the GPUs that are slower for one cause."""
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
         yield doubts.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
         return

@@ -124,7 +124,6 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
 
 @rule("rate_falls")
 def find_rate_falls(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding, for the whole job."""
     rate = _read_rate(context)
     if rate is None or len(rate[3]) < 4 * limits.readings:
         reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
@@ -171,9 +170,7 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
         if far and (cause != "host memory" or both[far[0]][1] >= limits.host_full):
             before, then = both[max(far, key=lambda name: direction * moved[name])]
             gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
-            told = [
-                measured(metric, f"{when} the fall", x, unit) for when, x in (("before", before), ("after", then))
-            ]
+            told = [measured(metric, f"{when} the fall", x, unit) for when, x in (("before", before), ("after", then))]
             return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", told
     return "not shown", "", "", []
 

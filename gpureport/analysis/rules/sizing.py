@@ -24,7 +24,6 @@ DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 @rule("oversized_gpu")
 def find_oversized_gpus(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding per model of GPU, or why there is none."""
     window = context.window or Interval(0, 0)
     for peers in (list(each.values()) for each in context.peers()):
         model = peers[0].device.model
@@ -92,7 +91,6 @@ def _compare_sizes(
 
 @rule("full_precision")
 def find_full_precision(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding, for GPUs that could do better, and those of unknown precision."""
     param, is_full = params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
     tensor, uncounted = dict[str, float](), list[str]()
     for name in context.active:

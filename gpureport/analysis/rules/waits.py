@@ -67,7 +67,6 @@ class Lane(NamedTuple):
     used: FloatArray
 
     def mean(self, metric: str) -> FloatArray:
-        """Return the mean of a metric of the source per bin, NaN without any."""
         return self.grid.average_metric(self.source, metric)
 
     def median(self, metric: str, spans: Spans) -> float:
@@ -75,7 +74,6 @@ class Lane(NamedTuple):
         return float(np.median(values)) if len(values) else float("nan")
 
     def count_bins(self, least: int) -> int:
-        """Return how many bins a mean of the source is taken over."""
         return max(round(_OVER / self.grid.width), least)
 
     @property
@@ -352,7 +350,6 @@ def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, floa
 
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
-    """Return around which bins a share of those with a value are so."""
     return np.asarray(rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share, dtype=np.bool_)
 
 

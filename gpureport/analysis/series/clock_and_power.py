@@ -49,7 +49,6 @@ class ClockSignals(NamedTuple):
 
 @memoized
 def gather_signals(series: DeviceSeries) -> ClockSignals:
-    """Gather the series of one GPU; the log wins over the GPU table."""
     temperature, known = series.values(TEMPERATURE), find_gpu(series.device.model)
     limit = median(temperature + series.values("gpu_temperature_margin_celsius"))
     source = "temperature plus margin, as logged"
@@ -114,7 +113,6 @@ class HeldClock(NamedTuple):
 
 
 def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
-    """Return that the clock was held for all the time of some rows."""
     return HeldClock(share=rows.astype(np.float64), lowered=rows, rows=rows, is_direct=is_direct)
 
 

@@ -131,7 +131,6 @@ class DeviceSeries(Memo):
 
     @memoized
     def known_rows(self, metric: str) -> BoolArray:
-        """Return which rows hold a value of the metric; read-only."""
         return np.asarray(~np.isnan(self.values(metric)), dtype=np.bool_)
 
     def find_known_rows(self, metric: str) -> IntArray:
@@ -153,7 +152,6 @@ class DeviceSeries(Memo):
         return self.values(metric)[self.find_known_rows(metric)]
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
-        """Return the values of a metric at moments inside some spans, without NaN."""
         bounds = np.searchsorted(self.times, spans + self.shift).tolist()
         inside: FloatArray = np.concatenate([np.zeros(0), *(self.values(metric)[start:end] for start, end in bounds)])
         return inside[~np.isnan(inside)]
@@ -188,7 +186,6 @@ class DeviceSeries(Memo):
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
 
     def resolution(self, metric: str) -> float:
-        """Return the seconds the metric can resolve: its refresh period or the interval."""
         return max(self.interval, self.refresh_period(metric) or 0.0)
 
     def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
@@ -211,19 +208,15 @@ class DeviceSeries(Memo):
         return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
 
     def find_seen(self, window: Interval) -> Spans:
-        """Return the time in a window that readings of utilisation speak of."""
         return intervals.rows_to_spans(*self.averaging_windows(window), self.known_rows(UTILISATION))
 
     def seconds_inside(self, spans: Spans, window: Interval) -> FloatArray:
-        """Return how many seconds of the time behind each averaged value lie in some spans."""
         return intervals.overlap_seconds(*self.averaging_windows(window), spans)
 
     def find_owned(self, rows: BoolArray) -> Spans:
-        """Return the time that some samples own."""
         return intervals.rows_to_spans(self.start, self.end, rows)
 
     def rows_between(self, start: int, end: int) -> slice:
-        """Return the rows with start <= stamp < end."""
         return slice(*np.searchsorted(self.times, [start, end], side="left").tolist())
 
 

@@ -1,12 +1,12 @@
 """Algebra of stretches of time, vectorised: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Finding, Interval
+from gpureport.findings import Interval
 
 Spans = IntArray  # stretches of time: start and end a row, sorted and disjoint
 NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # no stretch of time
@@ -16,14 +16,7 @@ def to_spans(intervals: Iterable[Interval]) -> Spans:
     return union(np.array([(one.start, one.end) for one in intervals], dtype=np.int64).reshape(-1, 2))
 
 
-def collect_finding_spans(findings: Iterable[Finding], device: str, kinds: Collection[str]) -> Spans:
-    """Return when findings of some kinds apply to a device; without devices they apply to all."""
-    found = (one for one in findings if one.kind in kinds and (not one.devices or device in one.devices))
-    return to_spans(interval for one in found for interval in one.intervals)
-
-
 def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
-    """Return stretches as values that can cross a module border."""
     return tuple(Interval(start, end) for start, end in stretches.tolist())
 
 
@@ -57,7 +50,6 @@ def total_seconds(stretches: Spans) -> float:
 
 
 def covers(known: Spans, spans: Spans) -> bool:
-    """Return whether stretches cover half of the time of others."""
     return 2 * total_seconds(intersection(known, spans)) >= total_seconds(spans)
 
 

@@ -94,12 +94,10 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
 
 
 def memory_peak(series: DeviceSeries, metric: str = MEMORY) -> int | None:
-    """Return the highest memory in use in bytes, None if not recorded."""
     return int(series.known_values(metric).max()) if series.is_recorded(metric) else None
 
 
 def memory_total(series: DeviceSeries) -> int | None:
-    """Return the memory installed in bytes, from the device or its series."""
     known = series.device.memory_total_bytes
     return memory_peak(series, "gpu_memory_total_bytes") if known is None else known
 
@@ -176,7 +174,6 @@ class Grid:
         return np.asarray(np.floor(left / (self.width * 1e6)), dtype=np.int64)
 
     def find_bin_slice(self, start: int, end: int) -> slice:
-        """Return the bins that cover a stretch of time, at least one."""
         first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
         return slice(max(first, 0), max(stop, first + 1))
 
