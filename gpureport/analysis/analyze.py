@@ -9,10 +9,8 @@ import numpy as np
 from gpureport.analysis import doubts
 from gpureport.analysis.account import answers, caveats, gpu_time
 from gpureport.analysis.advice import checklist, choose
-from gpureport.analysis.advice.choose import RunFacts, gather_facts
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.events import summarise_stages
-from gpureport.analysis.job.jobs import find_observed_job, find_work_window, split_phases
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
@@ -44,7 +42,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
     )
     missing = answers.merge_not_judged(not_judged, context)
-    known = gather_facts(run, statistics, findings, {entry.kind for entry in missing})
+    known = choose.gather_facts(run, statistics, findings, {entry.kind for entry in missing})
     ordered = sorted(findings, key=_sort_key)
     linked = answers.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
@@ -58,7 +56,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
         observed_job=context.observed_job,
         in_turn=bool(_find_turns(context.all_series, context.whole, {})),
-        phases=split_phases(run, context.window) if context.recorded("gpu_utilization_ratio") else (),
+        phases=jobs.split_phases(run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         whole_statistics=tuple(
             compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
@@ -85,21 +83,21 @@ def build_context(recording: Recording) -> Context:
         ("jobs", recording.run.devices, whole, recording.run.tracked),
         lambda: jobs.find_occupancy(all_cells, whole, is_tracked=recording.run.tracked),
     )
-    context = Context(
+    return Context(
         recording=recording,
         series=series,
         active=active,
-        window=find_work_window(whole, active.values()),
+        window=jobs.find_work_window(whole, active.values()),
         all_series=all_cells,
         jobs=own_jobs,
+        observed_job=jobs.find_observed_job(jobs.pick(all_cells, Scope.HOST).values()),
         time_without_job={**no_job, **_find_turns(all_cells, whole, no_job)},
     )
-    return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
 
 
 def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Mapping[str, Spans]) -> dict[str, Spans]:
-    gpus = [one for one in series.values() if one.device.scope is Scope.GPU and len(one) >= doubts.SURE_READINGS]
-    gpus = sorted(gpus, key=lambda one: (one.start[0], one.end[-1]))
+    gpus = [one for one in jobs.pick(series, Scope.GPU).values() if len(one) >= doubts.SURE_READINGS]
+    gpus.sort(key=lambda one: (one.start[0], one.end[-1]))
     if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns
         return {}
     own = {one.device.id: np.array([[whole.start, one.start[0]], [one.end[-1], whole.end]]) for one in gpus}
@@ -162,7 +160,7 @@ def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
         yield ready
 
 
-def _add_advice(finding: Finding, known: RunFacts) -> Finding:
+def _add_advice(finding: Finding, known: choose.RunFacts) -> Finding:
     """Return a finding with its advice; values on the wrong side of a limit become context."""
     evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
     advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))

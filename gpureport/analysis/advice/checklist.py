@@ -2,13 +2,14 @@
 
 import tomllib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.choose import RunFacts
-from gpureport.analysis.job.events import find_steps
+from gpureport.analysis.job.events import find_steps, list_names
 from gpureport.analysis.names import CPU, UTILISATION
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, WAIT_KINDS
@@ -28,8 +29,7 @@ _SHORTEST = 60.0  # seconds from which memory shows whether it keeps one level
 _UNCLEAR = ("low_util_cause_unknown", BESIDE_OTHERS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
+class _Run(NamedTuple):
     """What the questions are answered from; `causes` are kinds and causes of what was found."""
 
     recording: Recording
@@ -45,17 +45,11 @@ class _Run:
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> tuple[ChecklistEntry, ...]:
-    found, times = analysis.findings, (gpu.seconds for gpu in analysis.gpu_time)
-    run = _Run(
-        recording=recording,
-        facts=facts,
-        metrics=frozenset(summary.metric for one in analysis.statistics for summary in one.metrics),
-        causes=frozenset((finding.kind, finding.cause) for finding in found),
-        found=frozenset(finding.kind for finding in found),
-        unjudged=analysis.not_judged,
-        judged=frozenset(kinds) - {entry.kind for entry in analysis.not_judged},
-        pauses=measure_pauses_ratio(sum_seconds_by_class(times)),
-    )
+    metrics = frozenset(summary.metric for one in analysis.statistics for summary in one.metrics)
+    causes, unjudged = frozenset((one.kind, one.cause) for one in analysis.findings), analysis.not_judged
+    found, judged = frozenset(kind for kind, _ in causes), frozenset(kinds) - {entry.kind for entry in unjudged}
+    pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
+    run = _Run(recording, facts, metrics, causes, found, unjudged, judged, pauses)
     together = _read_together(run)
     return (
         _judge_memory(run, "memory"),
@@ -102,18 +96,16 @@ def _judge_memory(run: _Run, item: str) -> ChecklistEntry:
 
 def _judge_precision(run: _Run) -> ChecklistEntry:
     stated, capability = run.facts.reduced_precision, run.facts.compute_capability
-    if stated:
-        code = "reduced_precision"
-    elif capability and capability < (7, 0):
-        code = "no_tensor_cores"
-    elif "full_precision" in run.found:
-        code = "full_precision"
-    elif capability is None:
-        code = "unknown_gpu_model"
-    elif stated is False:
-        code = "full_precision_stated"
-    else:
-        code = "unknown_precision" if "full_precision" in run.judged else "precision_not_recorded"
+    codes = {
+        "reduced_precision": stated,
+        "no_tensor_cores": capability and capability < (7, 0),
+        "full_precision": "full_precision" in run.found,
+        "unknown_gpu_model": capability is None,
+        "full_precision_stated": stated is False,
+        "unknown_precision": "full_precision" in run.judged,
+        "precision_not_recorded": True,
+    }
+    code = next(code for code, holds in codes.items() if holds)
     return _say("precision", code, capability=".".join(map(str, capability or ())))
 
 
@@ -153,19 +145,19 @@ def _judge_cores(run: _Run) -> ChecklistEntry:
         return _say("cpu_cores", "cores_not_recorded", waits=waits)
     has_workers = workers is not None and isfinite(workers.value)
     own = f" and {phrases.count_of(round(workers.value), 'loader worker')} a process" if workers and has_workers else ""
-    has_pauses, left = run.pauses >= NOTABLE, "too few for what the loader does"
+    left = "too few for what the loader does"
     if ("cpu_bound", "other programs") in run.causes:
         left = "other programs held most of them"
     elif "workers_headroom" in run.found:
         left = "some are left for more loader workers"
-    if waited:
-        code = "cpu_busy_while_waiting"
-    elif "cpu_bound_single" in run.found:
-        code = "one_core_busy_while_waiting"
-    elif _UNCLEAR in run.causes:
-        code = "beside_other_programs"
-    else:
-        code = "short_pauses" if has_pauses else "no_waits"
+    codes = {
+        "cpu_busy_while_waiting": waited,
+        "one_core_busy_while_waiting": "cpu_bound_single" in run.found,
+        "beside_other_programs": _UNCLEAR in run.causes,
+        "short_pauses": run.pauses >= NOTABLE,
+        "no_waits": True,
+    }
+    code = next(code for code, holds in codes.items() if holds)
     other = ": GPUs worked little for another reason (underutilised)" if "underutilised" in run.found else ""
     words = {"used": phrases.percent(run.facts.cpu_used or 0.0), "pauses": phrases.percent(run.pauses)}
     return _say("cpu_cores", code, cores=f"{count.words}{own}", left=left, other=other, **words)
@@ -181,11 +173,9 @@ def _judge_framework(run: _Run) -> ChecklistEntry:
 
 
 def _judge_throughput(run: _Run) -> ChecklistEntry:
-    training, work = run.recording.training, run.recording.run.work
-    if work is not None:
+    metrics = map(recognise_metric, list_names(run.recording))
+    if work := run.recording.run.work:
         return _say("throughput", "work_known", work=f"{work.amount:,.12g} {work.unit}")
-    names = dict.fromkeys(training.column("name").to_pylist()) if len(training) else {}
-    metrics = (recognise_metric(name) for name in names if name)
     if speeds := [metric.name for metric in metrics if metric and metric.role in _SPEEDS]:
         return _say("throughput", "speed_logged", speeds=", ".join(speeds))
     return _say("throughput", "steps_logged" if find_steps(run.recording) else "unknown_work")

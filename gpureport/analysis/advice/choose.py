@@ -42,8 +42,8 @@ _FEWEST = 2  # workers that are suggested where the main process loads
 class RunFacts:
     """Facts for the conditions of advice, of the run or as one finding measured them.
 
-    Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of host memory the p95; `gpu_memory`
-    is of the fullest GPU, `compute_capability` the lowest; `whole_host`: a tracker logged every GPU of a host.
+    Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of host memory the p95, of the memory
+    of the fullest GPU. `whole_host`: a tracker logged every GPU of a host.
     """
 
     gpus: int
@@ -98,10 +98,9 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing to do about lost GPU time, in the words of `steps.toml`.
+    """One thing to do about lost GPU time, in the words of `steps.toml`; `needs` has its conditions by their words.
 
-    `needs` has its conditions by their words. None as a framework is a run that names none; no framework means all.
-    `taken` names what tells that it was taken; each of its changes between two runs shows it, too.
+    None as a framework is a run that names none. `taken`, or one of its changes between two runs, tells that it was.
     """
 
     name: str
@@ -188,9 +187,8 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
 
 
 def _has_full_link(gpu: DeviceStatistics) -> bool:
-    names = ("pcie_link_generation", "pcie_link_width")
-    pairs = [(gpu.metric(name), gpu.metric(f"{name}_max")) for name in names]
-    return all(seen is not None and most is not None and seen.max >= most.max for seen, most in pairs)
+    pairs = [(gpu.metric(f"pcie_link_{what}"), gpu.metric(f"pcie_link_{what}_max")) for what in ("generation", "width")]
+    return all(seen and most and seen.max >= most.max for seen, most in pairs)
 
 
 def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
@@ -199,9 +197,8 @@ def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:
     share, used, total = (host.metric(f"host_memory_{name}") for name in ("used_ratio", "used_bytes", "total_bytes"))
-    if share is not None:
-        return share.p95
-    return used.p95 / total.max if used is not None and total is not None and total.max else None
+    known = used.p95 / total.max if used and total and total.max else None
+    return share.p95 if share else known
 
 
 def _exceeds(facts: RunFacts, name: str, limit: float = 0.0) -> bool | None:
@@ -225,18 +222,14 @@ def _is_memory_free(facts: RunFacts) -> bool | None:
     return False if is_needed else None
 
 
-def _is_one_core(facts: RunFacts) -> bool | None:
-    if _below(facts.cpu_used, _BUSY_CPU) is False:
-        return False
-    return _not(_below(facts.busiest_core, _PEGGED_CORE))
-
-
 CONDITIONS: dict[str, _Told] = {
     "cores_free": lambda facts: facts.job_hardly_uses_cpu or _below(facts.cpu_used, _FULL_CPU),
     "cpu_busy": lambda facts: _not(_below(facts.cpu_used, _BUSY_CPU)),
     "host_memory_free": lambda facts: _below(facts.host_memory, _FULL_HOST),
     "has_workers": lambda facts: _exceeds(facts, "workers"),
-    "one_core": _is_one_core,
+    "one_core": lambda facts: (
+        _below(facts.cpu_used, _BUSY_CPU) is not False and _not(_below(facts.busiest_core, _PEGGED_CORE))
+    ),
     "gpu_memory_free": _is_memory_free,
     "gpu_memory_full": lambda facts: _not(_below(facts.gpu_memory, _FULL_GPU)) if facts.preallocated is False else None,
     "gpu_time_free": lambda facts: _below(facts.gpu_used, _BUSY_GPU),
@@ -270,9 +263,8 @@ def _has_worker_per_core(facts: RunFacts) -> bool | None:
 
 def _prefetches_far_ahead(facts: RunFacts) -> bool | None:
     factor, ahead = facts.setup.prefetch_factor, facts.setup.prefetch
-    if (factor and factor.value >= _PREFETCHED) or (ahead and ahead.value):
-        return True
-    return False if (factor and factor.value <= 1) or ahead else None
+    is_far = (factor and factor.value >= _PREFETCHED) or (ahead and ahead.value)
+    return True if is_far else False if (factor and factor.value <= 1) or ahead else None
 
 
 _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
@@ -297,7 +289,8 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
     for chapter, steps in content["steps"].items():
         for name, said in steps.items():
             fits = said.pop("fits", {})
-            raises, needs = fits.get("raises", []), {words[each]: CONDITIONS[each] for each in fits.get("needs", ())}
+            raises, lowers = fits.get("raises", []), fits.get("lowers", [])
+            needs = {words[each]: CONDITIONS[each] for each in fits.get("needs", ())}
             own = (kind.meaning for kind in KINDS.values() if any(name in each for each in kind.steps.values()))
             when = f"{phrases.capitalize(phrases.join_words(list(needs)))}." if needs else next(own, "")
             usual = {"title": phrases.capitalize(name.replace("_", " ")), "when": when}
@@ -309,16 +302,12 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
                 needs=needs,
                 frameworks=tuple(Framework(each) if each else None for each in fits.get("frameworks", ())),
                 taken=fits.get("taken", raises[0] if len(raises) == 1 and hasattr(JobParams(), raises[0]) else ""),
-                changes=tuple(
-                    SettingChange(setting=each, rises=each in raises) for each in [*raises, *fits.get("lowers", ())]
-                ),
+                changes=tuple(SettingChange(setting=each, rises=each in raises) for each in [*raises, *lowers]),
             )
 
 
-STEPS = {
-    step.name: step
-    for step in _read_steps(tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8")))
-}
+_SAID = tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8"))
+STEPS = {step.name: step for step in _read_steps(_SAID)}
 
 
 def list_steps(finding: Finding) -> tuple[str, ...]:
@@ -360,15 +349,12 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 def _suggest_workers(facts: RunFacts) -> str:
     """Return how many workers to try: twice as many, to show an effect; one per core unless they wait for storage."""
-    cores, setting = facts.cores, facts.setup.workers
+    cores, setting, most = facts.cores, facts.setup.workers, "at most one a core"
     if facts.job_hardly_uses_cpu:
-        most = "even more than cores, which the job hardly uses"
-    else:
-        each = "" if cores is None or cores.gpus == 1 else " for each GPU"
-        most = f"at most {cores.most_workers}{each}: {cores.words}" if cores else "at most one a core"
+        cores, most = None, "even more than cores, which the job hardly uses"
+    elif cores:
+        most = f"at most {cores.most_workers}{'' if cores.gpus == 1 else ' for each GPU'}: {cores.words}"
     if setting is None or not isfinite(setting.value):
         return f"Double their number, to {most}."
-    now = round(setting.value)
-    wanted = max(2 * now, _FEWEST)
-    tried = min(wanted, cores.most_workers) if cores and not facts.job_hardly_uses_cpu else wanted
-    return f"Try {tried} instead of {now}, {most}."
+    wanted = max(2 * round(setting.value), _FEWEST)
+    return f"Try {min(wanted, cores.most_workers) if cores else wanted} instead of {round(setting.value)}, {most}."

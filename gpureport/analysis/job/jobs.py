@@ -136,13 +136,13 @@ def _measure_dense_reach(active: BoolArray, share: float) -> int:
     return int(dense[-1]) if len(dense) else 0
 
 
-def _pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSeries]:
+def pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSeries]:
     return {name: one for name, one in series.items() if one.device.scope is scope and len(one)}
 
 
 def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
     """Return the activity of each GPU that worked, by device id, with light work before or instead of it."""
-    gpus, hosts = _pick(series, Scope.GPU), _pick(series, Scope.HOST).values()
+    gpus, hosts = pick(series, Scope.GPU), pick(series, Scope.HOST).values()
     own = {name: find_activity(one, within) for name, one in gpus.items()}
     found = {name: activity for name, activity in own.items() if activity is not None}
     for name in list(found or gpus) if hosts else ():
@@ -250,7 +250,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     to one job, but for the time between two sessions in one file. The windows of a display are no job.
     A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
     """
-    gpus = _pick(series, Scope.GPU)
+    gpus = pick(series, Scope.GPU)
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
     active = _find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}

@@ -1,16 +1,15 @@
-"""What the params and tags of a run say of how the job was set up: loader, machine, compilation, precision, framework.
+"""What the params and tags of a run say of how the job was set up, by the last part of names, as `params.toml` has them.
 
-Trackers, command lines and files write one setting in many ways: `dataloader_num_workers`,
-`data.num_workers`, `--workers`. Only the last part of a name counts. The names stand in `params.toml`.
+Trackers, command lines and files write one setting in many ways: `data.num_workers`, `--workers`.
 """
 
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from math import floor
 from pathlib import Path
+from typing import NamedTuple
 
 from gpureport.analysis import phrases
 
@@ -31,16 +30,14 @@ class Framework(StrEnum):
     JAX = "JAX"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(NamedTuple):
     """One param as written, and its value: 1 for on, 0 for off, infinity for a number the library chooses."""
 
     text: str
     value: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoreCount:
+class CoreCount(NamedTuple):
     """Logical cores and the GPUs that share them: of a machine, or of one process for one GPU."""
 
     cores: float
@@ -73,8 +70,8 @@ class JobParams(dict[str, Setting]):
 
     def count_cores(self, gpus: int) -> CoreCount | None:
         if self.cores_per_process is not None and self.cores_per_process.value > 0:
-            return CoreCount(cores=self.cores_per_process.value, gpus=1, is_of_process=True)
-        return CoreCount(cores=self.cores.value, gpus=gpus) if gpus and self.cores and self.cores.value > 0 else None
+            return CoreCount(self.cores_per_process.value, 1, is_of_process=True)
+        return CoreCount(self.cores.value, gpus) if gpus and self.cores and self.cores.value > 0 else None
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
@@ -82,12 +79,12 @@ def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         for field, number in _parse_param(name, value):
-            settings.setdefault(field, []).append(Setting(text=f"{name}={value}", value=number))
+            settings.setdefault(field, []).append(Setting(f"{name}={value}", number))
     agreed = {field: values[0] for field, values in settings.items() if len({one.value for one in values}) == 1}
     if (said := find_precision_param(known)) is not None:
-        agreed["precision"] = Setting(text=said[0], value=float(not said[1]))
+        agreed["precision"] = Setting(said[0], float(not said[1]))
     if "cores" not in agreed and cores and cores > 0:
-        agreed["cores"] = Setting(text=phrases.count_of(round(cores), "core"), value=cores)
+        agreed["cores"] = Setting(phrases.count_of(round(cores), "core"), cores)
     return JobParams(agreed)
 
 
@@ -140,21 +137,18 @@ def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] 
 
 def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
     words = " ".join(re.findall(r"[a-z0-9]+", value))
-    if set(words.split()) & _SETS["reduced"]:
-        return True
-    if is_switch and words in _SETS["precision_on"]:
+    if set(words.split()) & _SETS["reduced"] or (is_switch and words in _SETS["precision_on"]):
         return True
     return False if words in _FULL or (is_switch and words in _SETS["precision_off"] | {""}) else None
 
 
 def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:
     """Return the framework that names, unless switched off, and values name; None if they name none, or several."""
-    named = {_FRAMEWORKS[word] for pair in params for word in _list_framework_words(*pair) if word in _FRAMEWORKS}
+    named = set[str]()
+    for name, value in params:
+        words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, value))
+        told = words if value.strip().lower() not in _OFF else []
+        if words and words[-1] in _SETS["framework_params"]:
+            told = [*told, *("tensorflow" if word == "tf" else word for word in said)]
+        named |= {_FRAMEWORKS[word] for word in told if word in _FRAMEWORKS}
     return Framework(named.pop()) if len(named) == 1 else None
-
-
-def _list_framework_words(name: str, value: str) -> list[str]:
-    words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, value))
-    own = words if value.strip().lower() not in _OFF else []
-    is_framework = bool(words) and words[-1] in _SETS["framework_params"]
-    return own + (["tensorflow" if word == "tf" else word for word in said] if is_framework else [])

@@ -18,14 +18,12 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
 
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
-_RESERVED = doubts.MEMORY_RESERVED
 
 
 class _Use(NamedTuple):
     """Memory of one GPU: peak and its share of what a job can get, largest step and range after it, of all installed.
 
-    Its state is `reserved` where an allocator took it at once, or why the log cannot show that: it stayed at its first
-    value (`constant`), or the log is too `short` or its samples too `coarse` to see one step.
+    It is `reserved` if an allocator took it at once, `constant`, or the log too `short` or `coarse` to see one step.
     """
 
     device: str
@@ -67,9 +65,8 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
 
 
 def is_preallocated(series: DeviceSeries) -> bool | None:
-    if not series.is_recorded(MEMORY) or not memory_total(series):
-        return None
-    return {"reserved": True, "": False}.get(_measure_use(series, find_memory_use.limits).state)
+    known = series.is_recorded(MEMORY) and memory_total(series)
+    return {"reserved": True, "": False}.get(_measure_use(series, find_memory_use.limits).state) if known else None
 
 
 def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
@@ -108,9 +105,8 @@ def _measure_step(
 
 def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Limits) -> Finding:
     states, is_reserved = {use.state for use in uses}, kind == "mem_prealloc"
-    sure = (
-        Confidence.LOW if states & {"constant", "coarse"} else Confidence.HIGH if states == {""} else Confidence.MEDIUM
-    )
+    sure = Confidence.HIGH if states == {""} else Confidence.MEDIUM
+    sure = Confidence.LOW if states & {"constant", "coarse"} else sure
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left, whole = worst.capacity - worst.peak, phrases.size(worst.capacity)
@@ -119,12 +115,11 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     after = limits.compare(MEMORY, "range after it, of the memory", worst.spread, "<", "steady")
     peak = limits.compare(MEMORY, "max, of installed less reserved memory", worst.ratio, relation, limit)
     free = measured(MEMORY, "free at the peak", left, "By")
-    devices = [use.device for use in uses]
     return context.finding(
         kind,
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
         doubts.lowest(sure, doubts.confidence_of(max(use.samples for use in uses))),
-        devices,
+        [use.device for use in uses],
         (step, after) if is_reserved else (peak, free),
         samples=sum(use.samples for use in uses),
         ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
@@ -149,7 +144,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
         times, used = _find_settled_memory(context, series, limits)
         if context.findings("mem_prealloc", device):
             reason = "memory was reserved at once, so what the job uses of it is not known"
-            yield doubts.denied("mem_leak", _RESERVED, reason, "a run without preallocation", device)
+            yield doubts.denied("mem_leak", doubts.MEMORY_RESERVED, reason, "a run without preallocation", device)
         elif len(times) < limits.fewest:
             few, reason = doubts.count_of(len(times), "sample"), "only {} of GPU memory after start-up"
             yield doubts.unjudged("mem_leak", device, reason, [MEMORY], few, code="too_few_samples")
@@ -186,9 +181,8 @@ def _judge_growth(
     one, other = np.triu_indices(count, k=1)
     rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
     edges = np.linspace(0, count - 1, 5).round().astype(np.int64).tolist()
-    middles, levels = (
-        np.array([np.median(each[max(edge - 1, 0) : edge + 2]) for edge in edges]) for each in (when, level)
-    )
+    near = [slice(max(edge - 1, 0), edge + 2) for edge in edges]
+    middles, levels = ([np.median(each[part]) for part in near] for each in (when, level))
     quarters = np.diff(levels) / np.maximum(np.diff(middles), 1e-6)
     mean, total = float(quarters.mean()), memory_total(series) or 1
     slowest = float(quarters.min()) / mean if mean > 0 else 0.0
@@ -272,17 +266,12 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
 def host_memory(context: Context, limits: Limits) -> Found:
     for host, series in context.hosts().items():
         beside = [name for name, one in context.gpus().items() if series.is_beside(one)]
-        waiting = (
-            intervals.collect_finding_spans(context.findings_on(name), name, host_memory.after) for name in beside
-        )
+        waiting = (context.spans_on(name, host_memory.after) for name in beside)
         spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waiting]))
         if intervals.total_seconds(spans) < limits.shortest:
             continue
-        ratio, whole = (
-            series.values(_HOST),
-            np.max(series.known_values("host_memory_total_bytes"), initial=0.0) or np.nan,
-        )
-        ratio = np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / whole, ratio)
+        whole, ratio = np.max(series.known_values("host_memory_total_bytes"), initial=0.0), series.values(_HOST)
+        ratio = np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / (whole or np.nan), ratio)
         used = waits.known_of(ratio[intervals.contains(spans, series.times - series.shift)])
         if len(used) == 0:
             yield from (doubts.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
@@ -296,16 +285,16 @@ def host_memory(context: Context, limits: Limits) -> Found:
             yield doubts.not_recorded("workers_headroom", host, CPU)
         if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
             continue
-        kind, relation, limit = (
-            ("host_memory_pressure", ">=", "full") if is_full else ("workers_headroom", "<", "roomy")
-        )
-        more = [limits.compare(CPU, "median", cpu, "<", "cores"), *waits.show_cores(cores)]
+        evidence = [limits.compare(_HOST, "p95 while GPUs wait", peak, ">=", "full")]
+        if not is_full:
+            evidence = [limits.compare(_HOST, "p95 while GPUs wait", peak, "<", "roomy")]
+            evidence += [limits.compare(CPU, "median", cpu, "<", "cores"), *waits.show_cores(cores)]
         yield context.finding(
-            kind,
+            "host_memory_pressure" if is_full else "workers_headroom",
             Severity.WARNING if is_full else Severity.INFO,
             Confidence.MEDIUM,
             (host,),
-            [limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit), *([] if is_full else more)],
+            evidence,
             spans=spans,
             samples=len(used),
             waited=phrases.duration(intervals.total_seconds(spans)),
