@@ -1,7 +1,4 @@
-"""What the params and tags of a run say of how the job was set up, by the last part of names, as `params.toml` has them.
-
-Trackers, command lines and files write one setting in many ways: `data.num_workers`, `--workers`.
-"""
+"""What the params and tags of a run say of its set-up. Only the last part of a name counts, as `params.toml` has it."""
 
 import re
 import tomllib

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from functools import reduce
 from math import prod
-from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +20,7 @@ from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
-# of gpu_lost, that end what a GPU can do; an Xid need not
-LOST_CAUSES = ("lost", "no answer")
+LOST_CAUSES = ("lost", "no answer")  # that end what a GPU can do; an Xid need not
 _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
@@ -43,7 +41,7 @@ class _Loss(NamedTuple):
 
 @rule("gpu_lost")
 def find_gpu_lost(context: Context, limits: Limits) -> Found:
-    losses, found = sorted(_list_losses(context), key=attrgetter("at")), False
+    losses, found = sorted(_list_losses(context), key=lambda loss: loss.at), False
     if not losses and not any(map(context.recorded, (*_MEASURED, MEMORY))):
         yield doubts.not_recorded("gpu_lost", None, UTILISATION)
         return
@@ -74,11 +72,11 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
 def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]:
     for absent in context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
-            lacking = (
-                (name, {one.count_values(each) for each in _MEASURED if each in one.column_names}, len(one))
+            failing = [
+                name
                 for name, one in context.gpus().items()
-            )
-            failing = [name for name, counts, rows in lacking if min(counts, default=rows) < rows]
+                if any(one.count_values(each) < len(one) for each in _MEASURED if each in one.column_names)
+            ]
             yield context.finding(
                 "gpu_lost",
                 Severity.WARNING,
@@ -114,10 +112,8 @@ def _read_addresses(text: str) -> set[tuple[int, ...]]:
 
 
 def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
-    known = np.zeros(len(series), dtype=np.bool_)
-    for metric in (*_MEASURED, MEMORY) if by_memory else _MEASURED:
-        known |= series.known_rows(metric)
-    return known
+    known = [series.known_rows(metric) for metric in (*_MEASURED, *([MEMORY] if by_memory else []))]
+    return np.asarray(np.any(known, axis=0), dtype=np.bool_)
 
 
 def _judge_loss(context: Context, limits: Limits, device: str | None, said: list[_Loss]) -> Finding | None:
@@ -216,7 +212,6 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
                 )
 
 
-_FEW_BUSY = "too_few_busy_samples"
 _LINK = {"pcie_link_generation": "gen {:.0f}", "pcie_link_width": "x{:.0f}"}
 
 
@@ -241,17 +236,19 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
         mild = ratio >= limits.common
         if samples < limits.fewest:
             few, reason = doubts.count_of(samples, "sample"), "{} of the PCIe link while the GPU was busy"
-            yield doubts.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=_FEW_BUSY)
+            code = "too_few_busy_samples"
+            yield doubts.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=code)
         elif ratio < 1:
-            rate = limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common")
-            links = [(name, "max while busy", best[name]) for name in best]
-            links += [(f"{name}_max", "max", most[name]) for name in best]
+            evidence = [measured(name, "max while busy", best[name], "") for name in best]
+            evidence += [measured(f"{name}_max", "max", most[name], "") for name in best]
+            relation = ">=" if mild else "<"
+            evidence.append(limits.compare("data rate of the link", "of the highest", ratio, relation, "common"))
             yield context.finding(
                 "pcie_degraded",
                 Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
                 doubts.confidence_of(samples),
                 (device,),
-                [*(measured(n, how, x, "") for n, how, x in links), rate],
+                evidence,
                 samples=samples,
                 ruled_out=["the rest of an idle GPU: only busy samples count, and the best of them"],
                 part=phrases.percent(ratio),
@@ -268,14 +265,14 @@ _WHY = (
 
 @rule("log_gap")
 def find_log_gaps(context: Context, limits: Limits) -> Found:
-    """Yield one finding for the gaps all GPUs share, and one per GPU with others."""
     if context.recording.run.quality.synthetic_time:
         reason = "the log has no time stamps, so a gap cannot be seen"
         yield doubts.denied("log_gap", doubts.NO_TIMES, reason, RECORD)
         return
-    gpus, none = context.gpus(), intervals.NO_SPANS
-    gaps = {name: intervals.to_spans(one.gaps) for name, one in gpus.items()}
-    gaps = {name: intervals.difference(one, context.time_without_job.get(name, none)) for name, one in gaps.items()}
+    gpus, none, free = context.gpus(), intervals.NO_SPANS, context.time_without_job
+    gaps = {
+        name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, none)) for name, one in gpus.items()
+    }
     shared = reduce(intervals.intersection, gaps.values()) if gaps else none
     # less is jitter
     own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}
@@ -308,7 +305,6 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
 
 @rule("monitoring_ended")
 def find_early_ends(context: Context, limits: Limits) -> Found:
-    """Yield one finding for all GPUs if the samples of all end early, else one per GPU."""
     own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
     own = {name: times for name, times in own.items() if len(times)}
     column, hosts = context.recording.training.column("timestamp"), context.hosts().values()
@@ -316,21 +312,18 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
     others = [(f"the host log of {one.device.node or ''}".removesuffix(" of "), one.times) for one in hosts]
     others += [("the training metrics", steps)] if len(steps) else []
     others += [(phrases.gpu_name(name), times) for name, times in own.items()]
-    if context.recording.run.quality.synthetic_time:
-        reason = "the log has no time stamps to compare with those of other logs"
-        yield doubts.denied("monitoring_ended", doubts.NO_TIMES, reason, RECORD)
-        return
-    if len(others) <= 1:
+    if (is_untimed := context.recording.run.quality.synthetic_time) or len(others) <= 1:
         reason = "nothing else was recorded to compare the end of the log with"
-        yield doubts.denied("monitoring_ended", "nothing_to_compare", reason, RECORD)
+        reason = "the log has no time stamps to compare with those of other logs" if is_untimed else reason
+        yield doubts.denied("monitoring_ended", doubts.NO_TIMES if is_untimed else "nothing_to_compare", reason, RECORD)
         return
     others.sort(key=lambda other: -int(other[1][-1]))
     later = {}
     for name, times in own.items():
         limit = int(times[-1]) + round(max(limits.early, limits.steps * context.series[name].interval) * 1e6)
-        longer = (other for other in others if _goes_on(times, other[1], limit, limits))
-        if not context.findings("gpu_lost", name) and (longest := next(longer, None)):
-            later[name] = longest
+        for longest in others if not context.findings("gpu_lost", name) else ():
+            if name not in later and _goes_on(times, longest[1], limit, limits):
+                later[name] = longest
     for devices in [tuple(later)] if later and len(later) == len(own) else [(name,) for name in later]:
         other, times = later[devices[0]]
         missing = Interval(min(int(own[name][-1]) for name in devices), int(times[-1]))

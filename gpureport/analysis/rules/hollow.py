@@ -17,7 +17,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import build_grid, memory_reserved, memory_total, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
-from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, Severity
 
 _SM, _DRAM, _TENSOR = "gpu_sm_active_ratio", "gpu_dram_active_ratio", "gpu_tensor_active_ratio"
 _CONTROLLER = "gpu_memory_controller_ratio"
@@ -39,20 +39,12 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
     if context.window is None:
         return
     needed = max(limits.shortest, limits.shortest_rows * max(series.interval for series in gpus.values()))
-    if context.whole.seconds < needed:
+    if is_short := context.whole.seconds < needed:
         yield doubts.too_short("hollow_util", context.whole.seconds, needed)
-        gpus = {}
-    spans = {name: _find_spans(context, one, limits) for name, one in gpus.items()}
-    yield from _list_unjudged(context.gpus(), {device for device, own in spans.items() if len(own)})
-    if any(map(len, spans.values())):
-        episodes = _measure_episodes(context, spans, limits)
-        yield from (_build_finding(context, group, limits) for group in _group_episodes(episodes, limits.together))
-
-
-def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterator[NotJudged]:
-    """Yield why GPUs without a finding are not judged: the highest power clears none."""
+    spans = {} if is_short else {name: _find_spans(context, one, limits) for name, one in gpus.items()}
     for device, series in gpus.items():
-        if device in found or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
+        # the highest power clears no GPU
+        if len(spans.get(device, ())) or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
             continue
         if series.explain_implausibility(POWER):
             yield doubts.implausible("hollow_util", device, POWER)
@@ -62,6 +54,9 @@ def _list_unjudged(gpus: Mapping[str, DeviceSeries], found: set[str]) -> Iterato
             reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
             wanted = ["gpu_power_limit_watts"]
             yield doubts.unjudged("hollow_util", device, reason, wanted, code="unknown_power_limit")
+    if any(map(len, spans.values())):
+        episodes = _measure_episodes(context, spans, limits)
+        yield from (_build_finding(context, group, limits) for group in _group_episodes(episodes, limits.together))
 
 
 def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:
@@ -88,8 +83,8 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans
     is_hollow = is_near & ~(used < limits.busy) & (_is_little(share, active, dram, power, limits) | np.isnan(used))
     shortest = max(limits.shortest, limits.shortest_rows * series.interval)
     spans = grid.mask_to_spans(is_hollow, max(limits.over, 2 * grid.width), shortest)
-    explaining = [part for found in context.findings_on(series.device.id) for part in found.intervals]
-    spans = intervals.difference(spans, intervals.to_spans([*explaining, *series.gaps]))
+    explaining = np.concatenate([context.spans_on(series.device.id), intervals.to_spans(series.gaps)])
+    spans = intervals.difference(spans, intervals.union(explaining))
     spans = intervals.intersection(intervals.drop_shorter(spans, shortest), context.work)
     read = (series.times - series.shift)[series.known_rows(UTILISATION)]
     has_readings = np.searchsorted(read, spans[:, 1]) > np.searchsorted(read, spans[:, 0])
@@ -215,7 +210,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         full=phrases.percent(signs["full"]),
     )
     power, of_limit = "power" if share < limits.power else "half", "mean above idle, of what the limit leaves"
-    drawn = limits.compare(POWER, of_limit, share, "<", power)
+    drawn, full = limits.compare(POWER, of_limit, share, "<", power), signs["full"] if cause == "spill" else np.nan
     return context.finding(
         "hollow_util",
         Severity.PROBLEM if is_grave else Severity.WARNING,
@@ -230,9 +225,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
             measured("memory traffic", "mean", signs["traffic"]),
             measured(CORE, "mean", signs["core"]),
             limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
-            limits.compare(
-                MEMORY, "mean, of what a job can get", signs["full"] if cause == "spill" else np.nan, ">=", "full"
-            ),
+            limits.compare(MEMORY, "mean, of what a job can get", full, ">=", "full"),
             limits.compare("duration", "total", seconds, ">=", "shortest"),
         ],
         spans=spans,
