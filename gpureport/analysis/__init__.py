@@ -1,9 +1,7 @@
 """Judging: what a recording shows of how its GPUs were used.
 
-`analyze` turns a recording into series per device (`series`), finds the jobs in it (`job`), and runs the rules of
-`rules` in their order. `account` then says where GPU time went, which finding follows from which and what was not
-judged; `advice` says what to do. `rules.toml`, `kinds.toml` and `advice/steps.toml` hold limits and words, `results`
-the types of what comes out.
+`analyze` makes series per device (`series`), finds jobs (`job`), and runs `rules`. `account` says where GPU time went,
+what follows from what and what was not judged, `advice` what to do. TOML files hold limits and words.
 """
 
 from gpureport.analysis.analyze import analyze, build_context, trace_gpu_time

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpureport.analysis import doubts
-from gpureport.analysis.account import answers, caveats, gpu_time
+from gpureport.analysis.account import answers, gpu_time
 from gpureport.analysis.advice import checklist, choose
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.events import summarise_stages
@@ -30,7 +30,7 @@ _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
 def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
-    """Return all that can be said about one run; rules do without findings of rules left out."""
+    """Return all that can be said about one run."""
     run, context = recording.run, build_context(recording)
     mixed = [(kind, gpu.id) for gpu in run.gpus if gpu.mixed for rule in rules for kind in rule.kinds]
     unclear = [doubts.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, gpu) for kind, gpu in mixed]
@@ -47,7 +47,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     linked = answers.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
-    known_caveats = caveats.list_caveats(context, findings)
+    known_caveats = answers.list_caveats(context, findings)
     kinds = {kind for rule in rules for kind in rule.kinds}
     analysis = Analysis(
         run=run,
@@ -114,7 +114,7 @@ def trace_gpu_time(
     rules: Sequence[Rule] = RULES,
     devices: Collection[str] | None = None,
 ) -> dict[str, dict[str, FloatArray]]:
-    """Return the seconds of each GPU time class in equal parts of the run, of all GPUs or of some."""
+    """Return the seconds of each class in equal parts of the run, of all GPUs or some."""
     if not analysis.gpu_time:
         return {}
     context = replace(build_context(recording), earlier_findings=analysis.findings)
@@ -161,7 +161,7 @@ def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
 
 
 def _add_advice(finding: Finding, known: choose.RunFacts) -> Finding:
-    """Return a finding with its advice; values on the wrong side of a limit become context."""
+    """Add advice; values on the wrong side of a limit become context."""
     evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
     advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
     return replace(advised, recommendation=choose.write_recommendation(advised, known))

@@ -18,7 +18,7 @@ _RANK = list(Confidence)
 
 
 def confidence_of(readings: int, interval: float = 0.0) -> Confidence:
-    """Return high from five readings of one device on, medium from two, low for one or from samples a minute apart."""
+    """Return what readings of one device allow; low for one, or from samples a minute apart."""
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW
     return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM
@@ -39,7 +39,7 @@ def denied(kind: str, code: str, reason: str, recording: str, device: str | None
 def unjudged(
     kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
 ) -> NotJudged:
-    """Return that a kind cannot be judged on a device, or the whole run; the reason has `{}` for each amount."""
+    """Return that a kind cannot be judged; the reason has `{}` for each amount."""
     wanted = tuple(metrics)
     entry = denied(kind, code, reason, choose_recording(wanted), device)
     return replace(entry, template=reason if amounts else "", amounts=amounts, metrics=wanted)

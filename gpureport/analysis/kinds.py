@@ -14,10 +14,9 @@ _OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
-    """A kind of finding that explains another one: any cause of either, where none is named.
+    """A kind of finding that explains another one, which lies `during` it, `since` its beginning, or `ever`.
 
-    With `needs_place` it must name its devices and its time; otherwise it may stand for all. The time of what it
-    explains lies `during` it for at least 90%, `since` its beginning, or `ever`.
+    Any cause of either counts where none is named. With `needs_place` it must name its devices and its time.
     """
 
     kind: str
@@ -34,9 +33,7 @@ class KindDescription:
 
     `says` has sentences by cause, or what its rule chooses by; `steps` what to do by cause, the most promising first;
     `follows` kinds that may be its root, the preferred first. `gpu_time_part` names its part of its class of GPU time,
-    as in "waiting for input, *for storage*", `stretch` one stretch of its time. It `always_loses_time`, if an unknown
-    amount, and `judges_few_samples`, or denies it itself. `report` is what a report says: `tells` the sentence on its
-    findings, `why` its end by cause, `extent` how much, `do` what to do, `sure` what settles a doubt, `tiles` figures.
+    `stretch` one stretch of it. `report` is what a report says; the head of `kinds.toml` explains its keys.
     """
 
     name: str
@@ -55,10 +52,7 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, **words: str) -> str:
-        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without it.
-
-        The sentence of any case has `{why}` where its cases only say why.
-        """
+        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without it."""
         said = self.says.get("", "")
         own = self.says.get(case or "", said)
         said, words = (said, words | {"why": own.format_map(words)}) if "{why}" in said else (own, words)

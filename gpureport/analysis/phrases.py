@@ -1,4 +1,4 @@
-"""Figures in words, as sentences of findings need them; how numbers are set is `number_format`'s."""
+"""Figures in words, as sentences of findings need them."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _PAIR, _NAMED = 2, 8
 PEERS_MEAN = "median of the means of its peers"
 """Statistic of what the other GPUs did, beside the mean of one."""
 NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kept it"
-"""What is ruled out where memory shows a job's need; taking a little at once and keeping it is usual."""
+"""What is ruled out where memory shows a job's need."""
 
 
 def gpu_name(device: str) -> str:
@@ -27,7 +27,7 @@ def gpu_name(device: str) -> str:
 
 
 def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`, `63 of 64 GPUs`."""
+    """Return GPUs' names for a sentence: `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`, `63 of 64 GPUs`."""
     if len(devices) == 1:
         return gpu_name(devices[0])
     if set(devices) >= set(everybody):

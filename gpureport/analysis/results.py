@@ -32,8 +32,7 @@ class Job:
 class MetricSummary:
     """One metric of one device: mean and quantiles by time (`seconds` in all), log gaps excluded.
 
-    `below` pairs limits with the share of time below, of utilisation alone. `changes`, `repeated_ratio` and
-    `refresh_seconds` are always None.
+    `below` pairs limits with the share of time below, of utilisation alone.
     """
 
     metric: str
@@ -55,7 +54,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """What a counter of the driver rose by, and over log gaps; loads of the driver, and impossible rises."""
+    """What a driver's counter rose by, and over log gaps; its resets, and impossible rises."""
 
     total: float
     in_gaps: float
@@ -66,10 +65,9 @@ class CounterReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatistics:
-    """What one device did while jobs held it.
+    """What one device did while jobs held it: `idle_seconds` at 5% and less, `observed_seconds` that samples own.
 
-    `idle_seconds` is time at 5% and less, `observed_seconds` what samples own. `energy_joules` is the integral of power
-    over `energy_seconds`, of which no sample owns `energy_bridged_seconds`; with a `power_doubt` none is stated.
+    `energy_joules` is the integral of power over `energy_seconds`, of which no sample owns `energy_bridged_seconds`.
     """
 
     device: str
@@ -96,7 +94,7 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. Throttled is the cost of lowered clocks: at 80% of the reference clock, a fifth."""
+"""Classes of GPU time. Throttled is what lowered clocks cost: at 80%, a fifth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +106,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Where the time of one GPU went from first to last sample, by class; `parts` by cause if known."""
+    """Where the time of one GPU went, by class; `parts` by cause if known."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -120,7 +118,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job held the GPU, or may have: what shares of GPU time are shares of."""
+        """Time in which a job may have held the GPU: the whole of shares."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -136,7 +134,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Share of the observed time of jobs from which short pauses are named: they may be hidden waits."""
+"""Share of observed job time from which short pauses, perhaps hidden waits, are named."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -153,10 +151,7 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run cost by stated prices, in money and carbon; `idle` is the part of idle and unused time.
-
-    Energy is that of all GPUs, and `counted` where the driver counted all of it; carbon is in grams of CO2 equivalent.
-    """
+    """What a run cost by stated prices; `idle` is idle and unused time, `counted` that the driver counted energy."""
 
     currency: str
     date: str
@@ -178,7 +173,7 @@ class Cost:
 
 
 class Effect(StrEnum):
-    """What a clock event reason means for a busy GPU: by design or choice, a fault, or unknown."""
+    """What a clock event means for a busy GPU: by design or choice, a fault, or unknown."""
 
     BENIGN = "benign"
     HARMFUL = "harmful"
@@ -187,10 +182,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """What one clock event reason, by NVML's name or its bit, did to one GPU while busy.
-
-    The reference is the clock of other busy samples, or the highest; `lost_ratio` an estimate of what it cost.
-    """
+    """What one clock event reason, by NVML's name or its bit, did to one busy GPU; `lost_ratio` is an estimate."""
 
     device: str
     reason: str
@@ -211,7 +203,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Distances between samples too short for a log gap and too long to own all, of the GPU with most."""
+    """Distances too short for a log gap and too long to own all, of the GPU with most."""
 
     count: int
     longest_seconds: float
@@ -222,9 +214,8 @@ class Pauses:
 class Analysis:
     """All that was found out about one run. Findings are by severity, then lost time, then start.
 
-    `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once per
-    group of devices. `coverage_ratio` is the share of the run's time that samples own, over all GPUs. `in_turn` says
-    that several GPUs were recorded in turn, never two at a time.
+    `limits` is what this sampling cannot show, with `limit_codes`; `answers` has every kind once per group of devices.
+    `coverage_ratio` is the share of time that samples own; `in_turn`: several GPUs, never two at a time.
     """
 
     run: Run
@@ -250,13 +241,13 @@ class Analysis:
 
     @property
     def seconds(self) -> float:
-        """Time from first to last sample, without that between jobs and after the last."""
+        """Time from first to last sample without that between and after jobs."""
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 
     @property
     def job_gpu_seconds(self) -> float:
-        """GPU time in which a job held a GPU, or may have: the whole that shares refer to."""
+        """GPU time in which a job may have held a GPU: the whole of shares."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property

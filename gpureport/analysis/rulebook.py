@@ -24,9 +24,8 @@ from gpureport.recording import Recording
 class Context(Memo):
     """What a rule may look at; what is of one device is keyed by its id.
 
-    `series` are the samples without time in which no job held a GPU (`time_without_job`, of GPUs with such time),
-    `all_series` all. `active` is from first to last sustained activity of each GPU that worked, `window` of any GPU.
-    `jobs` are in order, `earlier_findings` of the kinds in the rule's `after`.
+    `series` are the samples without time in which no job held a GPU (`time_without_job`), `all_series` all. `active` is
+    from first to last sustained activity of each GPU, `window` of any; `earlier_findings` are of the rule's `after`.
     """
 
     recording: Recording
@@ -88,7 +87,7 @@ class Context(Memo):
         return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
 
     def findings_on(self, device: str) -> tuple[Finding, ...]:
-        """Return earlier findings on a device, those without devices included."""
+        """Return earlier findings on a device, or on all."""
         return tuple(found for found in self.earlier_findings if not found.devices or device in found.devices)
 
     def spans_on(self, device: str, kinds: Collection[str] | None = None) -> Spans:
@@ -112,7 +111,7 @@ class Context(Memo):
         ruled_out: Iterable[str] = (),
         **words: str,
     ) -> Finding:
-        """Return a finding with the sentence of a case, by default its cause; evidence that is NaN is unknown."""
+        """Return a finding with the sentence of its case or cause; NaN is no evidence."""
         named, parts = tuple(devices), spans if isinstance(spans, tuple) else intervals.to_intervals(spans)
         gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
         length = phrases.duration(sum(part.seconds for part in parts))
@@ -132,7 +131,7 @@ class Context(Memo):
 
 
 class Limits(dict[str, Threshold]):
-    """The limits of one rule: `limits.shortest` is a number in base units, `limits["shortest"]` the threshold."""
+    """The limits of a rule: `limits.shortest` is a number, `limits["shortest"]` the threshold."""
 
     def __hash__(self) -> int:  # type: ignore[override]  # limits never change
         return hash(tuple(self.items()))
@@ -162,8 +161,8 @@ Judge = Callable[[Context, Limits], Found]
 class Rule:
     """One way to lose GPU time, or a family with a shared computation, as `rules.toml` declares it.
 
-    `conditions` say in short when each kind is found, `more` the rest, in paragraphs and list items. `recording` says
-    what to record besides metrics. With `whole_log` it sees samples outside jobs as well.
+    `conditions` say in short when each kind is found, `more` the rest. `recording` says what to record besides metrics.
+    With `whole_log` it sees samples outside jobs as well.
     """
 
     judge: Judge
@@ -221,7 +220,7 @@ def rule(name: str) -> Callable[[Judge], Rule]:
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds that count to each class of GPU time, in the order of the rules."""
+    """Return the kinds of each class of GPU time, in order."""
     kinds: dict[str, tuple[str, ...]] = {}
     for kind in (kind for rule in rules for kind in rule.descriptions if kind.gpu_time_class):
         kinds[kind.gpu_time_class] = (*kinds.get(kind.gpu_time_class, ()), kind.name)

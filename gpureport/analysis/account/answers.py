@@ -1,13 +1,18 @@
-"""What findings come to: which follows from which, and what became of every kind on every group of devices."""
+"""What findings come to: which follows from which, what became of every kind, and what a recording cannot show."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis import doubts
+from gpureport.analysis import doubts, phrases
+from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
 from gpureport.analysis.kinds import KINDS, RootCause
+from gpureport.analysis.names import POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.clock_and_power import CLOCKS
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity
+from gpureport.metrics import find_gpu
 from gpureport.recording import Device, Run
 
 _GROWS = "memory keeps growing, so its peak does not say what the job needs"
@@ -15,14 +20,17 @@ _SPLIT = "the GPU is in MIG mode, and the memory of an instance was not recorded
 _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 _RANK = list(Severity)
 _COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
+_RESOLVED = 1.8
+"""Intervals that a period must span where rows repeat readings: two, with room for jitter."""
+_PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
+"""Compute capability whose power sensor sees part of the time, and from which power is an average (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
     """Return the findings, in the order of preferred roots, with their consequences or their root.
 
     Findings of one kind and cause are one root, each for its own devices. A root that follows from another passes its
-    consequences on, and is as severe as what it led to. A finding without intervals stands for the whole run, one
-    without devices for all GPUs.
+    consequences on, and is as severe as what it led to.
     """
     above: dict[int, int] = {}
     for place, found in enumerate(findings):
@@ -83,7 +91,7 @@ def _climb(place: int, above: Mapping[int, int]) -> int:
 
 
 def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
-    """Return the findings without free memory of GPUs that leak, or share a board in MIG mode, and why not."""
+    """Leave out free memory of GPUs that leak, or share a board in MIG mode."""
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
     split, steady = {gpu.id for gpu in run.gpus if gpu.mig}, "a run of the job once its memory no longer grows"
     kept, entries = list[Finding](), list[NotJudged]()
@@ -122,10 +130,7 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
 
 
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
-    """Return the entries, each once, merged where they say the same of every GPU.
-
-    Nobody is told to record again what the log holds a column of, and no value.
-    """
+    """Return the entries, each once, merged where they say the same of every GPU."""
     if context.recording.run.is_mean:
         kinds = dict.fromkeys(entry.kind for entry in entries)
         return tuple(doubts.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
@@ -150,11 +155,7 @@ def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield each kind of the rules exactly once for each group of devices.
-
-    A group is the GPUs of one node and model, since a source records the same for them. What is said of the whole
-    run, or of the host of a node, is said of each group there.
-    """
+    """Yield each kind once for each group of devices: the GPUs of one node and model, and what stands beside them."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)
@@ -177,3 +178,66 @@ def answer_kinds(
                 findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
                 missing=missing,
             )
+
+
+def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    known = [series for series in context.gpus().values() if series.observed_seconds > 0]
+    has_gaps = any(context.full_series(series.device.id).gaps for series in known)
+    slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
+    unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
+    caveats = [*_describe_sampling(known), *_describe_power(known, has_gaps=has_gaps)]
+    if unknown:
+        clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
+        why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
+        caveats.append(("unknown_throttling_loss", f"Time lost to throttling is not known: {why}."))
+    return tuple(caveats)
+
+
+def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
+    used = [series for series in known if series.is_recorded(UTILISATION)]
+    if used:
+        interval = max(series.interval for series in known)
+        apart, shortest = f"samples {phrases.duration(interval)} apart", 2 * interval + 1
+        unseen = f"shorter than {phrases.duration(shortest)} cannot be seen with {apart}"
+        unsought = f"shorter than {SHORTEST_GAP:.0f} s are not looked for"
+        yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP else unseen}."
+        if interval > POINT_SAMPLE_SECONDS:
+            many = "waits that recur faster than the sampling show in the mean only"
+            yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
+    for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
+        usual, denser = phrases.duration(series.interval), phrases.duration(series.sampling_rate.denser or 0.0)
+        yield "denser_part", f"Some samples are {denser} apart, most {usual}: shorter events are not reported there."
+    sparse = [series for series in known if series.sampling_rate.slow]
+    if sparse:
+        slow = [intervals.to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
+        length = phrases.duration(max(map(intervals.total_seconds, slow)))
+        lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
+        apart = f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}"
+        yield "sparser_part", f"For {length} samples are {apart}: idle gaps are looked for in the rest alone."
+    repeated = [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]
+    if repeated:
+        period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
+        often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"
+        yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
+
+
+def _describe_power(known: Sequence[DeviceSeries], *, has_gaps: bool) -> Iterator[tuple[str, str]]:
+    told = {series.device.id: series.explain_implausibility(POWER) for series in known}
+    for doubt in dict.fromkeys(filter(None, told.values())):
+        whose = phrases.gpu_names([device for device, said in told.items() if said == doubt], tuple(told))
+        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right, so it is left out."
+    metered = [series for series in known if series.is_recorded(POWER)]
+    if metered:
+        yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
+    models = {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}
+    for gpu in models.values():
+        if gpu.compute_capability in _PART_TIME:
+            seen = f"The power sensor of the {gpu.model} sees a quarter of the time, as measured (arXiv 2312.02741)."
+            yield "power_sensor", seen
+        elif gpu.compute_capability < _AVERAGING:
+            seen = "what it draws between samples is not seen"
+            yield "power_sensor", f"A power reading of the {gpu.model} is that of a moment: {seen}."
+    if metered and has_gaps:
+        counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
+        more = ", and the driver's counter does not" if counted else ""
+        yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."

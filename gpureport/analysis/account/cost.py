@@ -19,7 +19,7 @@ _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "fal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """The price of a GPU-hour, if stated, and what it holds for: words of the GPU's name, labels of a run."""
+    """The price of a GPU-hour, and the words of the GPU's name and labels of a run that it holds for."""
 
     amount: float
     source: str
@@ -50,7 +50,7 @@ class Prices:
         return GpuPrice(device=device.id, amount=best.amount if best else None, source=best.source if best else "")
 
     def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None, currency: str = "") -> "Prices":
-        """Return these prices with those of the command line in place, which hold today for every GPU."""
+        """Return these prices with those of the command line in place, for every GPU."""
         prices = self
         if gpu_hour is not None:
             rates = (Rate(amount=gpu_hour, source=OPTION),)
@@ -140,7 +140,7 @@ def _sum_prices(gpus: Sequence[GpuPrice], seconds: Mapping[str, float]) -> float
 
 
 def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
-    """Return the energy of all GPUs in joules, and whether the driver counted all of it."""
+    """Return the joules of all GPUs, and whether the driver counted all."""
     figures = {each.device: each for each in analysis.statistics}
     gpus = [figures[gpu.id] for gpu in analysis.run.gpus if gpu.id in figures]
     whole = (analysis.run.ended - analysis.run.started) / 1e6

@@ -1,10 +1,8 @@
 """Where every second of every GPU went. Runs after all rules.
 
-Each moment falls into the first class that applies, in the order of `_list_claims`. Of waiting for input the share in
-which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation of a
-single sample: fine samples show a pause of a tenth of a second as one at 0%, coarse ones as one at 90%. The share in
-which one ran is computing, less what throttled clocks cost of it; of high utilisation with little work what that cost
-is hollow. So computing means the same in every step that is compared.
+Each moment falls into the first class of `_list_claims` that applies. Of waiting, low use and any other moment, then
+short pauses, the share in which no kernel ran counts, whatever single samples show: coarse ones hide a short pause. The
+rest is computing, less what throttled clocks cost, so that computing means the same in every step that is compared.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -41,7 +39,7 @@ Divided = dict[tuple[str, str], FloatArray]
 
 
 def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
-    """Yield where the time of each GPU in the run went, to the microsecond; the context has all findings."""
+    """Yield where the time of each GPU went, to the microsecond; the context has all findings."""
     window = context.whole
     for device, divided in divide_gpu_times(context, rules, np.array([window.start, window.end])):
         taken = {key: round(seconds[0] * 1e6) for key, seconds in divided.items()}

@@ -28,7 +28,7 @@ _MOST_NAMED = 3  # steps that a recommendation names; the others stand below the
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
-"""Samples in a batch below which matrix work leaves tensor cores unused: tiles are multiples of 8 (NVIDIA)."""
+"""Samples in a batch below which tensor cores stay unused: tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
 _DERIVED = 1.05
 """Ratio up to which totals and limits derived from an amount and its share differ."""
@@ -78,7 +78,7 @@ _Told = Callable[[RunFacts], bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """A change of one setting of params or recording that shows a step as taken: it rises, or falls."""
+    """A setting of params or recording that rises or falls where a step is taken."""
 
     setting: str
     rises: bool
@@ -162,7 +162,7 @@ def gather_facts(
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
-    """Return the facts with what a finding measured in its episodes in place of means of the run."""
+    """Return the facts with what a finding measured in place of means of the run."""
     devices = set(finding.devices)
     is_full = bool(devices) and known.full_links >= devices
     power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == POWER)
@@ -250,7 +250,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Whether each process has a worker per core; workers of a job with an idle CPU wait for something else."""
+    """Whether each process has a worker per core; with an idle CPU they wait for something else."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -277,7 +277,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""How a run tells that a step was taken, and by which params; any other name is a setting that is on."""
+"""How a run tells that a step was taken, by which params; others are settings that are on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:

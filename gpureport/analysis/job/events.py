@@ -22,7 +22,7 @@ from gpureport.recording import Recording
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
 WAITING, DATA = "data_wait_ratio", "data"
-"""Training metric: the share of an iteration spent on loading data, and the cause of low use it shows."""
+"""The share of an iteration spent on loading data, and the cause of low use it shows."""
 _MUCH = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
 _HALF = 0.5  # of moments
 
@@ -35,7 +35,7 @@ _TRAINING_WORDS = _EPOCHS | {"lr", "learning", "optimizer", "optimiser", "loss",
 
 
 class JobEvents(NamedTuple):
-    """Rising times of one cause, `checkpoint` or `epoch`, in microseconds, and the stage or metric behind them."""
+    """Rising times of one cause, `checkpoint` or `epoch`, and the stage or metric behind them."""
 
     cause: str
     source: str
@@ -60,7 +60,7 @@ class Evaluations(NamedTuple):
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return where a column of categories holds a text; pyarrow's own comparison loads pandas."""
+    """Return where a column holds a text; pyarrow's own comparison loads pandas."""
     found = [np.zeros(0, dtype=np.bool_)]
     chunks: list[Any] = column.chunks
     for chunk in chunks:
@@ -74,7 +74,7 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the ordered times of a training metric, of any if None, in microseconds, and the values of a column."""
+    """Return the ordered times of a training metric, of any if None, and the values of a column."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
         named &= _find_text(recording.training.column("name"), name)
@@ -96,7 +96,7 @@ def split_words(name: str) -> set[str]:
 
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
-    """Return what saves, then what ends a round by stages and counts, then what is written at evaluations."""
+    """Return what saves, then what ends a round, then what is written at evaluations."""
     found, evaluated = list[JobEvents](), list[JobEvents]()
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         if (words := split_words(name)) & (_SAVING | _ROUND):
@@ -145,7 +145,7 @@ def data_wait_share(recording: Recording) -> float | None:
 
 
 def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:
-    """Return the moments and steps of training metrics that count the work, as comparisons take it."""
+    """Return moments and steps that count the work, as comparisons take it."""
     times, steps = read_points(recording, None, "step")
     known = ~np.isnan(steps)
     if within is not None:
@@ -154,13 +154,13 @@ def find_steps(recording: Recording, within: Interval | None = None) -> tuple[In
 
 
 def count_steps(recording: Recording, within: Interval) -> int:
-    """Return the steps that a training log counts in a stretch, 0 if they fill less than half of it."""
+    """Return the steps logged in a stretch, 0 if they fill less than half of it."""
     moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
     return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
-    """Yield the figures of each stage, of its own rows; what is implausible in the run is so in its stages."""
+    """Yield the figures of each stage; what is implausible in the run is so in its stages."""
     if "stage" not in recording.rows.schema.names:
         return
     whole = series_by_device(recording)

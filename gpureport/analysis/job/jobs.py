@@ -76,10 +76,9 @@ Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], di
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None if it never worked.
 
-    Activity is sustained from an active sample on if 60% of the samples in the 3 s (3 intervals) after it are active,
-    two at least with itself; the end is found likewise backwards. Later bursts belong to the job if they come at
-    least half as often as within it. So do three or more earlier ones, in a job with fewer than 60% of the samples
-    active. Where samples are far apart, power also shows activity, and half will do.
+    Activity is sustained from an active sample on if 60% of the samples in the 3 s (3 intervals) after it are active;
+    the end is found likewise backwards. Later bursts belong to the job if they come half as often as within it, and so
+    do three or more earlier ones of a job in bursts. Where samples are far apart, power also shows activity.
     """
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
@@ -109,7 +108,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the watts above which a GPU works: half-way from the lowest to the 90% quantile at work, if known."""
+    """Return the watts above which a GPU works: half-way from the lowest to those at work."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -141,7 +140,7 @@ def pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSe
 
 
 def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
-    """Return the activity of each GPU that worked, by device id, with light work before or instead of it."""
+    """Return the activity of each GPU that worked, with light work before or instead of it."""
     gpus, hosts = pick(series, Scope.GPU), pick(series, Scope.HOST).values()
     own = {name: find_activity(one, within) for name, one in gpus.items()}
     found = {name: activity for name, activity in own.items() if activity is not None}
@@ -198,10 +197,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last seen, where the log shows time without them around it.
-
-    Of several hosts the earliest and the latest, nothing where one of them did not watch the job.
-    """
+    """Return when the processes of a job were first and last seen, if all hosts watched, and time around it as well."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
@@ -213,7 +209,7 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
 
 
 def measure_coverage(context: Context) -> float | None:
-    """Return the share of the run's time that samples own, over all GPUs, else hosts; None without time."""
+    """Return the share of the run's time that samples of GPUs, else hosts, own."""
     run = context.recording.run
     whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
     if whole <= 0 or run.quality.synthetic_time:
@@ -244,10 +240,9 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
     """Return which time of a recording belongs to jobs.
 
-    A job lasts while any working GPU has memory in use. Time before the first use of memory is start-up, since the job
-    may already run on the CPU, but not half an hour in which the host does less than later. Later, a GPU has no job
-    while its memory is empty and it rests. Without memory readings, or if GPUs work with empty memory, all time belongs
-    to one job, but for the time between two sessions in one file. The windows of a display are no job.
+    A job lasts while any working GPU has memory in use. Time before is start-up, since the job may already run on the
+    CPU, but not half an hour in which the host does less than later. Later, a GPU has no job while its memory is empty
+    and it rests. Where memory does not tell, all time belongs to one job, but for that between two sessions in a file.
     A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
     """
     gpus = pick(series, Scope.GPU)
@@ -282,7 +277,7 @@ def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool
 
 
 def _find_session_breaks(series: DeviceSeries) -> Spans:
-    """Return the gaps that part two sessions: half an hour, 60 intervals, and all the time recorded."""
+    """Return gaps that part sessions: half an hour, 60 intervals, and all the time recorded."""
     rows = series.gap_rows
     breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -300,7 +295,7 @@ def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Inte
 
 
 def _serves(series: DeviceSeries) -> bool:
-    """Return whether a process holds as much memory last as first, and works in bursts for less than half the time."""
+    """Return whether a process keeps its memory, and works in bursts for less than half the time."""
     held = series.known_values(MEMORY)
     if not len(held) or np.ptp(held) > _DISPLAY_MEMORY:
         return False
@@ -310,7 +305,7 @@ def _serves(series: DeviceSeries) -> bool:
 
 
 def draws_only_display(series: DeviceSeries) -> bool:
-    """Return whether a GPU never does more than a display asks: some use, with memory held anyway."""
+    """Return whether a GPU never does more than a display asks."""
     held, used = series.values(MEMORY), series.values(UTILISATION)
     least = float(np.min(series.known_values(MEMORY), initial=np.inf))
     if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
@@ -320,7 +315,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU rests with nothing in use; none if memory does not follow work."""
+    """Return where a GPU rests with nothing in use; nowhere if memory does not follow work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
@@ -341,10 +336,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
-    """Return the highest memory in use without a job: next to none, or what a display always holds.
-
-    Where work takes much more: what was in use before the first work and after the last, or what windows then hold.
-    """
+    """Return the highest memory in use without a job: next to none, or what a display holds before and after it."""
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = find_activity(series)
     if window is None:
@@ -373,10 +365,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that restarts the one before it; None for another or the first.
-
-    It begins within half an hour, on the same GPUs with as much memory. Three such jobs in a row are a series.
-    """
+    """Return the pause before a job that restarts the one before it, soon and alike; three in a row are a series."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

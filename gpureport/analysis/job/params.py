@@ -28,7 +28,7 @@ class Framework(StrEnum):
 
 
 class Setting(NamedTuple):
-    """One param as written, and its value: 1 for on, 0 for off, infinity for a number the library chooses."""
+    """One param as written, and its value: 1 is on, 0 off, infinity a number the library chooses."""
 
     text: str
     value: float
@@ -43,7 +43,7 @@ class CoreCount(NamedTuple):
 
     @property
     def most_workers(self) -> int:
-        """Loader workers of one process at one per core, at least one: PyTorch documents a warning above."""
+        """Loader workers of one process at one per core: PyTorch warns above."""
         return max(floor(self.cores / self.gpus), 1)
 
     @property
@@ -72,7 +72,7 @@ class JobParams(dict[str, Setting]):
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
-    """Return what params and tags say of the set-up, contradictions left out; logged cores stand for unnamed ones."""
+    """Return what params and tags say, contradictions left out; logged cores stand for unnamed ones."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         for field, number in _parse_param(name, value):
@@ -118,7 +118,7 @@ def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one
 
 
 def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
-    """Return the param that sets the precision, below 32 bits first, as `name=value`, and whether that is full."""
+    """Return the param that sets the precision, reduced first, and whether that is full."""
     full = None
     for name, value in params:
         words = re.findall(r"[a-z]+[0-9]*", name.lower())
@@ -140,7 +140,7 @@ def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
 
 
 def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:
-    """Return the framework that names, unless switched off, and values name; None if they name none, or several."""
+    """Return the one framework that names, unless switched off, and values name."""
     named = set[str]()
     for name, value in params:
         words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, value))

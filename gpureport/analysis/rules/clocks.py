@@ -43,9 +43,8 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when heat lowered the clock: by event bits and counters, else clock, temperature and power.
 
-    A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by
-    more, so means around each sample decide, until the clock is back. A GPU is hot at its limit, if known, or where
-    it is hottest in its run, if clock and power fall much further than a warm GPU's.
+    A power cap keeps power at its limit; heat leaves power unused. The load varies by more, so means around each sample
+    decide. A GPU is hot at its limit, or where it is hottest in its run, if clock and power fall much further.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)
@@ -80,7 +79,7 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
 
 
 def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
-    """Return when hardware lowered the clock, but not for heat; a GPU with pauses does so by itself."""
+    """Return when hardware lowered the clock, not for heat or pauses."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
         brake = series.values(f"clock_event_{BRAKE}") > 0
@@ -109,7 +108,7 @@ _DETECTORS = {_HEAT: _find_heat, "hw_throttle": _find_braking}
 
 @memoized
 def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
-    """Return what slowed a GPU by kind, with its episodes, None where unknown; and what did in all."""
+    """Return what slowed a GPU, by kind with its episodes, and in all."""
     found: Slowdowns = {}
     slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
     for kind, detect in _DETECTORS.items():
@@ -353,7 +352,7 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
 
 @rule("clocks_locked")
 def find_locked_clocks(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding on all GPUs with set clocks: a bit says so, or the clock stands still."""
+    """Yield one finding on all GPUs with set clocks: a bit says so, or the clock stands still."""
     found: list[tuple[float, float, float, DeviceSeries]] = []
     for device, series in context.gpus().items():
         s = gather_signals(series)
@@ -396,7 +395,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
 
 
 def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
-    """Whether the clock of busy samples stands still below the highest, set by neither power nor heat."""
+    """Whether the clock at work stands still below the highest, set by neither power nor heat."""
     if not ratio < limits.below:
         return False
     rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)

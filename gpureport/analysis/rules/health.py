@@ -25,7 +25,7 @@ _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
-"""Xids of a lost GPU, None without a number; and those that only report a cleaned or remapped part."""
+"""Xids of a lost GPU, None without a number; and those of a cleaned or remapped part."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
 _ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
 
@@ -352,7 +352,7 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
 
 
 def _goes_on(own: IntArray, other: IntArray, limit: int, limits: Limits) -> bool:
-    """Return whether another series goes on beyond a limit, but by no other clock: that begins later, too."""
+    """Return whether another series goes on, and not by a clock that also begins it later."""
     after = int(other[-1] - own[-1])
     readings = len(other) - int(np.searchsorted(other, limit, side="right"))
     shifted = abs(int(other[0] - own[0]) - after) <= limits.shifted * after

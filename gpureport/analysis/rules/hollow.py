@@ -1,4 +1,4 @@
-"""GPUs that report to be busy and hardly work: they hang, wait for copies, or run kernels too small."""
+"""GPUs that are busy in name only: they hang, wait for copies, or run kernels too small."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -60,7 +60,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
 
 
 def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:
-    """Return when a GPU was busy in name only, without log gaps and what other kinds explain."""
+    """Return when a GPU was hollow, without log gaps and what other kinds explain."""
     grid = build_grid(context.window or context.whole, [series])
     used, (clock, highest) = grid.average_metric(series, UTILISATION), read_clocks(series)
     of_limit, is_logged = scale_power(series, True)
@@ -92,7 +92,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means with twice their error added: a sensor may see a moment of each step alone."""
+    """Return rolling means with twice their error added: a sensor may see moments alone."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -162,7 +162,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
-    """Yield what happened to several GPUs at once as one, then what recurs on the same GPUs for one reason."""
+    """Yield what happened to several GPUs at once, or recurs on them for one reason, as one."""
     groups: list[list[_Episode]] = []
     for one in episodes:
         for group in groups:

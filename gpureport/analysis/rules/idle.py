@@ -102,7 +102,7 @@ def _name_causes(
 
 
 def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap, event: JobEvents | None) -> Cause:
-    """Return why a GPU rested: as its peers, a moment of the run, its memory or its host show."""
+    """Return why a GPU rested, by peers, moments of the run, memory or host."""
     if peers := _judge_peers(context, limits, series.device.id, gap):
         return peers
     if event:
@@ -126,7 +126,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
-    """Return how the other GPUs went on in a gap of a minute: as ranks do that wait in a collective, or otherwise."""
+    """Return how others went on in a gap of a minute: as ranks that wait in a collective, or not."""
     peers = [one for other, one in context.working().items() if other != name]
     span = intervals.to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
@@ -150,7 +150,7 @@ def _compare_draw(series: DeviceSeries, span: Spans) -> float:
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, all of requests if no cause is known and little work lies between; requests have no period."""
+    """Return the gaps, all of requests if no cause is known and little work lies between."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -212,7 +212,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return where gaps of one cause lie; whether a job was running is open, unless the log shows it."""
+    """Return where gaps of one cause lie, and if it is open whether a job was running."""
     longest = max(gap.interval.seconds for gap in gaps)
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = longest >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
@@ -278,7 +278,7 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray]:
-    """Return the seconds of each reading of the GPUs that lie in a stretch, and its utilisation."""
+    """Return the seconds of each reading that lie in a stretch, and its utilisation."""
     span, gpus = intervals.to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])

@@ -1,4 +1,4 @@
-"""GPUs that work only part of the time, which no other kind explains, and GPUs that never work."""
+"""GPUs that work only part of the time, unexplained, and GPUs that never work."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ _NEAR = 5.0  # s; a metric is written when its work is done
 
 
 class Phases(NamedTuple):
-    """Phases of low use that are alike: when, seconds from one to the next, and whether the log names them."""
+    """Phases of low use that are alike, their period in seconds, and whether the log names them."""
 
     spans: Spans
     period: float
@@ -67,7 +67,7 @@ def find_phases(context: Context, device: str) -> Phases | None:
 
 
 def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
-    """Return which stretches hold or just precede most of what a training log writes at evaluations."""
+    """Return which stretches hold or just precede logged evaluations."""
     named = np.zeros(len(spans), dtype=np.bool_)
     for event, has in events.place_events(events.find_job_events(recording) if len(spans) else (), spans, _NEAR):
         if event.cause == "epoch":
@@ -76,7 +76,7 @@ def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
 
 
 class LowUse(NamedTuple):
-    """Stretches of low use by GPU, the lowest mean of some seconds, and if the job is too short for another."""
+    """Stretches of low use by GPU, the lowest mean of some seconds, and if the job is short."""
 
     spans: Mapping[str, Spans]
     lowest: float = 1.0
@@ -86,7 +86,7 @@ class LowUse(NamedTuple):
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
-    """Return the low use of the working GPUs, taken together by their median, finding or not."""
+    """Return the low use of the working GPUs by their median, finding or not."""
     explained = tuple(found for found in context.earlier_findings if found.kind in low_util_cause_unknown.after)
     return context.memoize((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
@@ -170,7 +170,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use beside a CPU that was not watched, and per node beside one full of other programs."""
+    """Yield low use beside a CPU not watched, and per node beside one full of other programs."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
@@ -237,7 +237,7 @@ def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence
 
 @rule("unused_gpu")
 def unused_gpu(context: Context, limits: Limits) -> Found:
-    """Yield GPUs that never worked while others did: with free memory, with taken, with unknown use."""
+    """Yield GPUs that never worked while others did, by what their memory shows."""
     working = {}
     for name, series in context.gpus().items():
         held = np.flatnonzero(series.values(MEMORY) >= limits.context)

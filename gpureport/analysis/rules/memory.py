@@ -1,4 +1,4 @@
-"""Memory of GPUs: how full, whether taken at once, whether it kept growing or outlasted the work; and of hosts."""
+"""Memory of GPUs and hosts: how full, taken at once, growing or kept after the work; and how GPU and job fit."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.job import jobs
-from gpureport.analysis.names import CORE, CPU, MEMORY
+from gpureport.analysis.job import jobs, params
+from gpureport.analysis.names import CORE, CPU, MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.series import intervals
@@ -16,8 +16,16 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
+from gpureport.metrics import Gpu, find_gpu, load_gpus
+from gpureport.recording_advice import RECORD
 
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
+_TENSOR = "gpu_tensor_active_ratio"
+_ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
+_AMPERE = (8, 0)
+_PRECISION = """\
+the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or \
+DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 
 class _Use(NamedTuple):
@@ -89,7 +97,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
 def _measure_step(
     used: FloatArray, times: IntArray, total: int, limits: Limits, interval: float
 ) -> tuple[float, float]:
-    """Return the largest step and the range of memory after it, both of the memory installed."""
+    """Return the largest step and the range after it, of the memory installed."""
     if np.ptp(used) < limits.step * total:
         return 0.0, 1.0
     before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
@@ -153,7 +161,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 
 
 def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits) -> tuple[IntArray, FloatArray]:
-    """Return times and values of the longest stretch of the job with memory held, its start left out."""
+    """Return the longest stretch of the job with memory held, its start left out."""
     job = context.window or context.whole
     rows = series.rows_between(job.start, job.end + 1)
     known = series.known_rows(MEMORY)[rows]
@@ -169,10 +177,7 @@ def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits)
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less.
-
-    What fills up, as a warming allocator or a high-water mark, grows slower and slower.
-    """
+    """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less."""
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]
@@ -278,8 +283,8 @@ def host_memory(context: Context, limits: Limits) -> Found:
             continue
         peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
         cpu = float(np.median(busy)) if len(busy) else float("nan")
-        params, cores = waits.read_host_params(context, series), waits.count_host_cores(context, series)
-        has_workers = params.workers and cores and params.workers.value >= cores.most_workers
+        known, cores = waits.read_host_params(context, series), waits.count_host_cores(context, series)
+        has_workers = known.workers and cores and known.workers.value >= cores.most_workers
         is_full, is_roomy = peak >= limits.full, peak < limits.roomy
         if is_roomy and np.isnan(cpu):
             yield doubts.not_recorded("workers_headroom", host, CPU)
@@ -307,3 +312,108 @@ def host_memory(context: Context, limits: Limits) -> Found:
 def _median(series: DeviceSeries, metric: str, when: Interval) -> float:
     values = series.values(metric)[series.rows_between(when.start, when.end)]
     return float(np.nanmedian(values)) if not np.isnan(values).all() else float("nan")
+
+
+@rule("oversized_gpu")
+def find_oversized_gpus(context: Context, limits: Limits) -> Found:
+    window = context.window or Interval(0, 0)
+    for peers in (list(each.values()) for each in context.peers()):
+        model = peers[0].device.model
+        own = find_gpu(model)
+        peaks, totals = [memory_peak(one) for one in peers], [memory_total(one) for one in peers]
+        if window.seconds < limits.shortest:
+            yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
+        elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
+            reason = "memory was reserved at once, so the real need is not known"
+            yield doubts.denied("oversized_gpu", doubts.MEMORY_RESERVED, reason, _ON_DEMAND)
+        elif own is None or not _size(own):
+            # a model outside the table stays unknown
+            reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
+            yield doubts.denied("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
+        elif None in peaks or not all(totals):
+            yield doubts.not_recorded("oversized_gpu", None, MEMORY, "gpu_memory_total_bytes")
+        elif max(peak or 0 for peak in peaks) < limits.roomy * min(total or 0 for total in totals):
+            loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
+            used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
+            yield from _compare_sizes(context, limits, own, peers, used)
+
+
+def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
+    """Return what a job can get of a model: bytes, bytes a second, operations a second, watts."""
+    memory, reserved = gpu.memory_total_bytes, gpu.memory_reserved_bytes
+    speed, arithmetic = gpu.memory_bandwidth_bytes_per_second, gpu.tensor_operations_per_second
+    power = gpu.power_limit_default_watts
+    if not (memory and speed and arithmetic and power):
+        return None
+    return memory.value - (reserved.value if reserved else 0), speed.value, arithmetic.value, power.value
+
+
+def _compare_sizes(
+    context: Context, limits: Limits, own: Gpu, peers: Sequence[DeviceSeries], used: float
+) -> Iterator[Finding]:
+    peak, total = max(memory_peak(one) or 0 for one in peers), min(memory_total(one) or 0 for one in peers)
+    _, speed, arithmetic, power = _size(own) or (0.0,) * 4
+    fitting, names = [], [one.device.id for one in peers]
+    for gpu in load_gpus():
+        is_older = own.compute_capability >= _AMPERE > gpu.compute_capability
+        if (size := _size(gpu)) and size[0] < total and size[3] < power and not is_older:
+            busy, memory = used * max(speed / size[1], arithmetic / size[2], 1.0), peak / size[0]
+            if busy <= limits.busy and memory <= limits.fits:
+                fitting.append((size[3], gpu.model, busy, memory))
+    if fitting:
+        _, smaller, busy, memory = min(fitting, key=lambda each: each[0])
+        at_its_speed = f"the same at the speed of {smaller}, at most"
+        yield context.finding(
+            "oversized_gpu",
+            Severity.INFO,
+            Confidence.LOW,
+            names,
+            [
+                measured(UTILISATION, "mean within the job, highest GPU", used),
+                limits.compare(UTILISATION, at_its_speed, busy, "<=", "busy"),
+                limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
+            ],
+            samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
+            ruled_out=[phrases.NOT_PREALLOCATED],
+            smaller=phrases.add_article(smaller),
+            peak=phrases.size(peak),
+            used=phrases.percent(used),
+        )
+
+
+@rule("full_precision")
+def find_full_precision(context: Context, limits: Limits) -> Found:
+    param, is_full = params.find_precision_param(context.recording.run.params_and_tags) or ("", True)
+    tensor, uncounted = dict[str, float](), list[str]()
+    for name in context.active:
+        series = context.series[name]
+        known = find_gpu(series.device.model)
+        if known is None:
+            reason = f"the compute capability of {series.device.model or 'the GPU'} is not known"
+            yield doubts.denied("full_precision", "gpu_not_in_table", reason, _PRECISION, name)
+        elif known.compute_capability >= (limits.capability, 0):
+            values, used = series.values(_TENSOR), series.values(UTILISATION)
+            working = ~(series.values("gpu_sm_active_ratio") < limits.worked) & ~(used <= limits.at_work)
+            seconds = np.where(working & ~np.isnan(values), series.seconds, 0.0)
+            if seconds.sum() >= limits.busy:
+                tensor[name] = float(np.nansum(values * seconds) / seconds.sum())
+            else:
+                uncounted.append(name)
+    low, told = {name: share for name, share in tensor.items() if share < limits.active}, is_full and not tensor
+    if devices := list(low) or (uncounted if told and param else []):
+        share = max(low.values(), default=0.0)
+        yield context.finding(
+            "full_precision",
+            Severity.INFO,
+            Confidence.HIGH if low else Confidence.MEDIUM,
+            devices,
+            [limits.compare(_TENSOR, "mean over busy time", share, "<", "active")] if low else [],
+            case="" if low else "param",
+            samples=sum(context.series[name].count_values(_TENSOR) for name in low),
+            share=phrases.percent(share),
+            param=param,
+        )
+    if is_full and (tensor or not param or not context.active):
+        reason = "neither the precision nor enough tensor activity at work was recorded"
+        for device in uncounted if tensor else [None] if uncounted or not context.active else []:
+            yield doubts.denied("full_precision", "precision_not_recorded", reason, _PRECISION, device)

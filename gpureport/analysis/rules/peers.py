@@ -68,10 +68,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return in which bins (columns) a GPU (row) is far from the median of the others, which agree; of two the lower.
-
-    Others are read from the ordered column: from its own value on, one place further.
-    """
+    """Return in which bins (columns) a GPU (row) is far from the others, which agree; of two the lower."""
     differs, agree = _list_limits(signal, limits)
     lowest = np.fmin.reduce(means)
     if not (np.fmax.reduce(means) - lowest > differs * (lowest if signal == "power" else 1.0)).any():
@@ -151,10 +148,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
 
 
 class Change(NamedTuple):
-    """A level that was left: the usual one, the lowest that held; when each held; readings below.
-
-    A standing difference, from other GPUs or from the log without the job, changes nothing in the time of the job.
-    """
+    """A usual level and the lowest that held; when each did; readings below. A standing one holds all the time."""
 
     usual: float
     level: float
@@ -175,7 +169,7 @@ def show(value: float, unit: str) -> str:
 
 
 class Peers(NamedTuple):
-    """GPUs of one model that worked, blocks of work, and the mean of each metric by GPU (row) and block, else NaN."""
+    """GPUs of one model that worked, blocks of time, and means by GPU (row) and block, else NaN."""
 
     names: list[str]
     blocks: Spans
@@ -184,7 +178,7 @@ class Peers(NamedTuple):
 
 @memoized
 def compare_peers(context: Context, block: float, readings: float) -> tuple[Peers, ...]:
-    """Return the GPUs that worked, by model; of utilisation all readings count, else busy ones."""
+    """Return the GPUs that worked, by model; busy readings count, of utilisation all."""
     window, made = context.window or context.whole, list[Peers]()
     for peers in context.peers():
         interval = max(one.interval for one in peers.values())
@@ -288,7 +282,7 @@ def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
 
 
 def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
-    """Return why a GPU is slow, by findings on it and not on most of its peers, or by its heat alone."""
+    """Return why a GPU is slow, by findings that most of its peers lack, or by its heat."""
     for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
         having = [name for name in peers.names if not all(map(is_hardly_reached, context.findings(kind, name)))]
         if device in having and 2 * len(having) <= len(peers.names):

@@ -35,7 +35,7 @@ _SIGNS = (
     ("waits", UTILISATION, "1", -1, "the utilisation"),
     ("power", POWER, "W", -1, "the power"),
 )
-"""What may change with the rate: its cause, metric, unit, direction, and noun, what tells most first."""
+"""What may change with the rate: cause, metric, unit, direction, noun; what tells most first."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 """Kinds that explain a change on any GPU of the job, since others wait for the slow one."""
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
@@ -96,10 +96,7 @@ def find_fall(
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return the logged working speed of the job: metric, unit, times and values, if any.
-
-    A logged rate comes first, then the time per step, then the steps between two moments.
-    """
+    """Return metric, unit, times and values of the logged speed: a rate, else the time per step, else counted steps."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = [metric for name in names if (metric := recognise_metric(name))]
@@ -181,7 +178,7 @@ def _is_filled(context: Context, device: str, change: Change, limits: Limits) ->
 
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
-    """Return the mean of a metric at the usual level and the other, NaN if unknown; "" is the training."""
+    """Return the mean of a metric at both levels, NaN if unknown; "" is the training."""
     levels = change.usual_spans, change.spans
     if device:
         both = [context.series[device].find_values(metric, spans) for spans in levels]
@@ -194,7 +191,7 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 
 @rule("unexplained_change")
 def find_unexplained_changes(context: Context, limits: Limits) -> Found:
-    """Yield what changes level, or stays apart from equal GPUs, unexplained: one finding per signal."""
+    """Yield what changes level, or stays apart from equal GPUs, unexplained, by signal."""
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
     if context.whole.seconds < needed:
@@ -240,7 +237,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield case, metric, unit, GPU and change of each signal; the first of one GPU, and the job's rate alone."""
+    """Yield case, metric, unit, GPU and change; the first of each GPU, else of the job's rate."""
     is_any = False
     for device, series in context.gpus().items():
         for case, metric, unit, change in _list_changes(context, device, series, limits):
@@ -265,7 +262,7 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield the signals of a GPU that stay at another level in one job at equal use; a pause may part phases."""
+    """Yield signals that stay at another level in one job at equal use; pauses part phases."""
     signals, gaps = gather_signals(series), context.spans_on(device, {"idle_gap"})
     pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
     around = np.array([-limits.shortest, limits.shortest]) * 1e6
@@ -294,7 +291,7 @@ def _list_changes(
 
 
 def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
-    """Return how busy a GPU is before the job takes its memory and, as much, after its release."""
+    """Return how busy a GPU is before the job takes its memory and after its release."""
     held, total = series.values(MEMORY), memory_total(series)
     low = np.nanmin(held) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + limits.released * ((total or np.nan) - low))
@@ -312,10 +309,7 @@ def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings lie in most of a level's time, or the job names another phase.
-
-    A finding on the whole run explains how a GPU differs from others, not what changes in the run.
-    """
+    """Return whether findings, on the whole run for standing levels alone, or phases lie in most of a level's time."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]
@@ -329,7 +323,7 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
 
 
 def _is_evaluation(context: Context, spans: Spans) -> bool:
-    """Return whether the training log has an evaluation after each stretch, and no steps in most of it."""
+    """Return whether an evaluation is logged after each stretch, and no steps in most of it."""
     told = [each.times for each in find_evaluations(context.recording)]
     rate = _read_rate(context)
     if not told or rate is None:

@@ -36,7 +36,7 @@ STRICT = 0.04  # of the period; steps vary, but few distances agree so closely o
 
 
 class Gap(NamedTuple):
-    """A rest of a GPU, of which samples see `seconds`, and why; chance does not explain `needed` of them in a row."""
+    """A rest of a GPU, `seconds` of it seen, and why; chance explains fewer than `needed` readings."""
 
     interval: Interval
     seconds: float
@@ -48,7 +48,7 @@ class Gap(NamedTuple):
 
 
 class _Readings(NamedTuple):
-    """Readings of a GPU's utilisation; `power` above `working` is of work, `inside` the job, `breaks` part runs."""
+    """Readings of utilisation; `power` above `working` is of work, `inside` the job, `breaks` part runs."""
 
     series: DeviceSeries
     rows: IntArray
@@ -94,8 +94,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     """Return the readings of a GPU; where they are far apart, a low one at the power of work is half used.
 
-    Power is that of work half-way from the lowest to the median at work. Beyond 2 s, twice the power at rest in the job
-    at the same clock is enough: phases differ in what work draws, clocks in what rest does.
+    That is half-way from the lowest to the median at work; beyond 2 s, twice the power at rest at the same clock.
     """
     rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
     times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
@@ -127,10 +126,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return the runs of low readings that reach rest, or precede the first work of the GPU.
-
-    Those parted by little work are one: by a moment, or one stray reading between longer runs.
-    """
+    """Return runs of low readings that reach rest, or precede the first work; a stray reading parts none."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = intervals.contains(intervals.to_spans(leads), one.times - one.series.shift) & (one.used <= still)
@@ -146,7 +142,7 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
 
 
 def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
-    """Return when work ended or began beside a reading: where it passes half its usual use, else the cell's end."""
+    """Return when work ended or began: where it passes half its usual use, else the cell's end."""
     series, outside, used, times = one.series, inside + step, one.used, one.times
     is_parted = not 0 <= outside < len(used) or one.breaks[max(inside, outside)]
     if is_parted or series.interval > POINT_SAMPLE_SECONDS:
@@ -161,10 +157,9 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
     """Return how many low readings in a row are a rest in place of readings [begin, past); more than any at work.
 
-    Most that draw the power of work are none. One will do where it covers the time since the last, and where readings
-    are near and all draw the power of rest. Else chance must not explain them: with a share p of low readings around,
-    of m, k in a row come m * p^k times. Long low runs count in p as one reading each, since they are gaps themselves;
-    where low readings are common the run could have come up anywhere in the job.
+    One will do where it covers the time since the last, or near readings all draw the power of rest. Else chance must
+    not explain them: with a share p of low readings around, of m, k in a row come m * p^k times. Long low runs count
+    as one reading each; where low readings are common the run could have come up anywhere in the job.
     """
     own, interval = slice(begin, past), one.series.interval
     if (one.power[own] > one.working[own]).mean() > _HALF:
@@ -194,7 +189,7 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
 
 
 class Period(NamedTuple):
-    """A period in seconds, the share of distances that agree, and which events lie beside one that does."""
+    """A period in seconds, the share of distances that agree, and the events beside these."""
 
     seconds: float
     agreeing: float
@@ -202,10 +197,7 @@ class Period(NamedTuple):
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the longest of the best periods of events, if any: of their distances a share `agree` are multiples.
-
-    Of fewer than ten events the share `agree_few` must.
-    """
+    """Return the longest of the best periods: of the distances a share `agree` are multiples, `agree_few` of few."""
     if len(starts) < _STARTS:
         return None
     distances = np.diff(starts) / 1e6

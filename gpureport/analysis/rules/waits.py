@@ -43,13 +43,13 @@ _APART, _ERRORS = 0.05, 4.0
 # a median; lost share of the job that decides its cost; s between samples
 _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
-"""Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
+"""Bits a second one lane carries each way, by generation of PCI Express."""
 
 Parts = dict[str, Any]  # what is said of low use by its cause, as `build_finding` takes it
 
 
 class Sign(NamedTuple):
-    """What GPUs may wait for: a metric per bin, where it is high enough, and the bins of its means."""
+    """What GPUs may wait for: a metric per bin, where it is high, and the bins of its means."""
 
     metric: str
     series: FloatArray
@@ -59,7 +59,7 @@ class Sign(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A device, a host or the GPU itself, and the GPUs that may wait for it, with median use on one grid."""
+    """A host or a GPU, and the GPUs that may wait for it, with median use on one grid."""
 
     source: DeviceSeries
     gpus: Mapping[str, DeviceSeries]
@@ -82,7 +82,7 @@ class Lane(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """How many bins hold enough samples of the GPUs for a mean; none is narrower than their interval."""
+        """How many bins hold enough samples of the GPUs for a mean."""
         return max(int(np.ceil(max(_OVER, ROWS * self.interval) / self.grid.width)), 1)
 
 
@@ -90,7 +90,7 @@ Signs = Callable[[Context, Limits, Lane], Iterable[Sign]]
 
 
 def _of_hosts(name: str) -> Callable[[Signs], Rule]:
-    """Make a rule of a function that finds signs of a host: one finding each at most, or what it lacks."""
+    """Make a rule of a function that finds signs of a host."""
 
     def make(signs: Signs) -> Rule:
         def judge(context: Context, limits: Limits) -> Found:
@@ -143,7 +143,7 @@ def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 
 @_of_hosts("cpu_bound_single")
 def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield the busiest core, and the busiest process: a thread that changes cores fills none."""
+    """Yield the busiest core and process: a thread that changes cores fills none."""
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
@@ -178,7 +178,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
 
 
 def _measure_copies(lane: Lane, spans: Spans) -> float:
-    """Return the data rate of the GPU that receives most, of those that send half or less: peers do both."""
+    """Return the highest rate received by a GPU that sends half or less: peers do both."""
     rates = [[one.find_values(name, spans) for name in (RECEIVED, SENT)] for one in lane.gpus.values()]
     means = [(float(np.mean(got)), float(np.mean(sent))) for got, sent in rates if len(got) and len(sent)]
     return max((got for got, sent in means if sent <= got / 2), default=float("nan"))
@@ -276,7 +276,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     shortest: str = "shortest",
     **parts: Any,
 ) -> Finding:
-    """Return low use of GPUs by their stretches; from the share `problem` of the job on, what it lost is grave."""
+    """Return low use by GPU; from the share `problem` of the job on, what it lost is grave."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [one.seconds_inside(spans[one.device.id], context.whole) for one in series]
@@ -320,7 +320,7 @@ def find_shortest(context: Context, limits: Limits) -> float:
 def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
     context: Context, limits: Limits, lane: Lane, sign: Sign, earlier: tuple[str, ...], shortest: float
 ) -> Spans:
-    """Return when the rolling mean of the GPUs is low beside a sign, outside the time of earlier causes."""
+    """Return when the GPUs do little beside a sign, outside the time of earlier causes."""
     mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
     inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
@@ -334,7 +334,7 @@ def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and h
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, float]:
-    """Return the episodes with a higher sign than beside well-fed GPUs, and its mean there, NaN if rare."""
+    """Return episodes with a higher sign than beside well-fed GPUs, and its mean there, if known."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
@@ -354,7 +354,7 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether the mean of point samples is surely below a limit: a long log has many low places."""
+    """Return whether a mean is surely below a limit: a long log has many low places."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)

@@ -1,4 +1,4 @@
-"""What shows why a GPU's clock was lowered, by event bits and counters, clock, temperature and power; and its power."""
+"""What lowered a GPU's clock, by event bits and counters, clock, temperature and power; and its power."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def gather_signals(series: DeviceSeries) -> ClockSignals:
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
-    """Return the clock in Hz per row, and the highest possible; NaN if neither log nor GPU table has it."""
+    """Return the clock in Hz per row, and the highest by log or GPU table, else NaN."""
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
     # a recorder that knows no highest clock may write 0
     highest = float(series.known_values("gpu_sm_clock_max_hertz").max(initial=0.0))
@@ -81,7 +81,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
-    """Return the limit a board ships with, by the log, else the GPU table, and which; NaN if none."""
+    """Return the limit a board ships with, by log or GPU table, and which; else NaN."""
     logged = series.device.power_limit_default_watts
     if series.is_recorded(DEFAULT_LIMIT):
         logged = float(series.known_values(DEFAULT_LIMIT).max())
@@ -101,7 +101,7 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 
 class HeldClock(NamedTuple):
-    """When something held the clock of a GPU, by samples and by driver counters, which see between."""
+    """When something held the clock, by samples and by counters, which see between."""
 
     share: FloatArray  # of each row's time; all of it where no counter tells
     lowered: BoolArray  # rows whose own clock is a lowered one
@@ -147,7 +147,7 @@ def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
 
 
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
-    """Return the rows with any of the clock event reasons set, or counted for a tenth of the time."""
+    """Return the rows with any of the reasons set, or counted for a tenth of the time."""
     return hold_clock_by_events(series, *reasons).share >= _COUNTED_SHARE
 
 
@@ -162,10 +162,7 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
-    """Return the clock in Hz to compare slowed rows with, and what it is; NaN without clocks.
-
-    It is the 95% quantile over busy rows that are not slowed, else the highest clock.
-    """
+    """Return the clock to compare slowed rows with, and what it is: the p95 of other busy rows, else the highest."""
     if np.isnan(signals.clock).all():
         return float("nan"), ""
     usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))
@@ -193,8 +190,7 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
     """Return power per row above idle as a share of what the limit leaves, NaN if unknown; and if the limit was logged.
 
-    With `at_least`, the power reached for half a minute stands for an unknown limit: the true share is lower. Idle
-    power is the lowest of the run or of the GPU table, whichever is less.
+    With `at_least`, the power reached for half a minute stands for an unknown limit: the true share is lower.
     """
     power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
     is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)
@@ -214,7 +210,7 @@ def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArra
 
 
 def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
-    """Return whether a GPU drew the power of work in the mean, whatever its utilisation says; False if unknown."""
+    """Return whether a GPU drew the power of work in the mean; False if unknown."""
     share = scale_power(series)[0]
     return not np.isnan(share).all() and float(np.nanmean(share)) > limit
 

@@ -28,7 +28,7 @@ _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
-"""Rows of a recording above which nothing is kept: reading them takes longer than what is made of them."""
+"""Rows of a recording above which nothing is kept: reading takes longest."""
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
 HIGHEST_POWER = 2000.0
@@ -75,7 +75,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Keep what a function makes of a series or a context, its first argument, and of hashable ones after it."""
+    """Keep what a function makes of a series or a context and of hashable arguments after it."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -90,8 +90,7 @@ class DeviceSeries(Memo):
     """Samples of one device, each with the time around it that it owns. Compared by identity.
 
     A sample owns the time half-way to its neighbours, at most 1.25 intervals a side. Beside a log gap and at both
-    ends it owns half an interval. Where the sampling rate changes, the interval of that stretch counts. Samples with
-    equal stamps share their time. If all stamps are equal, or there is one sample, samples own no time.
+    ends it owns half an interval, of its stretch where the sampling rate changes. Equal stamps share their time.
 
     `times` are the stamps in microseconds, never decreasing, equal ones possible; the time of each sample goes from
     `start` to `end`. `gap_rows` follow a log gap, `pause_rows` a pause: too short for a log gap, too long for its two
@@ -118,7 +117,7 @@ class DeviceSeries(Memo):
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Time each sample owns within the run; the first and the last own half an interval outside it as well."""
+        """Time each sample owns within the run; the first and the last own some outside."""
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
         return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
@@ -157,7 +156,7 @@ class DeviceSeries(Memo):
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, as words after its name; if so, it is not recorded."""
+        """Return why a metric cannot be right, as words after its name; if so, it is not recorded."""
         is_checked = metric in POWER_METRICS and metric in self.column_names
         return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
 
@@ -180,7 +179,7 @@ class DeviceSeries(Memo):
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the least seconds between two readings of a metric; None where NVIDIA's documents are silent."""
+        """Return the least seconds between two readings of a metric, if NVIDIA documents it."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
@@ -189,7 +188,7 @@ class DeviceSeries(Memo):
         return max(self.interval, self.refresh_period(metric) or 0.0)
 
     def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
-        """Return how many readings of the metric the rows hold at most; repeated ones count once."""
+        """Return how many readings the rows hold at most; repeated ones count once."""
         seconds, period = self.seconds[rows], self.refresh_period(metric)
         if period is None or self.observed_seconds <= 0:
             return len(seconds)
@@ -197,10 +196,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return start and end of the time behind each averaged value, clipped to a window; read-only.
-
-        The first and the last sample reach the window's ends if near.
-        """
+        """Return start and end of the time behind each averaged value, clipped to a window, or to its ends if near."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start

@@ -1,4 +1,4 @@
-"""Algebra of stretches of time, vectorised: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
+"""Algebra of stretches of time: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -96,7 +96,7 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return the first and the past-the-end row of each run of true rows; at `breaks` another may begin."""
+    """Return first and past-the-end row of each run of true rows; at `breaks` another begins."""
     padded = np.zeros(len(mask) + 2, dtype=np.bool_)
     padded[1:-1] = mask
     edges = (padded[1:] != padded[:-1]).nonzero()[0]

@@ -25,7 +25,7 @@ _READ_DELAY_SECONDS = 1.0  # by which a counter, read later, may run ahead of it
 _LONGEST_HOLE = 3600.0  # s of an unsampled stretch that get bins: an hour at most per sample
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
-"""Rows that hold a counter, its increment between two each, 0 if unknown, which lie in a log gap, and their sum."""
+"""Rows that hold a counter, its increments, 0 if unknown, which lie in a log gap, and their sum."""
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
@@ -61,7 +61,7 @@ def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReadi
 
 
 def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
-    """Return figures of a metric; quantiles are the lowest values not exceeded for 5, 50 and 95% of the time."""
+    """Return figures of a metric; quantiles are values not exceeded for 5, 50 and 95% of the time."""
     rows = series.find_known_rows(metric.name)
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
     observed = float(seconds.sum())
@@ -113,9 +113,8 @@ def memory_reserved(series: DeviceSeries) -> int:
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
     """Return energy in joules, the seconds of the run behind it, and those that no sample owns.
 
-    Power is continuous, so a straight line bridges pauses too short for a log gap. Each sample counts half-way to its
-    neighbours, and half an interval beside a log gap. Time outside the run does not count: of 32 s sampled every 10 s
-    it would add a third.
+    A straight line bridges pauses too short for a log gap. Time outside the run does not count: of 32 s sampled every
+    10 s it would add a third.
     """
     rows = np.flatnonzero(series.known_rows(POWER))
     power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
@@ -135,9 +134,8 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
 def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
     """Return the figures of one device, without counters, whose level means nothing.
 
-    The headroom is of the memory installed, so that runs whose drivers list reserved memory compare with others; the
-    rules on memory judge by installed less reserved. `sampled` are all samples where some are outside jobs: the
-    driver's counter of energy is read over them.
+    The headroom is of the memory installed, so that all runs compare. The counter of energy is read over all samples
+    (`sampled`), also outside jobs.
     """
     metrics = [BY_NAME[name] for name in series.rows.column_names if name in BY_NAME and series.is_recorded(name)]
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}
@@ -193,11 +191,11 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return a device's time-weighted mean of a metric per bin, by the middle of the time a value averages."""
+        """Return the time-weighted mean of a metric per bin, by the middle of the time a value averages."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
-        """Return the mean per bin of any values, one per row, as `average_metric` does for a metric."""
+        """Return the mean per bin of any values, one per row."""
         places = series.memoize(("places", self._key), lambda: self.find_bins(series.times - series.shift))
         seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
         rows = (places >= 0) & (places < self.count) & ~np.isnan(values)
