@@ -1,6 +1,6 @@
 """From a recording to findings: every rule once, in order, then where the GPU time went."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -130,9 +130,12 @@ def trace_gpu_time(
 
 
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
-    findings: list[Finding] = []
-    not_judged: list[NotJudged] = []
-    for rule in _order_rules(rules):
+    findings, not_judged, left = list[Finding](), list[NotJudged](), list(rules)
+    while left:
+        # each rule follows those whose findings it needs
+        made_later = {kind for rule in left for kind in rule.kinds}
+        rule = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
+        left.remove(rule)
         absent = list(answers.list_unmet_requirements(rule, context))
         not_judged += absent
         if absent:
@@ -148,16 +151,6 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
     not_judged += withdrawn
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
     return findings, [*not_judged, *answers.list_unevaluated_kinds(context, rules, answered)]
-
-
-def _order_rules(rules: Sequence[Rule]) -> Iterator[Rule]:
-    """Yield each rule behind those whose findings it needs, otherwise in order."""
-    left = list(rules)
-    while left:
-        made_later = {kind for rule in left for kind in rule.kinds}
-        ready = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
-        left.remove(ready)
-        yield ready
 
 
 def _add_advice(finding: Finding, known: choose.RunFacts) -> Finding:

@@ -134,22 +134,18 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     if context.recording.run.is_mean:
         kinds = dict.fromkeys(entry.kind for entry in entries)
         return tuple(doubts.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
-    columns = set(context.recording.rows.schema.names)
-    known = [_drop_useless_recording(entry, context, columns) for entry in entries]
+    columns, pairs = set(context.recording.rows.schema.names), list[tuple[NotJudged, NotJudged]]()
     devices: dict[NotJudged, set[str | None]] = {}
-    for entry in known:
-        devices.setdefault(replace(entry, device=None), set()).add(entry.device)
+    for said in entries:
+        lacking, entry = [name for name in said.metrics if not context.recorded(name)], said
+        if lacking and columns.issuperset(lacking):
+            # nobody is told to record again what the log holds a column of, and no value
+            reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
+            entry = doubts.denied(said.kind, "logged_without_values", reason, "", said.device)
+        pairs.append((entry, whole := replace(entry, device=None)))
+        devices.setdefault(whole, set()).add(entry.device)
     everybody = set(context.gpus())
-    pairs = ((entry, replace(entry, device=None)) for entry in known)
     return tuple(dict.fromkeys(whole if devices[whole] >= everybody else entry for entry, whole in pairs))
-
-
-def _drop_useless_recording(entry: NotJudged, context: Context, columns: set[str]) -> NotJudged:
-    lacking = [name for name in entry.metrics if not context.recorded(name)]
-    if not lacking or not columns.issuperset(lacking):
-        return entry
-    reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
-    return doubts.denied(entry.kind, "logged_without_values", reason, "", entry.device)
 
 
 def answer_kinds(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from gpureport.analysis.results import Analysis, Cost, CounterReading, GpuPrice
+from gpureport.analysis.results import Analysis, Cost, GpuPrice
 from gpureport.errors import SettingsError
 from gpureport.recording import Device
 from gpureport.redaction import redact_text
@@ -144,15 +144,13 @@ def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
     figures = {each.device: each for each in analysis.statistics}
     gpus = [figures[gpu.id] for gpu in analysis.run.gpus if gpu.id in figures]
     whole = (analysis.run.ended - analysis.run.started) / 1e6
-    # the driver counts on where no job holds a GPU
-    counted = [None if analysis.no_job else _read_counter(one.energy_counter, whole) for one in gpus]
+    counted = list[float | None]()
+    for counter in (one.energy_counter for one in gpus):
+        is_sure = counter and not counter.restarts and not counter.impossible and counter.total > 0
+        # the driver counts on where no job holds a GPU
+        is_whole = is_sure and counter and counter.seconds >= _MOST_OF_IT * whole and not analysis.no_job
+        counted.append(counter.total if counter and is_whole else None)
     joules = [one.energy_joules if own is None else own for one, own in zip(gpus, counted, strict=True)]
     known = [each for each in joules if each is not None]
     is_whole = bool(known) and len(known) == len(analysis.run.gpus)
     return (sum(known), None not in counted) if is_whole else (None, False)
-
-
-def _read_counter(counter: CounterReading | None, whole: float) -> float | None:
-    if counter is None or counter.restarts or counter.impossible or counter.total <= 0:
-        return None
-    return counter.total if counter.seconds >= _MOST_OF_IT * whole else None

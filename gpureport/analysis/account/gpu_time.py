@@ -163,7 +163,14 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
             ratio = 1.0 if found.lost_gpu_seconds is None or not held else min(found.lost_gpu_seconds / held, 1.0)
             yield "hollow", "", intervals.to_spans(found.intervals), ratio
-    yield "low_use", _BELOW_PEERS, _find_time_below_peers(context, device), _BY_USE
+    below = list[Interval]()
+    for found in context.findings(_BELOW_PEERS):
+        models = {context.series[name].device.model for name in found.devices}
+        means = {each.statistic: each.observed for each in found.evidence}
+        if found.lost_gpu_seconds is not None and series.device.model in models:
+            is_below = means["mean"] < means[phrases.PEERS_MEAN]
+            below += found.intervals if (device in found.devices) == is_below else ()
+    yield "low_use", _BELOW_PEERS, intervals.to_spans(below), _BY_USE
     # without sustained work, or with samples too far apart, whatever is not idle is low use
     if context.window is None or series.interval > FAR_SECONDS:
         low = intervals.difference(whole, still)
@@ -179,14 +186,3 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         yield "tail", "", intervals.intersection(still, after), 1.0
     yield "idle", OUTSIDE, still, 1.0
     yield "short_pauses", "", whole, _BY_USE
-
-
-def _find_time_below_peers(context: Context, device: str) -> Spans:
-    parts: list[Interval] = []
-    for found in context.findings(_BELOW_PEERS):
-        models = {context.series[name].device.model for name in found.devices}
-        means = {each.statistic: each.observed for each in found.evidence}
-        if found.lost_gpu_seconds is not None and context.series[device].device.model in models:
-            is_below = means["mean"] < means[phrases.PEERS_MEAN]
-            parts += found.intervals if (device in found.devices) == is_below else ()
-    return intervals.to_spans(parts)

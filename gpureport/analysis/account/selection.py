@@ -8,7 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Limits, Rule
 from gpureport.errors import SettingsError
 from gpureport.findings import Provenance, Threshold
-from gpureport.settings import Section, Settings
+from gpureport.settings import Settings
 
 _FORMER_SETTINGS = {
     "idle_gap": "bridge bridge_busy bridge_ratio null chance neighbours coarse hang peers rise coincide mostly starts "
@@ -67,21 +67,16 @@ def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:
 
 def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
     settings.section("rules").only({rule.name for rule in rules})
-    return tuple(_apply_section(rule, settings.section(f"rules.{rule.name}")) for rule in rules)
-
-
-def _apply_section(rule: Rule, section: Section) -> Rule:
-    if not section.values:
-        return rule
-    section.only({*rule.limits, *_FORMER_SETTINGS.get(rule.name, "").split()})
-    changed = {
-        key: replace(
-            rule.limits[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
-        )
-        for key in rule.settings
-        if key in section.values
-    }
-    return replace(rule, limits=Limits({**rule.limits, **changed}))
+    changed = []
+    for rule in rules:
+        section, limits = settings.section(f"rules.{rule.name}"), Limits(rule.limits)
+        if section.values:
+            section.only({*rule.limits, *_FORMER_SETTINGS.get(rule.name, "").split()})
+        for key in (key for key in rule.settings if key in section.values):
+            value = float(section.number(key) or 0)
+            limits[key] = replace(limits[key], value=value, provenance=Provenance.SETTINGS, source=section.file)
+        changed.append(replace(rule, limits=limits))
+    return tuple(changed)
 
 
 def list_ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """When a job holds each GPU and when it works, by utilisation, power and memory in use; restarts, and other signs."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from math import fsum
@@ -250,8 +250,11 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     active = _find_activities(at_work)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
     first_use = min((int(gpus[name].start[np.argmin(rows)]) for name, rows in empty.items()), default=whole.end)
-    if first_use - whole.start >= RESTART_SECONDS * 1e6 and not _is_host_at_work(series, first_use):
-        first_use = whole.start
+    if first_use - whole.start >= RESTART_SECONDS * 1e6:
+        parts = np.array([[0, first_use]]), np.array([[first_use, np.iinfo(np.int64).max // 2]])
+        loads = ([one.find_values(CPU, part) for part in parts] for one in series.values())
+        is_at_work = any(len(early) and len(late) and early.mean() >= late.mean() / 2 for early, late in loads)
+        first_use = first_use if is_at_work else whole.start
     pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
@@ -266,14 +269,13 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         foreign = (name for name, used in memory.items() if len(used) and used.max() <= EMPTY_MEMORY)
         free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
     held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
-    working = {name: held[name] for name in at_work}
-    return tuple(_split_jobs(working, all_free, whole)), free, held, _find_activities(working)
-
-
-def _is_host_at_work(series: Mapping[str, DeviceSeries], first_use: int) -> bool:
-    parts = np.array([[0, first_use]]), np.array([[first_use, np.iinfo(np.int64).max // 2]])
-    loads = ([one.find_values(CPU, part) for part in parts] for one in series.values())
-    return any(len(early) and len(late) and early.mean() >= late.mean() / 2 for early, late in loads)
+    working, found = {name: held[name] for name in at_work}, list[Job]()
+    for part in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
+        active = _find_activities(working, part)
+        if window := find_work_window(part, active.values()):
+            window = part if all(_serves(working[name]) for name in active) else window
+            found.append(Job(number=len(found) + 1, interval=part, window=window, active=active))
+    return tuple(found), free, held, _find_activities(working)
 
 
 def _find_session_breaks(series: DeviceSeries) -> Spans:
@@ -281,17 +283,6 @@ def _find_session_breaks(series: DeviceSeries) -> Spans:
     rows = series.gap_rows
     breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
-
-
-def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
-    number = 0
-    for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
-        active = _find_activities(series, held)
-        window = find_work_window(held, active.values())
-        if window is not None:
-            window = held if all(_serves(series[name]) for name in active) else window
-            number += 1
-            yield Job(number=number, interval=held, window=window, active=active)
 
 
 def _serves(series: DeviceSeries) -> bool:

@@ -19,9 +19,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenan
 from gpureport.metrics import find_gpu
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
-CLOCK_MAX, LIMIT = "gpu_sm_clock_max_hertz", signals.LIMIT
-UNEXPLAINED = "hardware slowdown, reason not recorded"
-"""Only the bit that covers heat, power brake and others."""
+LIMIT = signals.LIMIT
+UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
 _REACH = "p95 while busy, of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
 _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
@@ -102,8 +101,7 @@ def _is_known(s: ClockSignals) -> bool:
     return not np.isnan(s.temperature_limit) and not any(np.isnan(values).all() for values in needed)
 
 
-_HEAT = "thermal_throttle"
-_DETECTORS = {_HEAT: _find_heat, "hw_throttle": _find_braking}
+_DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
 
 
 @memoized
@@ -133,7 +131,7 @@ def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -
 
 def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> Spans:
     s, rows = gather_signals(series), held.rows
-    spans = intervals.rows_to_spans(series.start, series.end, rows)
+    spans = series.find_owned(rows)
     if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
         # the controller let go for a moment
         cooled = (s.temperature < float(np.nanmedian(s.temperature[rows])) - limits.near_limit) | ~s.busy
@@ -152,7 +150,7 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
 
 @rule("throttling")
 def find_throttling(context: Context, limits: Limits) -> Found:
-    metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, CLOCK_MAX, LIMIT]
+    metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, "gpu_sm_clock_max_hertz", LIMIT]
     for kind in _DETECTORS:
         for device, series in context.gpus().items():
             held, spans = find_slowdowns(series, limits, context.whole)[0][kind]
@@ -169,7 +167,7 @@ def find_throttling(context: Context, limits: Limits) -> Found:
 def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: Spans, limits: Limits
 ) -> Finding:
-    s, is_heat, rows, is_counted = gather_signals(series), kind == _HEAT, held.share > 0, held.counted > 0
+    s, is_heat, rows, is_counted = gather_signals(series), kind == "thermal_throttle", held.share > 0, held.counted > 0
     alone = float(series.seconds[held.rows].sum())
     seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
     slowed = find_slowdowns(series, limits, context.whole)[1].share
@@ -179,7 +177,12 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     reference, description = signals.choose_reference_clock(s, slowed)
     clocks = s.clock[rows & held.lowered & s.busy & ~np.isnan(s.clock)]
     ratio = float(clocks.mean()) / reference if len(clocks) else np.nan
-    cause = "heat" if is_heat else _name_cause(series, s, held, limits)
+    cause = "heat"
+    if not is_heat:
+        is_hot = (s.temperature[rows] >= s.temperature_limit - limits.near_limit).any()
+        is_told = not held.is_direct or (signals.are_events_recorded(series, *HEAT) and not is_hot)
+        is_brake = is_counted or (find_event_rows(series, BRAKE) & rows).any()
+        cause = "power brake" if is_brake else "hardware" if is_told else UNEXPLAINED
     hottest, source = float(np.fmax.reduce(s.temperature[rows], initial=np.nan)), s.temperature_limit_source
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
     watts = s.power[rows & is_heat & ~np.isnan(s.power)]
@@ -219,15 +222,6 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     )
 
 
-def _name_cause(series: DeviceSeries, s: ClockSignals, held: HeldClock, limits: Limits) -> str:
-    rows = held.share > 0
-    if held.counted > 0 or (find_event_rows(series, BRAKE) & rows).any():
-        return "power brake"
-    is_hot = (s.temperature[rows] >= s.temperature_limit - limits.near_limit).any()
-    is_told = not held.is_direct or (signals.are_events_recorded(series, *HEAT) and not is_hot)
-    return "hardware" if is_told else UNEXPLAINED
-
-
 @rule("power_limits")
 def find_power_limits(context: Context, limits: Limits) -> Found:
     for series in context.gpus().values():
@@ -242,7 +236,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
         default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
     lowered, spans = s.power_limit < limits.lowered * default, NO_SPANS
     if not (lowered | np.isnan(s.power_limit)).all():
-        spans = _join(series, intervals.rows_to_spans(series.start, series.end, lowered), limits, context.whole)
+        spans = _join(series, series.find_owned(lowered), limits, context.whole)
         lowered &= intervals.contains(spans, series.times)
     if lowered.any():
         limit = median(s.power_limit[lowered])
@@ -302,8 +296,7 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
         return
     at_limit = series.values(f"clock_event_{CAP}") > 0 if is_direct else s.power >= limits.at_limit * s.power_limit
     held = signals.add_counters(series, at_limit & s.busy, CAP)
-    when = np.concatenate([intervals.rows_to_spans(series.start, series.end, held.rows), held.steps])
-    spans = _join(series, when, limits, context.whole)
+    spans = _join(series, np.concatenate([series.find_owned(held.rows), held.steps]), limits, context.whole)
     share = float((held.share * series.seconds)[s.busy].sum()) / max(float(series.seconds[s.busy].sum()), 1e-9)
     if not len(spans) or share < limits.least:
         return

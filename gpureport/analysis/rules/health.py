@@ -15,7 +15,7 @@ from gpureport.analysis.names import CLOCK, MEMORY, POWER, TEMPERATURE, UTILISAT
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
@@ -321,9 +321,12 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
     later = {}
     for name, times in own.items():
         limit = int(times[-1]) + round(max(limits.early, limits.steps * context.series[name].interval) * 1e6)
-        for longest in others if not context.findings("gpu_lost", name) else ():
-            if name not in later and _goes_on(times, longest[1], limit, limits):
-                later[name] = longest
+        for what, seen in others if not context.findings("gpu_lost", name) else ():
+            after, readings = int(seen[-1] - times[-1]), len(seen) - int(np.searchsorted(seen, limit, side="right"))
+            # a series that also begins later has another clock
+            is_shifted = seen[0] > times[-1] or abs(int(seen[0] - times[0]) - after) <= limits.shifted * after
+            if name not in later and readings >= doubts.FEW_READINGS and not is_shifted:
+                later[name] = what, seen
     for devices in [tuple(later)] if later and len(later) == len(own) else [(name,) for name in later]:
         other, times = later[devices[0]]
         missing = Interval(min(int(own[name][-1]) for name in devices), int(times[-1]))
@@ -349,11 +352,3 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
             other=other,
             share=phrases.percent(share),
         )
-
-
-def _goes_on(own: IntArray, other: IntArray, limit: int, limits: Limits) -> bool:
-    """Return whether another series goes on, and not by a clock that also begins it later."""
-    after = int(other[-1] - own[-1])
-    readings = len(other) - int(np.searchsorted(other, limit, side="right"))
-    shifted = abs(int(other[0] - own[0]) - after) <= limits.shifted * after
-    return readings >= doubts.FEW_READINGS and other[0] <= own[-1] and not shifted

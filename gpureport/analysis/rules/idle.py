@@ -396,7 +396,15 @@ def _tell_little_work(
     is_used = all(own[use <= IDLE_RATIO + 1e-6].sum() <= _ALONG * own[~np.isnan(use)].sum() for own, use in owned)
     share, mean = float(seconds[idle].sum()) / sampled, float((seconds * used.clip(0, 1)).sum()) / sampled
     trained = events.count_steps(context.recording, whole)
-    bursts, cpu = [] if trained else _measure_bursts(context), _measure_cpu(context, limits, whole)
+    bursts, cpu = list[Evidence](), _measure_cpu(context, limits, whole)
+    for series in gpus.values() if not trained else ():
+        held, length = series.known_values(MEMORY), series.end[-1] - series.start[0]
+        busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
+        distances = np.diff(busy[:, 0])
+        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS and not bursts:
+            usual = float(np.median(distances))
+            if usual * len(distances) > length / 2:
+                bursts.append(measured("bursts of work", "usual distance", usual / 1e6, "s"))
     cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
     return context.finding(
         _START,
@@ -424,15 +432,3 @@ def _tell_little_work(
         whose=phrases.gpu_names(list(gpus), list(gpus)),
         uses="does use" if share < limits.unused else "",
     )
-
-
-def _measure_bursts(context: Context) -> list[Evidence]:
-    for series in context.gpus().values():
-        held, length = series.known_values(MEMORY), series.end[-1] - series.start[0]
-        busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
-        distances = np.diff(busy[:, 0])
-        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS:
-            usual = float(np.median(distances))
-            if usual * len(distances) > length / 2:
-                return [measured("bursts of work", "usual distance", usual / 1e6, "s")]
-    return []

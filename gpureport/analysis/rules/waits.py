@@ -149,11 +149,17 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
 
     def describe(metric: str, spans: Spans) -> Parts:
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
-        unit, copied = "1" if metric == CORE else "cores", _measure_copies(lane, spans)
+        unit, copied = "1" if metric == CORE else "cores", list[float]()
+        for one in lane.gpus.values():
+            got, sent = (one.find_values(name, spans) for name in (RECEIVED, SENT))
+            # peers that exchange data send as much as they receive
+            if len(got) and len(sent) and sent.mean() <= got.mean() / 2:
+                copied.append(float(got.mean()))
+        rate = max(copied, default=np.nan)
         core = limits.compare(metric, "median", busy, ">=", "core")
         # compiling or saving keeps one core busy as long as a short job lasts
         brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
-        copies = limits.compare(RECEIVED, "mean", copied, ">=", "copied")
+        copies = limits.compare(RECEIVED, "mean", rate, ">=", "copied")
         return {
             "cause": _COPYING if copies.meets_limit else "one thread",
             "shown": [
@@ -164,7 +170,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
             "most": brief if metric == CORE else doubts.lowest(brief, Confidence.MEDIUM),
             "cpu": phrases.percent(all_cores),
             "busiest": "One CPU core was saturated" if metric == CORE else f"One process used {busy:.2f} CPU cores",
-            "copied": f"{copied / 1e9:.1f} GB/s",
+            "copied": f"{rate / 1e9:.1f} GB/s",
         }
 
     for metric in filter(lane.source.is_recorded, (CORE, PROCESS)):
@@ -175,13 +181,6 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
             is_high &= ~_is_mostly(job, job > limits.process, over)
             is_high &= ~_is_mostly(lane.used, lane.used >= _FED, over, _RARELY)
         yield Sign(metric, busy, is_high, over, partial(describe, metric))
-
-
-def _measure_copies(lane: Lane, spans: Spans) -> float:
-    """Return the highest rate received by a GPU that sends half or less: peers do both."""
-    rates = [[one.find_values(name, spans) for name in (RECEIVED, SENT)] for one in lane.gpus.values()]
-    means = [(float(np.mean(got)), float(np.mean(sent))) for got, sent in rates if len(got) and len(sent)]
-    return max((got for got, sent in means if sent <= got / 2), default=float("nan"))
 
 
 @rule("transfer_bound")
