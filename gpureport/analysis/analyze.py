@@ -14,10 +14,9 @@ from gpureport.analysis.job.events import summarise_stages
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import list_clock_events
 from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, series_by_device
-from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.intervals import NO_SPANS, Spans, to_intervals, union
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
@@ -39,7 +38,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     findings, not_judged = ([], unclear) if unclear else _run_rules(context, rules)
     gpus = {} if unclear else context.gpus()
     statistics = tuple(
-        compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
+        compute_statistics(one, context.all_series[name]) for name, one in context.series.items() if len(one)
     )
     missing = answers.merge_not_judged(not_judged, context)
     known = choose.gather_facts(run, statistics, findings, {entry.kind for entry in missing})
@@ -53,13 +52,13 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         run=run,
         coverage_ratio=jobs.measure_coverage(context),
         jobs=context.jobs,
-        no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
+        no_job={name: to_intervals(spans) for name, spans in context.time_without_job.items()},
         observed_job=context.observed_job,
         in_turn=bool(_find_turns(context.all_series, context.whole, {})),
         phases=jobs.split_phases(run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         whole_statistics=tuple(
-            compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
+            compute_statistics(context.all_series[name]) for name in context.time_without_job if name in gpus
         ),
         gpu_time=times,
         findings=tuple(_add_advice(finding, known) for finding in sorted(linked, key=_sort_key)),
@@ -101,10 +100,7 @@ def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Map
     if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns
         return {}
     own = {one.device.id: np.array([[whole.start, one.start[0]], [one.end[-1], whole.end]]) for one in gpus}
-    return {
-        device: intervals.union(np.concatenate([away, no_job.get(device, intervals.NO_SPANS)]))
-        for device, away in own.items()
-    }
+    return {device: union(np.concatenate([away, no_job.get(device, NO_SPANS)])) for device, away in own.items()}
 
 
 def trace_gpu_time(

@@ -12,9 +12,8 @@ from typing import Any
 from gpureport.analysis import phrases
 from gpureport.analysis.kinds import KINDS, KindDescription
 from gpureport.analysis.results import Job, ObservedJob
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, Memo
-from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.intervals import Spans, to_intervals, to_spans
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
@@ -32,10 +31,10 @@ class Context(Memo):
     series: Mapping[str, DeviceSeries]
     active: Mapping[str, Interval]
     window: Interval | None
-    all_series: Mapping[str, DeviceSeries] = field(default_factory=dict)
-    jobs: tuple[Job, ...] = ()
-    observed_job: ObservedJob = field(default_factory=ObservedJob)
-    time_without_job: Mapping[str, Spans] = field(default_factory=dict)
+    all_series: Mapping[str, DeviceSeries]
+    jobs: tuple[Job, ...]
+    observed_job: ObservedJob
+    time_without_job: Mapping[str, Spans]
     earlier_findings: tuple[Finding, ...] = ()
     made: dict[Hashable, Any] = field(default_factory=dict)
     _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False)
@@ -52,14 +51,11 @@ class Context(Memo):
     @property
     def work(self) -> Spans:
         """From first to last sustained activity of any GPU in each job."""
-        return intervals.to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
+        return to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
 
     @property
     def whole_log(self) -> "Context":
-        return replace(self, series=self.all_series or self.series)
-
-    def full_series(self, device: str) -> DeviceSeries:
-        return self.all_series.get(device, self.series[device])
+        return replace(self, series=self.all_series)
 
     def gpus(self) -> dict[str, DeviceSeries]:
         return self._by_scope.get(Scope.GPU, {})
@@ -93,7 +89,7 @@ class Context(Memo):
     def spans_on(self, device: str, kinds: Collection[str] | None = None) -> Spans:
         """Return when earlier findings, of all or of some kinds, apply to a device."""
         found = (one for one in self.findings_on(device) if kinds is None or one.kind in kinds)
-        return intervals.to_spans(part for one in found for part in one.intervals)
+        return to_spans(part for one in found for part in one.intervals)
 
     def finding(  # noqa: PLR0913 - what a finding states, each by name
         self,
@@ -112,7 +108,7 @@ class Context(Memo):
         **words: str,
     ) -> Finding:
         """Return a finding with the sentence of its case or cause; NaN is no evidence."""
-        named, parts = tuple(devices), spans if isinstance(spans, tuple) else intervals.to_intervals(spans)
+        named, parts = tuple(devices), spans if isinstance(spans, tuple) else to_intervals(spans)
         gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
         length = phrases.duration(sum(part.seconds for part in parts))
         return Finding(
@@ -172,11 +168,11 @@ class Rule:
     more: tuple[str, ...]
     limits: Limits
     settings: tuple[str, ...]
-    requires: tuple[tuple[str, ...], ...] = ()
-    after: tuple[str, ...] = ()
-    wants: tuple[str, ...] = ()
-    recording: str = ""
-    whole_log: bool = False
+    requires: tuple[tuple[str, ...], ...]
+    after: tuple[str, ...]
+    wants: tuple[str, ...]
+    recording: str
+    whole_log: bool
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
 from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.analysis.names import POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Rule
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import CLOCKS
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import intersection, to_spans, total_seconds
 from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity
 from gpureport.metrics import find_gpu
 from gpureport.recording import Device, Run
@@ -79,9 +79,9 @@ def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Inte
     parts = [part for one in roots for part in one.intervals or (whole,)]
     if root.when == "since":
         parts = [Interval(min(part.start for part in parts), whole.end)]
-    own = intervals.to_spans(found.intervals or (whole,))
-    inside = intervals.total_seconds(intervals.intersection(own, intervals.to_spans(parts)))
-    return inside >= _COVERED_SHARE * intervals.total_seconds(own) > 0
+    own = to_spans(found.intervals or (whole,))
+    inside = total_seconds(intersection(own, to_spans(parts)))
+    return inside >= _COVERED_SHARE * total_seconds(own) > 0
 
 
 def _climb(place: int, above: Mapping[int, int]) -> int:
@@ -178,7 +178,7 @@ def answer_kinds(
 
 def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     known = [series for series in context.gpus().values() if series.observed_seconds > 0]
-    has_gaps = any(context.full_series(series.device.id).gaps for series in known)
+    has_gaps = any(context.all_series[series.device.id].gaps for series in known)
     slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
     unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
     caveats = [*_describe_sampling(known), *_describe_power(known, has_gaps=has_gaps)]
@@ -205,8 +205,8 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         yield "denser_part", f"Some samples are {denser} apart, most {usual}: shorter events are not reported there."
     sparse = [series for series in known if series.sampling_rate.slow]
     if sparse:
-        slow = [intervals.to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
-        length = phrases.duration(max(map(intervals.total_seconds, slow)))
+        slow = [to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
+        length = phrases.duration(max(map(total_seconds, slow)))
         lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
         apart = f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}"
         yield "sparser_part", f"For {length} samples are {apart}: idle gaps are looked for in the rest alone."

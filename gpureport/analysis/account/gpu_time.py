@@ -16,10 +16,9 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import clocks, low_use
 from gpureport.analysis.rules.health import LOST_CAUSES
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import compute_loss
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import NO_SPANS, Spans
+from gpureport.analysis.series.intervals import NO_SPANS, Spans, difference, intersection, row_spans, to_spans, union
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
@@ -68,13 +67,13 @@ def divide_gpu_times(
     kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for device in context.gpus():
         if devices is None or device in devices:
-            series = context.full_series(device)
+            series = context.all_series[device]
             claims = list(_list_claims(context, rules, series, episodes.get(device, NO_SPANS)))
             held = None if throttling is None else clocks.find_slowdowns(series, throttling, context.whole)[1]
             lost = compute_loss(series, held, held.share) if held and held.share.any() else None
             slowing = [one for one in context.findings_on(device) if one.kind in kinds and one.cause and one.devices]
-            causes = [("throttled", one.cause or "", intervals.to_spans(one.intervals), _BY_USE) for one in slowing]
-            causes.append(("throttled", "", intervals.to_spans([context.whole]), _BY_USE))
+            causes = [("throttled", one.cause or "", to_spans(one.intervals), _BY_USE) for one in slowing]
+            causes.append(("throttled", "", to_spans([context.whole]), _BY_USE))
             yield device, _divide(series, context.whole, claims, [] if lost is None else causes, lost, edges)
 
 
@@ -87,8 +86,8 @@ def _divide(  # noqa: PLR0913, PLR0917 - what time falls to, and what slowing co
     edges: IntArray,
 ) -> Divided:
     """Cut the run where a row, a claim or a part begins or ends; a piece falls to its first claim."""
-    (start, end), whole = series.averaging_windows(window), intervals.to_spans([window])
-    held = [intervals.intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
+    (start, end), whole = series.averaging_windows(window), to_spans([window])
+    held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
     cuts = cuts[np.append(True, cuts[1:] > cuts[:-1])]
     masks = np.stack([_mark(cuts, spans) for spans in held])
@@ -124,16 +123,16 @@ def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
 
 def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, low: Spans) -> Iterator[Claim]:
     device, window, kinds = series.device.id, context.whole, kinds_by_gpu_time_class(rules)
-    findings, whole = context.findings_on(device), intervals.to_spans([context.whole])
+    findings, whole = context.findings_on(device), to_spans([context.whole])
 
     def collect(*names: str, among: Sequence[Finding] = findings) -> Spans:
-        return intervals.to_spans(part for found in among if found.kind in names for part in found.intervals)
+        return to_spans(part for found in among if found.kind in names for part in found.intervals)
 
     (start, end), used = series.averaging_windows(window), series.values(UTILISATION)
-    resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
-    still = intervals.difference(intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING), context.work)
+    resting = row_spans(start, end, used <= ACTIVE.value + _ROUNDING)
+    still = difference(row_spans(start, end, used <= IDLE_RATIO + _ROUNDING), context.work)
     seen = series.find_seen(window)
-    never_used = intervals.to_spans(
+    never_used = to_spans(
         part
         for found in findings
         if found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", "unused"))
@@ -141,28 +140,28 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     )
     if not series.is_recorded(UTILISATION):
         # memory that no process held shows it as well
-        seen = intervals.intersection(intervals.union(np.column_stack([start, end])), never_used)
-    unseen = intervals.difference(whole, seen)
+        seen = intersection(union(np.column_stack([start, end])), never_used)
+    unseen = difference(whole, seen)
     no_job = context.time_without_job.get(device, NO_SPANS)
     # the first sample without a job speaks of the time before it, its memory of the moment
     yield "no_job", "", no_job - np.array([series.shift, 0]), 1.0
     # an Xid error alone loses no GPU
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
-    yield "gpu_lost", "", intervals.intersection(unseen, collect("gpu_lost", among=lost)), 1.0
+    yield "gpu_lost", "", intersection(unseen, collect("gpu_lost", among=lost)), 1.0
     yield "no_samples", "", unseen, 1.0
     yield "unused", "", never_used, 1.0
     at_work = [found for found in findings if found.cause not in WITHOUT_LASTING_WORK]
-    yield "startup", "", intervals.intersection(resting, collect("startup_idle", among=at_work)), 1.0
-    yield "tail", "", intervals.intersection(resting, collect("tail_idle", among=at_work)), 1.0
+    yield "startup", "", intersection(resting, collect("startup_idle", among=at_work)), 1.0
+    yield "tail", "", intersection(resting, collect("tail_idle", among=at_work)), 1.0
     for kind in kinds.get("waiting_for_input", ()):
         yield "waiting_for_input", kind, collect(kind), _BY_USE
     for gap in sorted((one for one in findings if one.kind == "idle_gap"), key=lambda one: one.cause or UNKNOWN):
-        yield "idle", gap.cause or UNKNOWN, intervals.to_spans(gap.intervals), 1.0
+        yield "idle", gap.cause or UNKNOWN, to_spans(gap.intervals), 1.0
     for found in findings:
         if found.kind in kinds.get("hollow", ()):
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
             ratio = 1.0 if found.lost_gpu_seconds is None or not held else min(found.lost_gpu_seconds / held, 1.0)
-            yield "hollow", "", intervals.to_spans(found.intervals), ratio
+            yield "hollow", "", to_spans(found.intervals), ratio
     below = list[Interval]()
     for found in context.findings(_BELOW_PEERS):
         models = {context.series[name].device.model for name in found.devices}
@@ -170,19 +169,19 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         if found.lost_gpu_seconds is not None and series.device.model in models:
             is_below = means["mean"] < means[phrases.PEERS_MEAN]
             below += found.intervals if (device in found.devices) == is_below else ()
-    yield "low_use", _BELOW_PEERS, intervals.to_spans(below), _BY_USE
+    yield "low_use", _BELOW_PEERS, to_spans(below), _BY_USE
     # without sustained work, or with samples too far apart, whatever is not idle is low use
     if context.window is None or series.interval > FAR_SECONDS:
-        low = intervals.difference(whole, still)
+        low = difference(whole, still)
     else:
-        low = intervals.union(np.concatenate([low, collect(*low_use.KINDS_OF_LOW_USE)]))
+        low = union(np.concatenate([low, collect(*low_use.KINDS_OF_LOW_USE)]))
     yield "low_use", UNKNOWN, low, _BY_USE
     # a log may hold a part of a job alone, and what lies at its ends is idle
     if context.window is not None and context.observed_job.started is not None:
-        before = intervals.to_spans([Interval(window.start, context.window.start)])
-        yield "startup", "", intervals.intersection(still, before), 1.0
+        before = to_spans([Interval(window.start, context.window.start)])
+        yield "startup", "", intersection(still, before), 1.0
     if context.window is not None and context.observed_job.ended is not None:
-        after = intervals.to_spans([Interval(context.window.end, window.end)])
-        yield "tail", "", intervals.intersection(still, after), 1.0
+        after = to_spans([Interval(context.window.end, window.end)])
+        yield "tail", "", intersection(still, after), 1.0
     yield "idle", OUTSIDE, still, 1.0
     yield "short_pauses", "", whole, _BY_USE

@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.analysis.results import StageStatistics
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import POWER_METRICS, series_by_device
-from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.intervals import Spans, contains, union
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -121,7 +120,7 @@ def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Itera
     """Yield events of which most lie in or `near` some stretches, and which of these have one."""
     wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
     for event in known:
-        if intervals.contains(intervals.union(wide), event.times).mean() >= _HALF:
+        if contains(union(wide), event.times).mean() >= _HALF:
             first, stop = np.searchsorted(event.times, wide.T)
             yield event, stop > first
 

@@ -215,7 +215,7 @@ def measure_coverage(context: Context) -> float | None:
     if whole <= 0 or run.quality.synthetic_time:
         return None
     seen = context.gpus() if run.gpus else context.hosts()
-    owned = fsum(float(context.full_series(name).seconds_in_run.sum()) for name in seen)
+    owned = fsum(float(context.all_series[name].seconds_in_run.sum()) for name in seen)
     return min(owned / whole, 1.0) if owned else None
 
 

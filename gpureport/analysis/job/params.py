@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import StrEnum
 from math import floor
 from pathlib import Path
@@ -75,27 +75,20 @@ def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -
     """Return what params and tags say, contradictions left out; logged cores stand for unnamed ones."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
-        for field, number in _parse_param(name, value):
+        words, text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), value.strip().lower()
+        field = _FIELDS.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))
+        is_of_others = _SETS["other_scopes"] & set(re.findall(r"[a-z0-9]+", words))
+        number = None if field is None or is_of_others else _parse_value(field, text)
+        if field is not None and number is not None:
             settings.setdefault(field, []).append(Setting(f"{name}={value}", number))
+            if field == "compiled" and text.startswith(_CUDA_GRAPH_MODES):
+                settings.setdefault("cuda_graphs", []).append(settings[field][-1])
     agreed = {field: values[0] for field, values in settings.items() if len({one.value for one in values}) == 1}
     if (said := find_precision_param(known)) is not None:
         agreed["precision"] = Setting(said[0], float(not said[1]))
     if "cores" not in agreed and cores and cores > 0:
         agreed["cores"] = Setting(phrases.count_of(round(cores), "core"), cores)
     return JobParams(agreed)
-
-
-def _parse_param(name: str, value: str) -> Iterator[tuple[str, float]]:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    field = _FIELDS.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))
-    if field is None or _SETS["other_scopes"] & set(re.findall(r"[a-z0-9]+", words)):
-        return
-    text = value.strip().lower()
-    number = _parse_value(field, text)
-    if number is not None:
-        yield field, number
-        if field == "compiled" and text.startswith(_CUDA_GRAPH_MODES):
-            yield "cuda_graphs", number
 
 
 def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one for each form

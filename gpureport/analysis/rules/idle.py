@@ -297,7 +297,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
     rest = intervals.to_spans([Interval(held.end, context.whole.end)])
-    after = [context.full_series(name).find_values(MEMORY, rest) for name in context.time_without_job]
+    after = [context.all_series[name].find_values(MEMORY, rest) for name in context.time_without_job]
     is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
     # what a display does after the job is no concern of the log
     is_noted = not is_start and job is context.jobs[-1] and not is_taken

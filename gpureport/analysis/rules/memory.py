@@ -11,8 +11,8 @@ from gpureport.analysis.job import jobs, params
 from gpureport.analysis.names import CORE, CPU, MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import NO_SPANS, contains, total_seconds, union
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
@@ -144,12 +144,22 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
 
 @rule("mem_leak")
 def find_growing_memory(context: Context, limits: Limits) -> Found:
+    job = context.window or context.whole
     for device, series in context.gpus().items():
         if not series.is_recorded(MEMORY) or not memory_total(series):
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
-        times, used = _find_settled_memory(context, series, limits)
+        # the longest stretch of the job with memory held, its start left out
+        rows = series.rows_between(job.start, job.end + 1)
+        known = series.known_rows(MEMORY)[rows]
+        times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
+        falls = np.flatnonzero(used[1:] < limits.released * used[:-1]) + 1
+        parts = [part for part in pairwise([0, *falls.tolist(), len(used)]) if part[0] < part[1]]
+        held = slice(*max(parts, key=lambda part: int(times[part[1] - 1] - times[part[0]]), default=(0, 0)))
+        times, used = times[held], used[held]
+        settled = times >= times[:1] + limits.settled * (times[-1:] - times[:1])
+        times, used = times[settled], used[settled]
         if context.findings("mem_prealloc", device):
             reason = "memory was reserved at once, so what the job uses of it is not known"
             yield doubts.denied("mem_leak", doubts.MEMORY_RESERVED, reason, "a run without preallocation", device)
@@ -158,20 +168,6 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
             yield doubts.unjudged("mem_leak", device, reason, [MEMORY], few, code="too_few_samples")
         else:
             yield from _judge_growth(context, series, times, used, limits)
-
-
-def _find_settled_memory(context: Context, series: DeviceSeries, limits: Limits) -> tuple[IntArray, FloatArray]:
-    """Return the longest stretch of the job with memory held, its start left out."""
-    job = context.window or context.whole
-    rows = series.rows_between(job.start, job.end + 1)
-    known = series.known_rows(MEMORY)[rows]
-    times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
-    falls = np.flatnonzero(used[1:] < limits.released * used[:-1]) + 1
-    parts = [part for part in pairwise([0, *falls.tolist(), len(used)]) if part[0] < part[1]]
-    first, stop = max(parts, key=lambda part: int(times[part[1] - 1] - times[part[0]]), default=(0, 0))
-    times, used = times[first:stop], used[first:stop]
-    settled = times >= times[:1] + limits.settled * (times[-1:] - times[:1])
-    return times[settled], used[settled]
 
 
 def _judge_growth(
@@ -272,12 +268,12 @@ def host_memory(context: Context, limits: Limits) -> Found:
     for host, series in context.hosts().items():
         beside = [name for name, one in context.gpus().items() if series.is_beside(one)]
         waiting = (context.spans_on(name, host_memory.after) for name in beside)
-        spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waiting]))
-        if intervals.total_seconds(spans) < limits.shortest:
+        spans = union(np.concatenate([NO_SPANS, *waiting]))
+        if total_seconds(spans) < limits.shortest:
             continue
         whole, ratio = np.max(series.known_values("host_memory_total_bytes"), initial=0.0), series.values(_HOST)
         ratio = np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / (whole or np.nan), ratio)
-        used = waits.known_of(ratio[intervals.contains(spans, series.times - series.shift)])
+        used = waits.known_of(ratio[contains(spans, series.times - series.shift)])
         if len(used) == 0:
             yield from (doubts.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
             continue
@@ -302,7 +298,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
             evidence,
             spans=spans,
             samples=len(used),
-            waited=phrases.duration(intervals.total_seconds(spans)),
+            waited=phrases.duration(total_seconds(spans)),
             full=phrases.percent(peak),
             cpu=phrases.percent(cpu),
             cores=waits.say_cores(cores),

@@ -10,10 +10,9 @@ from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
 from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.intervals import Spans, contains, intersection, overlap_seconds, total_seconds, union
 from gpureport.analysis.series.statistics import build_grid, rolling_mean
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Severity
@@ -41,7 +40,7 @@ def find_uneven_gpus(context: Context, limits: Limits) -> Found:
         is_held = {name for names in held if 2 * len(names) <= len(peers) for name in names}
         explaining = {found.kind for found in context.earlier_findings} - {*_HELD}
         for name, series in peers.items():
-            is_left_out = intervals.overlap_seconds(*cells, context.spans_on(name, explaining)) > 0
+            is_left_out = overlap_seconds(*cells, context.spans_on(name, explaining)) > 0
             for signal, metric in _METRICS.items():
                 values = np.where(is_left_out, np.nan, grid.average_metric(series, metric))
                 means[signal].append(np.where(is_left_out, np.nan, rolling_mean(values, length)))
@@ -52,7 +51,7 @@ def find_uneven_gpus(context: Context, limits: Limits) -> Found:
         for signal, rows in odd.items():
             for name, is_odd in zip(peers, rows, strict=True):
                 spans = grid.mask_to_spans(is_odd, needed if is_coarse else limits.over, needed)
-                spans = intervals.intersection(spans, context.work)
+                spans = intersection(spans, context.work)
                 sizes = np.array([_measure_difference(peers, name, signal, span, limits) for span in spans])
                 far, seconds = np.abs(sizes) >= _list_limits(signal, limits)[0], spans[:, 1] - spans[:, 0]
                 # a GPU that is ahead for as long as it is behind does as much work
@@ -115,7 +114,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
 ) -> Finding:
     metric, is_power, unit = _METRICS[signal], signal == "power", "W" if signal == "power" else "1"
     means = {each: float(values.mean()) for each, values in _read_samples(peers, signal, spans).items()}
-    own, others, seconds = means[name], [each for each in means if each != name], intervals.total_seconds(spans)
+    own, others, seconds = means[name], [each for each in means if each != name], total_seconds(spans)
     usual = float(np.median([means[each] for each in others]))
     lost = (usual - own if own < usual else (own - usual) * len(others)) * seconds
     is_sure = len(others) >= _PAIR and max(one.interval for one in peers.values()) <= limits.coarse
@@ -135,7 +134,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
         spans=spans,
         lost=None if is_power else lost,
         cause=signal,
-        samples=min(peers[each].count_readings(metric, intervals.contains(spans, peers[each].times)) for each in means),
+        samples=min(peers[each].count_readings(metric, contains(spans, peers[each].times)) for each in means),
         ruled_out=(
             "idle gaps, slowdowns and busy time at low power, left out for the GPU they concern",
             "a GPU never used",
@@ -229,7 +228,7 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
         known = np.count_nonzero(~np.isnan(own))
         if known * 2 >= len(low) and np.count_nonzero(low) >= max(limits.most * known, 1):
             levels = float(np.median(usual[low])), float(np.median(own[low]))
-            spans = intervals.union(peers.blocks[low], within=1)
+            spans = union(peers.blocks[low], within=1)
             found[name] = Change(*levels, spans, spans, int(np.count_nonzero(low)), is_standing=True)
     return found
 
@@ -260,7 +259,7 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
                     measured(metric, phrases.PEERS_MEAN, change.usual, unit),
                     limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
                 ],
-                spans=intervals.union(np.concatenate([slow[name].spans for name in names])),
+                spans=union(np.concatenate([slow[name].spans for name in names])),
                 cause="heat" if cause == "warm" else cause,
                 case=cause,
                 samples=change.readings,

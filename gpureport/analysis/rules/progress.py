@@ -15,7 +15,7 @@ from gpureport.analysis.rules.peers import Change, compare_peers, find_lower, sh
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import Spans, covers
+from gpureport.analysis.series.intervals import covers
 from gpureport.analysis.series.statistics import memory_total
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Evidence, Interval, Severity
@@ -90,7 +90,7 @@ def find_fall(
     lowest = float(windows[is_low[: len(windows)] & is_low[held - 1 :]].min())
     begins = times[edges[:-1]]
     ends = np.minimum(np.append(begins[1:], times[-1]), times[edges[1:] - 1] + round(_PAUSE * interval * 1e6))
-    usual_spans, spans = (intervals.rows_to_spans(begins, ends, rows) for rows in (is_usual, is_low))
+    usual_spans, spans = (intervals.row_spans(begins, ends, rows) for rows in (is_usual, is_low))
     return Change(top, lowest, usual_spans, spans, every * int(numbers[is_low].sum()))
 
 
@@ -319,19 +319,17 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     later = change.usual_spans if change.usual_spans[-1, 1] > change.spans[-1, 1] else change.spans
     stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
     is_staged = any(covers(one, change.spans) and not covers(one, change.usual_spans) for one in stages)
-    return is_staged or covers(spans, change.spans) or covers(spans, later) or _is_evaluation(context, change.spans)
-
-
-def _is_evaluation(context: Context, spans: Spans) -> bool:
-    """Return whether an evaluation is logged after each stretch, and no steps in most of it."""
-    told = [each.times for each in find_evaluations(context.recording)]
-    rate = _read_rate(context)
+    if is_staged or covers(spans, change.spans) or covers(spans, later):
+        return True
+    # an evaluation is logged after each stretch, and no steps in most of it
+    told, rate = [each.times for each in find_evaluations(context.recording)], _read_rate(context)
     if not told or rate is None:
         return False
-    slack = np.array([0, _AFTER * 1e6], dtype=np.int64)
-    steps = intervals.rows_to_spans(rate[2][:-1], rate[2][1:], np.diff(rate[2]) <= _PAUSE * np.median(np.diff(rate[2])))
-    ends = [intervals.contains(spans[row : row + 1] + slack, np.concatenate(told)).any() for row in range(len(spans))]
-    return all(ends) and not covers(steps, spans)
+    ends = change.spans + np.array([0, _AFTER * 1e6], dtype=np.int64)
+    distances, times = np.diff(rate[2]), np.concatenate(told)
+    steps = intervals.row_spans(rate[2][:-1], rate[2][1:], distances <= _PAUSE * np.median(distances))
+    is_told = all(intervals.contains(end[np.newaxis], times).any() for end in ends)
+    return is_told and not covers(steps, change.spans)
 
 
 @rule("no_progress")

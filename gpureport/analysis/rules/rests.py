@@ -9,8 +9,8 @@ from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, UTILISATION_WINDOW
 from gpureport.analysis.names import CLOCK, POWER, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Limits
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import contains, find_hysteresis_runs, intersection, to_spans, total_seconds
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
@@ -85,7 +85,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
             part = Interval(max(start, job.window.start), min(end, job.window.end))
             active = job.active.get(series.device.id)
             if part.seconds >= shortest and not is_light_work(series, job.interval, active, part):
-                seconds = intervals.total_seconds(intervals.intersection(seen, intervals.to_spans([part])))
+                seconds = total_seconds(intersection(seen, to_spans([part])))
                 samples = series.count_readings(UTILISATION, one.rows[begin:past])
                 found.append(Gap(part, seconds, samples, needed, float(one.used[begin:past].mean())))
     return found
@@ -129,9 +129,9 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
     """Return runs of low readings that reach rest, or precede the first work; a stray reading parts none."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
-    is_before = intervals.contains(intervals.to_spans(leads), one.times - one.series.shift) & (one.used <= still)
+    is_before = contains(to_spans(leads), one.times - one.series.shift) & (one.used <= still)
     used = np.where(is_before, 0.0, one.used)
-    first, stop = intervals.find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
+    first, stop = find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
     work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
     between, busy = first[1:] - stop[:-1], work[first[1:]] - work[stop[:-1]]
     brief = (busy * interval <= _STRAY_SECONDS) & (between * interval <= _BRIDGE)

@@ -9,8 +9,7 @@ import numpy as np
 
 from gpureport import columns, rates
 from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.series import intervals
-from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.intervals import Spans, contains, overlap_seconds, row_spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
@@ -204,13 +203,13 @@ class DeviceSeries(Memo):
         return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
 
     def find_seen(self, window: Interval) -> Spans:
-        return intervals.rows_to_spans(*self.averaging_windows(window), self.known_rows(UTILISATION))
+        return row_spans(*self.averaging_windows(window), self.known_rows(UTILISATION))
 
     def seconds_inside(self, spans: Spans, window: Interval) -> FloatArray:
-        return intervals.overlap_seconds(*self.averaging_windows(window), spans)
+        return overlap_seconds(*self.averaging_windows(window), spans)
 
     def find_owned(self, rows: BoolArray) -> Spans:
-        return intervals.rows_to_spans(self.start, self.end, rows)
+        return row_spans(self.start, self.end, rows)
 
     def rows_between(self, start: int, end: int) -> slice:
         return slice(*np.searchsorted(self.times, [start, end], side="left").tolist())
@@ -228,7 +227,7 @@ def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the series of a device as if some stretches had not been recorded."""
     # the last sample of a run lies at its end
-    left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
+    left = ~contains(stretches, np.minimum(series.times, series.window.end - 1))
     return DeviceSeries(series.device, series.rows.filter(left), series.window)
 
 

@@ -35,7 +35,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
     return np.column_stack([starts[np.append(0, fresh)], reach[np.append(fresh, len(starts)) - 1]])
 
 
-def rows_to_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
+def row_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
     """Return the time of some of the cells [start, end), which are in order and disjoint."""
     if not rows.any():
         return NO_SPANS
