@@ -29,7 +29,6 @@ _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
 def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
-    """Return all that can be said about one run."""
     run, context = recording.run, build_context(recording)
     mixed = [(kind, gpu.id) for gpu in run.gpus if gpu.mixed for rule in rules for kind in rule.kinds]
     unclear = [doubts.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, gpu) for kind, gpu in mixed]
@@ -74,7 +73,6 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
 
 
 def build_context(recording: Recording) -> Context:
-    """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
     own_jobs, no_job, series, active = memoize_latest(
@@ -110,7 +108,6 @@ def trace_gpu_time(
     rules: Sequence[Rule] = RULES,
     devices: Collection[str] | None = None,
 ) -> dict[str, dict[str, FloatArray]]:
-    """Return the seconds of each class in equal parts of the run, of all GPUs or some."""
     if not analysis.gpu_time:
         return {}
     context = replace(build_context(recording), earlier_findings=analysis.findings)

@@ -39,7 +39,6 @@ def denied(kind: str, code: str, reason: str, recording: str, device: str | None
 def unjudged(
     kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
 ) -> NotJudged:
-    """Return that a kind cannot be judged; the reason has `{}` for each amount."""
     wanted = tuple(metrics)
     entry = denied(kind, code, reason, choose_recording(wanted), device)
     return replace(entry, template=reason if amounts else "", amounts=amounts, metrics=wanted)

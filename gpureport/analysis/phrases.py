@@ -15,13 +15,10 @@ number = number_format.format_number
 _PAIR, _NAMED = 2, 8
 
 PEERS_MEAN = "median of the means of its peers"
-"""Statistic of what the other GPUs did, beside the mean of one."""
 NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kept it"
-"""What is ruled out where memory shows a job's need."""
 
 
 def gpu_name(device: str) -> str:
-    """Return a GPU's name for a sentence: `GPU 0`, `GPU 0 of node_1`."""
     node, _, local = device.rpartition("/")
     return f"GPU {local.removeprefix('gpu:')}" + (f" of {node}" if node else "")
 

@@ -54,8 +54,6 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """What a driver's counter rose by, and over log gaps; its resets, and impossible rises."""
-
     total: float
     in_gaps: float
     seconds: float
@@ -94,7 +92,6 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. Throttled is what lowered clocks cost: at 80%, a fifth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +103,6 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Where the time of one GPU went, by class; `parts` by cause if known."""
-
     device: str
     seconds: tuple[tuple[str, float], ...]
     parts: tuple[TimePart, ...] = ()
@@ -173,8 +168,6 @@ class Cost:
 
 
 class Effect(StrEnum):
-    """What a clock event means for a busy GPU: by design or choice, a fault, or unknown."""
-
     BENIGN = "benign"
     HARMFUL = "harmful"
     UNCLASSIFIED = "unclassified"

@@ -50,7 +50,6 @@ class Context(Memo):
 
     @property
     def work(self) -> Spans:
-        """From first to last sustained activity of any GPU in each job."""
         return to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
 
     @property
@@ -67,7 +66,6 @@ class Context(Memo):
         return {name: one for name, one in self.gpus().items() if name in self.active}
 
     def peers(self) -> list[dict[str, DeviceSeries]]:
-        """Return the GPUs that worked, those of one model together."""
         models: dict[str | None, dict[str, DeviceSeries]] = {}
         for name, series in self.working().items():
             models.setdefault(series.device.model, {})[name] = series
@@ -83,11 +81,9 @@ class Context(Memo):
         return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
 
     def findings_on(self, device: str) -> tuple[Finding, ...]:
-        """Return earlier findings on a device, or on all."""
         return tuple(found for found in self.earlier_findings if not found.devices or device in found.devices)
 
     def spans_on(self, device: str, kinds: Collection[str] | None = None) -> Spans:
-        """Return when earlier findings, of all or of some kinds, apply to a device."""
         found = (one for one in self.findings_on(device) if kinds is None or one.kind in kinds)
         return to_spans(part for one in found for part in one.intervals)
 
@@ -107,7 +103,6 @@ class Context(Memo):
         ruled_out: Iterable[str] = (),
         **words: str,
     ) -> Finding:
-        """Return a finding with the sentence of its case or cause; NaN is no evidence."""
         named, parts = tuple(devices), spans if isinstance(spans, tuple) else to_intervals(spans)
         gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
         length = phrases.duration(sum(part.seconds for part in parts))
@@ -216,7 +211,6 @@ def rule(name: str) -> Callable[[Judge], Rule]:
 
 
 def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds of each class of GPU time, in order."""
     kinds: dict[str, tuple[str, ...]] = {}
     for kind in (kind for rule in rules for kind in rule.descriptions if kind.gpu_time_class):
         kinds[kind.gpu_time_class] = (*kinds.get(kind.gpu_time_class, ()), kind.name)

@@ -91,7 +91,6 @@ def _climb(place: int, above: Mapping[int, int]) -> int:
 
 
 def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
-    """Leave out free memory of GPUs that leak, or share a board in MIG mode."""
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
     split, steady = {gpu.id for gpu in run.gpus if gpu.mig}, "a run of the job once its memory no longer grows"
     kept, entries = list[Finding](), list[NotJudged]()
@@ -130,7 +129,6 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
 
 
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
-    """Return the entries, each once, merged where they say the same of every GPU."""
     if context.recording.run.is_mean:
         kinds = dict.fromkeys(entry.kind for entry in entries)
         return tuple(doubts.denied(kind, "single_mean", _MEAN, "") for kind in kinds)

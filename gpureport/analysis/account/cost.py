@@ -37,8 +37,6 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """Stated prices in order, with their currency and ISO day, and grams per kWh."""
-
     currency: str = ""
     date: str = ""
     rates: tuple[Rate, ...] = ()
@@ -50,7 +48,6 @@ class Prices:
         return GpuPrice(device=device.id, amount=best.amount if best else None, source=best.source if best else "")
 
     def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None, currency: str = "") -> "Prices":
-        """Return these prices with those of the command line in place, for every GPU."""
         prices = self
         if gpu_hour is not None:
             rates = (Rate(amount=gpu_hour, source=OPTION),)
@@ -61,7 +58,6 @@ class Prices:
 
 
 def read_prices(settings: Settings) -> Prices:
-    """Return `[prices]`, `[[prices.rate]]` and `[carbon]` of the settings."""
     section, carbon = settings.section("prices"), settings.section("carbon")
     section.only({"currency", "date", "gpu_hour", "rate"})
     carbon.only({"intensity", "source"})
@@ -140,7 +136,6 @@ def _sum_prices(gpus: Sequence[GpuPrice], seconds: Mapping[str, float]) -> float
 
 
 def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
-    """Return the joules of all GPUs, and whether the driver counted all."""
     figures = {each.device: each for each in analysis.statistics}
     gpus = [figures[gpu.id] for gpu in analysis.run.gpus if gpu.id in figures]
     whole = (analysis.run.ended - analysis.run.started) / 1e6

@@ -34,16 +34,13 @@ _BY_USE = float("nan")  # share of a class that has of each moment what no kerne
 Claim = tuple[str, str, Spans, float]
 """A class, its cause, when it applies unless one before it does, and the share of that time that counts."""
 Divided = dict[tuple[str, str], FloatArray]
-"""Seconds of each part of a run, by class and cause; computing is the rest."""
 
 
 def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[GpuTime]:
-    """Yield where the time of each GPU went, to the microsecond; the context has all findings."""
     window = context.whole
     for device, divided in divide_gpu_times(context, rules, np.array([window.start, window.end])):
         taken = {key: round(seconds[0] * 1e6) for key, seconds in divided.items()}
         left = window.end - window.start - sum(taken.values())
-        # shares of moments are rounded each, which can add a few microseconds
         taken[max(taken, key=lambda key: taken[key])] += min(left, 0)
         totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": max(left, 0)}
         for (name, _), amount in taken.items():
@@ -59,7 +56,6 @@ def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[Gpu
 def divide_gpu_times(
     context: Context, rules: Sequence[Rule], edges: IntArray, devices: Collection[str] | None = None
 ) -> Iterator[tuple[str, Divided]]:
-    """Yield the time of each GPU, or of some, in the parts between edges."""
     limits = {rule.name: rule.limits for rule in rules}
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
     # episodes as their rule sees them, findings or not

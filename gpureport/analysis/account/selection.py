@@ -56,7 +56,6 @@ def select_kinds(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[
 
 
 def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:
-    """Return the analysis without other kinds; figures and checklist stay whole."""
     return replace(
         analysis,
         findings=tuple(finding for finding in analysis.findings if finding.kind in kinds),

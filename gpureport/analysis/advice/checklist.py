@@ -20,7 +20,6 @@ from gpureport.recording_advice import RECORD, choose_recording
 
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
 ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
-"""The questions, in the order asked."""
 
 _WAITS = sorted(WAIT_KINDS)
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
@@ -30,8 +29,6 @@ _UNCLEAR = ("low_util_cause_unknown", BESIDE_OTHERS)
 
 
 class _Run(NamedTuple):
-    """What the questions are answered from; `causes` are kinds and causes of what was found."""
-
     recording: Recording
     facts: RunFacts
     metrics: frozenset[str]

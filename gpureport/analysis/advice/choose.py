@@ -78,8 +78,6 @@ _Told = Callable[[RunFacts], bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """A setting of params or recording that rises or falls where a step is taken."""
-
     setting: str
     rises: bool
 
@@ -162,7 +160,6 @@ def gather_facts(
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
-    """Return the facts with what a finding measured in place of means of the run."""
     devices = set(finding.devices)
     is_full = bool(devices) and known.full_links >= devices
     power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == POWER)
@@ -246,7 +243,6 @@ CONDITIONS: dict[str, _Told] = {
     "whole_host": lambda facts: facts.whole_host,
     "whole_gpus": lambda facts: facts.whole_gpus,
 }
-"""The conditions of steps by their names in `steps.toml`: whether each holds."""
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:

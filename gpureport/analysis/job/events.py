@@ -42,8 +42,6 @@ class JobEvents(NamedTuple):
 
 
 class Evaluations(NamedTuple):
-    """Values of one validation metric by time in microseconds; NaN for no finite number."""
-
     metric: TrainingName
     times: IntArray
     values: FloatArray
@@ -90,7 +88,6 @@ def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
 
 
 def split_words(name: str) -> set[str]:
-    """Return the words of a name in lower case; digits and camel case part them."""
     return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
@@ -144,7 +141,6 @@ def data_wait_share(recording: Recording) -> float | None:
 
 
 def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:
-    """Return moments and steps that count the work, as comparisons take it."""
     times, steps = read_points(recording, None, "step")
     known = ~np.isnan(steps)
     if within is not None:

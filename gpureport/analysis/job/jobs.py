@@ -22,7 +22,6 @@ from gpureport.recording import Recording, Run
 POINT_SAMPLE_SECONDS = 2.0  # interval above which a utilisation value is a point sample
 UTILISATION_WINDOW = 1.0  # longest time in seconds that one utilisation value is a mean over (NVML)
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
-"""Utilisation above which a sample counts as active."""
 SHORTEST_GAP = 5.0  # s; the shortest rest within a job that is an idle gap
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
 """Causes of start-up and tail: no lasting work; very little; GPUs released; training."""
@@ -69,7 +68,6 @@ _ALIKE = 0.1  # of the memory at work; another job takes another amount
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
 
 Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], dict[str, Interval]]
-"""Jobs in order, and by device id: time without a job, samples without it, and sustained activity."""
 
 
 @memoized
@@ -140,7 +138,6 @@ def pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSe
 
 
 def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
-    """Return the activity of each GPU that worked, with light work before or instead of it."""
     gpus, hosts = pick(series, Scope.GPU), pick(series, Scope.HOST).values()
     own = {name: find_activity(one, within) for name, one in gpus.items()}
     found = {name: activity for name, activity in own.items() if activity is not None}
@@ -209,7 +206,6 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
 
 
 def measure_coverage(context: Context) -> float | None:
-    """Return the share of the run's time that samples of GPUs, else hosts, own."""
     run = context.recording.run
     whole = (run.ended - run.started) / 1e6 * len(run.gpus or run.hosts)
     if whole <= 0 or run.quality.synthetic_time:
@@ -286,7 +282,6 @@ def _find_session_breaks(series: DeviceSeries) -> Spans:
 
 
 def _serves(series: DeviceSeries) -> bool:
-    """Return whether a process keeps its memory, and works in bursts for less than half the time."""
     held = series.known_values(MEMORY)
     if not len(held) or np.ptp(held) > _DISPLAY_MEMORY:
         return False

@@ -28,8 +28,6 @@ class Framework(StrEnum):
 
 
 class Setting(NamedTuple):
-    """One param as written, and its value: 1 is on, 0 off, infinity a number the library chooses."""
-
     text: str
     value: float
 
@@ -43,7 +41,6 @@ class CoreCount(NamedTuple):
 
     @property
     def most_workers(self) -> int:
-        """Loader workers of one process at one per core: PyTorch warns above."""
         return max(floor(self.cores / self.gpus), 1)
 
     @property
@@ -111,7 +108,6 @@ def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one
 
 
 def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
-    """Return the param that sets the precision, reduced first, and whether that is full."""
     full = None
     for name, value in params:
         words = re.findall(r"[a-z]+[0-9]*", name.lower())
@@ -133,7 +129,6 @@ def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
 
 
 def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:
-    """Return the one framework that names, unless switched off, and values name."""
     named = set[str]()
     for name, value in params:
         words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, value))

@@ -11,4 +11,3 @@ from gpureport.analysis.rulebook import RULE_NAMES, Rule
 _FAMILIES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 _FOUND = {one.name: one for family in _FAMILIES for one in vars(family).values() if isinstance(one, Rule)}
 RULES: tuple[Rule, ...] = tuple(_FOUND[name] for name in RULE_NAMES)
-"""Every rule, as `rules.toml` orders them; `analyze` runs them in the order their needs ask for."""

@@ -78,7 +78,6 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
 
 
 def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
-    """Return when hardware lowered the clock, not for heat or pauses."""
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
         brake = series.values(f"clock_event_{BRAKE}") > 0
@@ -96,7 +95,6 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
 
 
 def _is_known(s: ClockSignals) -> bool:
-    """Return whether a log has what shows a slowdown without event bits."""
     needed = (s.clock, s.temperature, s.power, s.power_limit)
     return not np.isnan(s.temperature_limit) and not any(np.isnan(values).all() for values in needed)
 
@@ -106,7 +104,6 @@ _DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
 
 @memoized
 def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
-    """Return what slowed a GPU, by kind with its episodes, and in all."""
     found: Slowdowns = {}
     slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
     for kind, detect in _DETECTORS.items():

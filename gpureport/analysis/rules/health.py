@@ -31,8 +31,6 @@ _ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{
 
 
 class _Loss(NamedTuple):
-    """What the log says of a GPU, None if it does not name it."""
-
     device: str | None
     at: int
     code: int | None

@@ -24,8 +24,6 @@ _CONTROLLER = "gpu_memory_controller_ratio"
 
 
 class _Episode(NamedTuple):
-    """One hollow time of a GPU: its means, NaN where not recorded, and peers that stood out."""
-
     device: str
     span: Interval
     signs: Mapping[str, float]
@@ -60,7 +58,6 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
 
 
 def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:
-    """Return when a GPU was hollow, without log gaps and what other kinds explain."""
     grid = build_grid(context.window or context.whole, [series])
     used, (clock, highest) = grid.average_metric(series, UTILISATION), read_clocks(series)
     of_limit, is_logged = scale_power(series, True)

@@ -28,9 +28,7 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 _GAP, _STALL, _START, _TAIL = "idle_gap", "periodic_stall", "startup_idle", "tail_idle"
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}
-"""Causes of gaps that are no part of a period."""
 _NO_LOSS = {"unknown", "periodic", REQUESTS}
-"""Causes that leave open whether the job had anything to do."""
 _HALF = 0.5  # of the job, of moments
 _NEAR = 2.0  # s; a metric is written when its work is done
 _LONG = 60.0  # s; ranks of one job do not wait this long for each other
@@ -262,7 +260,6 @@ def _build_stall_finding(
 
 @rule(_START)
 def find_edges(context: Context, limits: Limits) -> Found:
-    """Yield start-up and tail of each job, as warnings if all jobs together lost enough."""
     if context.whole.seconds < limits.shortest:
         kinds = (_START, _TAIL)
         yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in kinds)
@@ -278,7 +275,6 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray]:
-    """Return the seconds of each reading that lie in a stretch, and its utilisation."""
     span, gpus = intervals.to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])
@@ -292,7 +288,6 @@ def _count_readings(context: Context, stretch: Interval) -> list[int]:
 
 
 def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
-    """Yield a finding on the time before or after a job's work; after the last it is not lost."""
     is_start, window = kind == _START, job.window
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None

@@ -67,7 +67,6 @@ def find_phases(context: Context, device: str) -> Phases | None:
 
 
 def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
-    """Return which stretches hold or just precede logged evaluations."""
     named = np.zeros(len(spans), dtype=np.bool_)
     for event, has in events.place_events(events.find_job_events(recording) if len(spans) else (), spans, _NEAR):
         if event.cause == "epoch":
@@ -76,8 +75,6 @@ def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
 
 
 class LowUse(NamedTuple):
-    """Stretches of low use by GPU, the lowest mean of some seconds, and if the job is short."""
-
     spans: Mapping[str, Spans]
     lowest: float = 1.0
     over: float = 0.0
@@ -86,7 +83,6 @@ class LowUse(NamedTuple):
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
-    """Return the low use of the working GPUs by their median, finding or not."""
     explained = tuple(found for found in context.earlier_findings if found.kind in low_util_cause_unknown.after)
     return context.memoize((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
@@ -237,7 +233,6 @@ def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence
 
 @rule("unused_gpu")
 def unused_gpu(context: Context, limits: Limits) -> Found:
-    """Yield GPUs that never worked while others did, by what their memory shows."""
     working = {}
     for name, series in context.gpus().items():
         held = np.flatnonzero(series.values(MEMORY) >= limits.context)
@@ -343,5 +338,4 @@ def _build_unused(
 
 
 KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
-"""Kinds of otherwise unexplained low use, with and without a CPU series."""
 BELOW = underutilised.limits["gpu"]  # mean utilisation that calls for no change

@@ -46,7 +46,6 @@ class _Use(NamedTuple):
 
 @rule("memory")
 def find_memory_use(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding per kind; the fullest GPU decides, all that fit are named."""
     uses, gpus, kinds = [], context.gpus(), ("mem_headroom", "mem_pressure", "mem_prealloc")
     for device, series in gpus.items():
         if not series.is_recorded(MEMORY) or not memory_total(series):
@@ -97,7 +96,6 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
 def _measure_step(
     used: FloatArray, times: IntArray, total: int, limits: Limits, interval: float
 ) -> tuple[float, float]:
-    """Return the largest step and the range after it, of the memory installed."""
     if np.ptp(used) < limits.step * total:
         return 0.0, 1.0
     before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
@@ -335,7 +333,6 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
 
 
 def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
-    """Return what a job can get of a model: bytes, bytes a second, operations a second, watts."""
     memory, reserved = gpu.memory_total_bytes, gpu.memory_reserved_bytes
     speed, arithmetic = gpu.memory_bandwidth_bytes_per_second, gpu.tensor_operations_per_second
     power = gpu.power_limit_default_watts

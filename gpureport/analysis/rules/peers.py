@@ -20,7 +20,6 @@ from gpureport.findings import Confidence, Finding, Severity
 _PAIR, _FEWEST = 2, 4
 _MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
-"""Kinds that explain why a GPU draws less than most of its peers."""
 _METRICS = {"utilisation": UTILISATION, "power": POWER}
 """What GPUs are compared by: utilisation in points, power as a share of the peers'."""
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
@@ -95,7 +94,6 @@ def _read_samples(peers: Mapping[str, DeviceSeries], signal: str, spans: Spans) 
 def _measure_difference(
     peers: Mapping[str, DeviceSeries], name: str, signal: str, span: IntArray, limits: Limits
 ) -> float:
-    """Return by how much a GPU's mean is above its peers', 0 where chance may explain it."""
     samples = _read_samples(peers, signal, span[np.newaxis])
     own = samples.pop(name, None)
     if own is None or not samples:
@@ -177,7 +175,6 @@ class Peers(NamedTuple):
 
 @memoized
 def compare_peers(context: Context, block: float, readings: float) -> tuple[Peers, ...]:
-    """Return the GPUs that worked, by model; busy readings count, of utilisation all."""
     window, made = context.window or context.whole, list[Peers]()
     for peers in context.peers():
         interval = max(one.interval for one in peers.values())
@@ -281,7 +278,6 @@ def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
 
 
 def _find_cause(context: Context, peers: Peers, device: str, limits: Limits) -> str:
-    """Return why a GPU is slow, by findings that most of its peers lack, or by its heat."""
     for kind, cause in (*_CAUSES.items(), ("clocks_locked", "locked")):
         having = [name for name in peers.names if not all(map(is_hardly_reached, context.findings(kind, name)))]
         if device in having and 2 * len(having) <= len(peers.names):

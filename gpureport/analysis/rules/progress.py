@@ -37,7 +37,6 @@ _SIGNS = (
 )
 """What may change with the rate: cause, metric, unit, direction, noun; what tells most first."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
-"""Kinds that explain a change on any GPU of the job, since others wait for the slow one."""
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change though they claim no GPU time."""
 _AFTER = 60.0  # s after an evaluation in which its figures are logged
@@ -191,7 +190,6 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
 
 @rule("unexplained_change")
 def find_unexplained_changes(context: Context, limits: Limits) -> Found:
-    """Yield what changes level, or stays apart from equal GPUs, unexplained, by signal."""
     coarsest = max((series.interval for series in context.gpus().values()), default=0.0)
     needed = max(2 * limits.shortest, 4 * limits.readings * coarsest)
     if context.whole.seconds < needed:
@@ -262,7 +260,6 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
 def _list_changes(
     context: Context, device: str, series: DeviceSeries, limits: Limits
 ) -> Iterator[tuple[str, str, str, Change]]:
-    """Yield signals that stay at another level in one job at equal use; pauses part phases."""
     signals, gaps = gather_signals(series), context.spans_on(device, {"idle_gap"})
     pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
     around = np.array([-limits.shortest, limits.shortest]) * 1e6
@@ -334,7 +331,6 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
 
 @rule("no_progress")
 def find_no_progress(context: Context, limits: Limits) -> Found:
-    """Yield at most one finding on the whole job, by the metric that improved last."""
     if not context.gpus():
         yield doubts.not_recorded("no_progress", None, UTILISATION)
         return

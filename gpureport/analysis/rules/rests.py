@@ -61,7 +61,6 @@ class _Readings(NamedTuple):
 
 
 def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
-    """Return the stretches of some jobs in which a GPU rested, without a cause."""
     if not own_jobs:
         return []
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
@@ -142,7 +141,6 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
 
 
 def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
-    """Return when work ended or began: where it passes half its usual use, else the cell's end."""
     series, outside, used, times = one.series, inside + step, one.used, one.times
     is_parted = not 0 <= outside < len(used) or one.breaks[max(inside, outside)]
     if is_parted or series.interval > POINT_SAMPLE_SECONDS:
@@ -189,8 +187,6 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
 
 
 class Period(NamedTuple):
-    """A period in seconds, the share of distances that agree, and the events beside these."""
-
     seconds: float
     agreeing: float
     members: BoolArray

@@ -29,7 +29,6 @@ CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
 
 WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
-"""Kinds of waiting for input; each leaves out the time of earlier ones."""
 BESIDE_OTHERS = "not shown beside other programs"
 """Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
 _COPYING = "copying"
@@ -59,8 +58,6 @@ class Sign(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A host or a GPU, and the GPUs that may wait for it, with median use on one grid."""
-
     source: DeviceSeries
     gpus: Mapping[str, DeviceSeries]
     grid: statistics.Grid
@@ -82,7 +79,6 @@ class Lane(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """How many bins hold enough samples of the GPUs for a mean."""
         return max(int(np.ceil(max(_OVER, ROWS * self.interval) / self.grid.width)), 1)
 
 
@@ -90,8 +86,6 @@ Signs = Callable[[Context, Limits, Lane], Iterable[Sign]]
 
 
 def _of_hosts(name: str) -> Callable[[Signs], Rule]:
-    """Make a rule of a function that finds signs of a host."""
-
     def make(signs: Signs) -> Rule:
         def judge(context: Context, limits: Limits) -> Found:
             for host in context.hosts().values():
@@ -233,7 +227,6 @@ def _build_lane(context: Context, source: str, *beside: str) -> Lane:
 
 
 def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Found:
-    """Yield the wait that the first sign shows, or why none can be judged."""
     shortest = max(find_shortest(context, limits), 3 * lane.grid.width)
     earlier, known = WAIT_KINDS[: WAIT_KINDS.index(kind)], ~np.isnan(lane.used)
     for number, sign in enumerate(signs):
@@ -319,7 +312,6 @@ def find_shortest(context: Context, limits: Limits) -> float:
 def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
     context: Context, limits: Limits, lane: Lane, sign: Sign, earlier: tuple[str, ...], shortest: float
 ) -> Spans:
-    """Return when the GPUs do little beside a sign, outside the time of earlier causes."""
     mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
     inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
@@ -389,4 +381,3 @@ def show_cores(cores: CoreCount | None) -> list[Evidence]:
 
 
 FULL, HARDLY = cpu_bound.limits["cpu"], cpu_bound_single.limits["job"]
-"""Use of the CPU from which a job may lack it, and cores of a job that hardly uses it."""

@@ -35,8 +35,6 @@ _AT_WORK = 0.4  # of the way from idle power to the limit; an idle L4 kept at hi
 
 
 class ClockSignals(NamedTuple):
-    """Series of one GPU, NaN if unknown; busy are rows above 20% utilisation, or all without it."""
-
     busy: BoolArray
     clock: FloatArray
     clock_max: float
@@ -61,7 +59,6 @@ def gather_signals(series: DeviceSeries) -> ClockSignals:
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
-    """Return the clock in Hz per row, and the highest by log or GPU table, else NaN."""
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
     # a recorder that knows no highest clock may write 0
     highest = float(series.known_values("gpu_sm_clock_max_hertz").max(initial=0.0))
@@ -72,7 +69,6 @@ def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
 
 
 def read_power_limit(series: DeviceSeries) -> FloatArray:
-    """Return the power limit in force in W per row, NaN if unknown; 0 W is no limit."""
     name = LIMIT if series.is_recorded(LIMIT) else "gpu_power_limit_requested_watts"
     if not series.is_recorded(name) and series.device.power_limit_watts:
         return np.full(len(series), series.device.power_limit_watts)
@@ -101,8 +97,6 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 
 class HeldClock(NamedTuple):
-    """When something held the clock, by samples and by counters, which see between."""
-
     share: FloatArray  # of each row's time; all of it where no counter tells
     lowered: BoolArray  # rows whose own clock is a lowered one
     rows: BoolArray  # rows that alone tell, without a counter
@@ -147,7 +141,6 @@ def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
 
 
 def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
-    """Return the rows with any of the reasons set, or counted for a tenth of the time."""
     return hold_clock_by_events(series, *reasons).share >= _COUNTED_SHARE
 
 
@@ -210,7 +203,6 @@ def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArra
 
 
 def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
-    """Return whether a GPU drew the power of work in the mean; False if unknown."""
     share = scale_power(series)[0]
     return not np.isnan(share).all() and float(np.nanmean(share)) > limit
 

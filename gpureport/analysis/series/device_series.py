@@ -27,7 +27,6 @@ _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
-"""Rows of a recording above which nothing is kept: reading takes longest."""
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
 HIGHEST_POWER = 2000.0
@@ -63,7 +62,6 @@ class Memo:
     made: dict[Hashable, Any]
 
     def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned for a key before. Arrays become read-only."""
         if key not in self.made:
             made = self.made[key] = make()
             for array in made if isinstance(made, tuple) else (made,):
@@ -142,7 +140,6 @@ class DeviceSeries(Memo):
 
     @memoized
     def values(self, metric: str) -> FloatArray:
-        """Return a column as float64, NaN where null, and all NaN if missing or implausible."""
         unknown = metric not in self.column_names or self.explain_implausibility(metric)
         return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
 
@@ -187,7 +184,6 @@ class DeviceSeries(Memo):
         return max(self.interval, self.refresh_period(metric) or 0.0)
 
     def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
-        """Return how many readings the rows hold at most; repeated ones count once."""
         seconds, period = self.seconds[rows], self.refresh_period(metric)
         if period is None or self.observed_seconds <= 0:
             return len(seconds)

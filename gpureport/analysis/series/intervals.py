@@ -80,13 +80,11 @@ def leave_out_common(spans: Spans, others: Iterable[Spans]) -> Spans:
 
 
 def overlap_seconds(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:
-    """Return how many seconds of each row's time [start, end) the stretches cover."""
     before_start, before_end = measure_covered_before(stretches, np.stack([starts, ends]))
     return np.asarray((before_end - before_start) / 1e6, dtype=np.float64)
 
 
 def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
-    """Return how many microseconds before each time the stretches cover."""
     if len(stretches) == 0:
         return np.zeros_like(times)
     begun = np.searchsorted(stretches[:, 0], times, side="right")

@@ -61,7 +61,6 @@ def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReadi
 
 
 def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
-    """Return figures of a metric; quantiles are values not exceeded for 5, 50 and 95% of the time."""
     rows = series.find_known_rows(metric.name)
     values, seconds = series.values(metric.name)[rows], series.seconds[rows]
     observed = float(seconds.sum())
@@ -167,7 +166,6 @@ class Grid:
     removed: Spans
 
     def find_bins(self, times: IntArray) -> IntArray:
-        """Return the bin of each time, in a removed stretch the bin at its place."""
         left = times - self.start - intervals.measure_covered_before(self.removed, times)
         return np.asarray(np.floor(left / (self.width * 1e6)), dtype=np.int64)
 
@@ -195,7 +193,6 @@ class Grid:
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
-        """Return the mean per bin of any values, one per row."""
         places = series.memoize(("places", self._key), lambda: self.find_bins(series.times - series.shift))
         seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
         rows = (places >= 0) & (places < self.count) & ~np.isnan(values)
@@ -234,7 +231,6 @@ def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
 
 
 def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
-    """Return the median over devices per bin, NaN without values."""
     ordered = np.sort(np.stack(series), axis=0)
     known, column = (~np.isnan(ordered)).sum(axis=0), np.arange(ordered.shape[1])
     low, high = (ordered[np.clip(place, 0, len(ordered) - 1), column] for place in ((known - 1) // 2, known // 2))
