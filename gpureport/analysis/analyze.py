@@ -129,9 +129,13 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
         made_later = {kind for rule in left for kind in rule.kinds}
         rule = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
         left.remove(rule)
-        absent = list(answers.list_unmet_requirements(rule, context))
-        not_judged += absent
+        absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
         if absent:
+            series = context.series.values()
+            doubted = next((each for each in absent if any(one.explain_implausibility(each) for one in series)), "")
+            for name in rule.kinds:
+                lacking = doubts.not_recorded(name, None, *absent)
+                not_judged.append(doubts.implausible(name, None, doubted) if doubted else lacking)
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
         seen = context.whole_log if rule.whole_log else context
@@ -143,7 +147,14 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
     findings, withdrawn = answers.withdraw_headroom(findings, context.recording.run)
     not_judged += withdrawn
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
-    return findings, [*not_judged, *answers.list_unevaluated_kinds(context, rules, answered)]
+    readings, reason = max(map(len, context.gpus().values()), default=0), "no GPU was recorded"
+    for kind in (kind for rule in rules for kind in rule.descriptions if kind.name not in answered):
+        if 0 < readings < doubts.SURE_READINGS and not kind.judges_few_samples:
+            not_judged.append(doubts.too_few(kind.name, readings))
+        elif not readings and kind.needs_gpus:
+            metrics = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
+            not_judged.append(doubts.unjudged(kind.name, None, reason, metrics, code="no_gpu_recorded"))
+    return findings, not_judged
 
 
 def _add_advice(finding: Finding, known: choose.RunFacts) -> Finding:

@@ -105,29 +105,6 @@ def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Findi
     return kept, entries
 
 
-def list_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]:
-    absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
-    doubtful = (name for name in absent if any(one.explain_implausibility(name) for one in context.series.values()))
-    doubted = next(doubtful, None)
-    for kind in rule.kinds if absent else ():
-        if doubted is None:
-            yield doubts.not_recorded(kind, None, *absent)
-        else:
-            yield doubts.implausible(kind, None, doubted)
-
-
-def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
-    gpus = context.gpus()
-    readings = max(map(len, gpus.values()), default=0)
-    for kind in (kind for rule in rules for kind in rule.descriptions):
-        unsaid = kind.name not in answered and readings < doubts.SURE_READINGS
-        if unsaid and gpus and not kind.judges_few_samples:
-            yield doubts.too_few(kind.name, readings)
-        elif unsaid and not gpus and kind.needs_gpus:
-            metrics = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
-            yield doubts.unjudged(kind.name, None, "no GPU was recorded", metrics, code="no_gpu_recorded")
-
-
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
     if context.recording.run.is_mean:
         kinds = dict.fromkeys(entry.kind for entry in entries)
