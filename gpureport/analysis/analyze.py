@@ -45,7 +45,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     linked = answers.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
-    known_caveats = answers.list_caveats(context, findings)
+    known_caveats = list(answers.list_caveats(context, findings))
     kinds = {kind for rule in rules for kind in rule.kinds}
     analysis = Analysis(
         run=run,

@@ -1,4 +1,4 @@
-"""What `kinds.toml` says of each kind of finding: its names, its advice, and what it may follow from."""
+"""What `kinds.toml` says of each kind of finding."""
 
 import re
 import tomllib

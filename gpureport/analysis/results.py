@@ -146,7 +146,7 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run cost by stated prices; `idle` is idle and unused time, `counted` that the driver counted energy."""
+    """What a run cost; `idle` is idle and unused time, `counted` that the driver counted energy."""
 
     currency: str
     date: str
@@ -175,7 +175,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """What one clock event reason, by NVML's name or its bit, did to one busy GPU; `lost_ratio` is an estimate."""
+    """What one clock event reason did to one busy GPU; `lost_ratio` is an estimate."""
 
     device: str
     reason: str

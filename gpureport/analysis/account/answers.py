@@ -23,7 +23,7 @@ _COVERED_SHARE = 0.9  # share of the time of a consequence that its root must co
 _RESOLVED = 1.8
 """Intervals that a period must span where rows repeat readings: two, with room for jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capability whose power sensor sees part of the time, and from which power is an average (NVML)."""
+"""Compute capability whose power sensor sees part of the time, and from which it averages (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
@@ -126,7 +126,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield each kind once for each group of devices: the GPUs of one node and model, and what stands beside them."""
+    """Yield each kind once for the GPUs of each node and model, and what stands beside them."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)
@@ -151,17 +151,34 @@ def answer_kinds(
             )
 
 
-def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+def list_caveats(context: Context, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
     known = [series for series in context.gpus().values() if series.observed_seconds > 0]
-    has_gaps = any(context.all_series[series.device.id].gaps for series in known)
+    yield from _describe_sampling(known)
+    told = {series.device.id: series.explain_implausibility(POWER) for series in known}
+    for doubt in dict.fromkeys(filter(None, told.values())):
+        whose = phrases.gpu_names([device for device, said in told.items() if said == doubt], tuple(told))
+        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right, so it is left out."
+    metered = [series for series in known if series.is_recorded(POWER)]
+    if metered:
+        yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
+    models = {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}
+    for gpu in models.values():
+        if gpu.compute_capability in _PART_TIME:
+            seen = f"The power sensor of the {gpu.model} sees a quarter of the time, as measured (arXiv 2312.02741)."
+            yield "power_sensor", seen
+        elif gpu.compute_capability < _AVERAGING:
+            seen = "what it draws between samples is not seen"
+            yield "power_sensor", f"A power reading of the {gpu.model} is that of a moment: {seen}."
+    if metered and any(context.all_series[series.device.id].gaps for series in known):
+        counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
+        more = ", and the driver's counter does not" if counted else ""
+        yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."
     slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
     unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
-    caveats = [*_describe_sampling(known), *_describe_power(known, has_gaps=has_gaps)]
     if unknown:
         clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
         why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
-        caveats.append(("unknown_throttling_loss", f"Time lost to throttling is not known: {why}."))
-    return tuple(caveats)
+        yield "unknown_throttling_loss", f"Time lost to throttling is not known: {why}."
 
 
 def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
@@ -190,25 +207,3 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
         often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"
         yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
-
-
-def _describe_power(known: Sequence[DeviceSeries], *, has_gaps: bool) -> Iterator[tuple[str, str]]:
-    told = {series.device.id: series.explain_implausibility(POWER) for series in known}
-    for doubt in dict.fromkeys(filter(None, told.values())):
-        whose = phrases.gpu_names([device for device, said in told.items() if said == doubt], tuple(told))
-        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right, so it is left out."
-    metered = [series for series in known if series.is_recorded(POWER)]
-    if metered:
-        yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
-    models = {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}
-    for gpu in models.values():
-        if gpu.compute_capability in _PART_TIME:
-            seen = f"The power sensor of the {gpu.model} sees a quarter of the time, as measured (arXiv 2312.02741)."
-            yield "power_sensor", seen
-        elif gpu.compute_capability < _AVERAGING:
-            seen = "what it draws between samples is not seen"
-            yield "power_sensor", f"A power reading of the {gpu.model} is that of a moment: {seen}."
-    if metered and has_gaps:
-        counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
-        more = ", and the driver's counter does not" if counted else ""
-        yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."

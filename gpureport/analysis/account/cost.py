@@ -138,14 +138,13 @@ def _sum_prices(gpus: Sequence[GpuPrice], seconds: Mapping[str, float]) -> float
 def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
     figures = {each.device: each for each in analysis.statistics}
     gpus = [figures[gpu.id] for gpu in analysis.run.gpus if gpu.id in figures]
-    whole = (analysis.run.ended - analysis.run.started) / 1e6
-    counted = list[float | None]()
-    for counter in (one.energy_counter for one in gpus):
-        is_sure = counter and not counter.restarts and not counter.impossible and counter.total > 0
+    least = _MOST_OF_IT * ((analysis.run.ended - analysis.run.started) / 1e6)
+    joules, is_counted = list[float](), True
+    for one in gpus:
+        own = one.energy_counter
+        is_sure = own and not own.restarts and not own.impossible and own.total > 0 and own.seconds >= least
         # the driver counts on where no job holds a GPU
-        is_whole = is_sure and counter and counter.seconds >= _MOST_OF_IT * whole and not analysis.no_job
-        counted.append(counter.total if counter and is_whole else None)
-    joules = [one.energy_joules if own is None else own for one, own in zip(gpus, counted, strict=True)]
-    known = [each for each in joules if each is not None]
-    is_whole = bool(known) and len(known) == len(analysis.run.gpus)
-    return (sum(known), None not in counted) if is_whole else (None, False)
+        is_own = bool(is_sure and not analysis.no_job)
+        is_counted = is_counted and is_own
+        joules += [own.total] if own and is_own else [] if one.energy_joules is None else [one.energy_joules]
+    return (sum(joules), is_counted) if joules and len(joules) == len(analysis.run.gpus) else (None, False)

@@ -1,4 +1,4 @@
-"""The checklist of the practice, answered for one run: done, worth trying, or what to record to know."""
+"""The checklist of the practice, answered for one run."""
 
 import tomllib
 from collections.abc import Collection, Sequence

@@ -1,7 +1,4 @@
-"""Which steps a finding gets: those of its kind and cause that nothing known of the run rules out.
-
-`steps.toml` words the steps. Their conditions are names of functions in CONDITIONS, by limits of judgement.
-"""
+"""Which steps of `steps.toml` a finding gets: those that nothing known of the run rules out."""
 
 import tomllib
 from collections import Counter
@@ -312,7 +309,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps that were not taken and nothing rules out; surely untaken ones first, doubtful ones last."""
+    """Return the steps that nothing rules out; surely untaken ones first, doubtful ones last."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
@@ -344,7 +341,7 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return how many workers to try: twice as many, to show an effect; one per core unless they wait for storage."""
+    """Return how many workers to try: twice as many, one per core at most unless they wait for storage."""
     cores, setting, most = facts.cores, facts.setup.workers, "at most one a core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than cores, which the job hardly uses"

@@ -1,1 +1,1 @@
-"""What a recording says of its job: when it ran, its phases, stages and params, its evaluations and checkpoints."""
+"""What a recording says of its job: when it ran, its stages, params, evaluations and checkpoints."""

@@ -1,4 +1,4 @@
-"""When a job holds each GPU and when it works, by utilisation, power and memory in use; restarts, and other signs."""
+"""When a job holds each GPU and when it works, by utilisation, power and memory; restarts."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -152,10 +152,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return from first to last sample of light work: a little all the time beside a machine at a limit.
-
-    It must reach the beginning of sustained activity (`until`), if any.
-    """
+    """Return when a GPU did a little all the time, `until` its work, beside a machine at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -194,7 +191,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last seen, if all hosts watched, and time around it as well."""
+    """Return when processes of a job were first and last seen, with time around it, if all hosts watched."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
@@ -322,7 +319,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
-    """Return the highest memory in use without a job: next to none, or what a display holds before and after it."""
+    """Return the highest memory in use without a job: next to none, or what a display holds around it."""
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = find_activity(series)
     if window is None:
@@ -351,7 +348,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that restarts the one before it, soon and alike; three in a row are a series."""
+    """Return the pause before a job that restarts the one before it; three in a row are a series."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

@@ -1,4 +1,4 @@
-"""What the params and tags of a run say of its set-up. Only the last part of a name counts, as `params.toml` has it."""
+"""What params and tags say of the set-up: only the last part of a name counts, as in `params.toml`."""
 
 import re
 import tomllib
@@ -51,10 +51,9 @@ class CoreCount(NamedTuple):
 
 
 class JobParams(dict[str, Setting]):
-    """What params and tags say, by name of the setting; None as an attribute for what they leave out or contradict.
+    """What params and tags say, by setting; None as an attribute for what they leave out or contradict.
 
-    `workers` are of one process, `cores` of the machine or the job's share of it, `prefetch_factor` is of each worker.
-    `precision` is 1 for arithmetic in 16 bits or fewer.
+    `workers` are of one process, `cores` of the machine or the job's share of it; `precision` is 1 for 16 bits or less.
     """
 
     def __getattr__(self, name: str) -> Setting | None:

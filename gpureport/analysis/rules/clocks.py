@@ -1,4 +1,4 @@
-"""Clocks below what a GPU could run at: slowed by heat or hardware, at the power limit, or set by somebody."""
+"""Low clocks: slowed by heat or hardware, at the power limit, or set by somebody."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -342,7 +342,6 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
 
 @rule("clocks_locked")
 def find_locked_clocks(context: Context, limits: Limits) -> Found:
-    """Yield one finding on all GPUs with set clocks: a bit says so, or the clock stands still."""
     found: list[tuple[float, float, float, DeviceSeries]] = []
     for device, series in context.gpus().items():
         s = gather_signals(series)

@@ -64,11 +64,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
                 samples=len(errors),
                 codes=phrases.join_words([str(code) for code in codes]),
             )
-    yield from () if found else _find_failing_sensors(context, limits)
-
-
-def _find_failing_sensors(context: Context, limits: Limits) -> Iterator[Finding]:
-    for absent in context.recording.run.quality.absent_cells:
+    for absent in () if found else context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
             failing = [
                 name

@@ -154,7 +154,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
     is_still = signs["share"] < limits.still or signs["traffic"] <= limits.moved
     if signs["traffic"] > limits.moved or signs[_TENSOR] > limits.moved or not is_still:
         return "launch-bound"
-    # one GPU that replays a CUDA graph of tiny kernels looks the same, its core full as well (measured on an H100)
+    # one GPU that replays a CUDA graph of tiny kernels looks the same (measured on an H100)
     return "hang" if is_together and not signs["core"] < limits.pegged else ""
 
 

@@ -1,4 +1,4 @@
-"""GPUs that rest: within their job, when, why and whether it recurs; before and after its work; logs without work."""
+"""GPUs that rest: within their job, why and whether it recurs; before and after; logs without work."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,6 @@ from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, 
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
@@ -132,19 +131,17 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
     if gap.interval.seconds < _LONG or worked < _WORKED:
         return None
     least = min(float(values.mean()) if len(values) else 0.0 for values in used)
-    spin, draw = least >= limits.spinning, max(_compare_draw(one, span) for one in peers)
+    spin, draw = least >= limits.spinning, -np.inf
+    for one in peers:
+        watts, at_work = one.values(POWER), one.values(UTILISATION) > _HALF
+        drawn, usual = one.find_values(POWER, span), watts[at_work & (watts > 0)]
+        draw = max(draw, float(drawn.mean() / np.median(usual)) if len(drawn) and len(usual) else np.inf)
     what = "mean of the other GPUs, the lowest"
     measured = [limits.compare(UTILISATION, what, least, ">=" if spin else "<", "spinning")]
     if np.isfinite(draw):
         what = "of the other GPUs in the gap, of what they draw at work"
         measured.append(limits.compare(POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"))
     return "hang" if spin and (draw < limits.collective or np.isinf(draw)) else "peers busy", measured
-
-
-def _compare_draw(series: DeviceSeries, span: Spans) -> float:
-    watts, used = series.values(POWER), series.values(UTILISATION)
-    drawn, at_work = series.find_values(POWER, span), watts[(used > _HALF) & (watts > 0)]
-    return float(drawn.mean() / np.median(at_work)) if len(drawn) and len(at_work) else np.inf
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
@@ -369,24 +366,19 @@ def _show_steps(count: int) -> Evidence:
 def _judge_log_without_work(context: Context, limits: Limits) -> Found:
     whole, gpus = context.whole, context.gpus()
     counts, (seconds, used) = _count_readings(context, whole), _read_use(context, whole)
-    readings, covered = max(counts), max(float(seconds.sum()), 1e-9) / len(gpus)
+    readings, sampled = max(counts), max(float(seconds.sum()), 1e-9)
+    is_seen = readings >= doubts.SURE_READINGS and sampled / len(gpus) >= limits.shortest
+    is_display, idle = all(map(jobs.draws_only_display, gpus.values())), used <= IDLE_RATIO + 1e-6
     reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
     for kind in (_START, _TAIL):
         if readings < doubts.SURE_READINGS:
             yield doubts.too_few(kind, readings)
-        elif covered < limits.shortest:
-            yield doubts.too_short(kind, covered, limits.shortest, "samples cover")
-        elif all(map(jobs.draws_only_display, gpus.values())):
+        elif not is_seen:
+            yield doubts.too_short(kind, sampled / len(gpus), limits.shortest, "samples cover")
+        elif is_display:
             yield doubts.denied(kind, "only_a_display", reason, recording)
-        elif kind == _START:
-            yield _tell_little_work(context, limits, counts, seconds, used)
-
-
-def _tell_little_work(
-    context: Context, limits: Limits, counts: Sequence[int], seconds: FloatArray, used: FloatArray
-) -> Finding:
-    whole, gpus = context.whole, context.gpus()
-    idle, sampled = used <= IDLE_RATIO + 1e-6, max(float(seconds.sum()), 1e-9)
+    if is_display or not is_seen:
+        return
     owned = [(one.seconds_in_run, one.values(UTILISATION)) for one in gpus.values()]
     is_used = all(own[use <= IDLE_RATIO + 1e-6].sum() <= _ALONG * own[~np.isnan(use)].sum() for own, use in owned)
     share, mean = float(seconds[idle].sum()) / sampled, float((seconds * used.clip(0, 1)).sum()) / sampled
@@ -401,7 +393,7 @@ def _tell_little_work(
             if usual * len(distances) > length / 2:
                 bursts.append(measured("bursts of work", "usual distance", usual / 1e6, "s"))
     cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
-    return context.finding(
+    yield context.finding(
         _START,
         Severity.WARNING,
         doubts.confidence_of(max(counts), context.recording.run.interval or 0.0),

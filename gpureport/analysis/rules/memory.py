@@ -1,4 +1,4 @@
-"""Memory of GPUs and hosts: how full, taken at once, growing or kept after the work; and how GPU and job fit."""
+"""Memory of GPUs and hosts: full, taken at once, growing or kept; and how GPU and job fit."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -29,7 +29,7 @@ DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 
 class _Use(NamedTuple):
-    """Memory of one GPU: peak and its share of what a job can get, largest step and range after it, of all installed.
+    """Memory of one GPU: peak, of what a job can get; largest step and range after it, of all installed.
 
     It is `reserved` if an allocator took it at once, `constant`, or the log too `short` or `coarse` to see one step.
     """
@@ -171,7 +171,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak where the median slope (Theil-Sen) of block medians is high, and no quarter grows far less."""
+    """Yield a leak where the median slope of block medians is high, and no quarter grows far less."""
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]

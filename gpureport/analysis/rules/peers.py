@@ -1,4 +1,4 @@
-"""Equal GPUs of one job that differ: one works more or less than its peers, which agree, or is slower for good."""
+"""Equal GPUs of one job that differ: one works more or less than its peers, or is slower."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -145,7 +145,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
 
 
 class Change(NamedTuple):
-    """A usual level and the lowest that held; when each did; readings below. A standing one holds all the time."""
+    """A usual level and the lowest that held, when each did, and readings below."""
 
     usual: float
     level: float
@@ -208,8 +208,8 @@ def _find_usual(table: FloatArray) -> FloatArray:
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
     """Return the GPUs with less than usual of a metric for most of the work, while as busy as usual.
 
-    The difference is clear of that of most GPUs; of the clock, of most of those above the others, so that half may be
-    slow. A slow clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
+    The difference is clear of that of most GPUs, of the clock of most faster ones, so that half may be slow. A slow
+    clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:

@@ -1,4 +1,4 @@
-"""Whether a job goes on as it began: a logged rate that falls, levels that change unexplained, nothing gained."""
+"""Whether a job goes on as it began: its rate falls, levels change unexplained, nothing is gained."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 _AFTER = 60.0  # s after an evaluation in which its figures are logged
 _PAUSE = 5.0  # usual distances of readings or steps above which there was none
 _ENOUGH = 8_192  # readings, evenly over the time, that show every level
-_BLOCKS = 4.0  # of dense readings in the time for which a level must hold; otherwise it holds for two longer ones
+_BLOCKS = 4.0  # of dense readings, for which a level must hold; otherwise for two longer ones
 
 
 def find_fall(
@@ -95,7 +95,7 @@ def find_fall(
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return metric, unit, times and values of the logged speed: a rate, else the time per step, else counted steps."""
+    """Return metric, unit, times and values of the speed: a rate, else time per step, else counted steps."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = [metric for name in names if (metric := recognise_metric(name))]
@@ -306,7 +306,7 @@ def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings, on the whole run for standing levels alone, or phases lie in most of a level's time."""
+    """Return whether findings, or phases that the log names, lie in most of a level's time."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]

@@ -153,7 +153,7 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 
 
 def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
-    """Return how many low readings in a row are a rest in place of readings [begin, past); more than any at work.
+    """Return how many low readings in a row are a rest in this place; more than any at work.
 
     One will do where it covers the time since the last, or near readings all draw the power of rest. Else chance must
     not explain them: with a share p of low readings around, of m, k in a row come m * p^k times. Long low runs count
@@ -193,7 +193,7 @@ class Period(NamedTuple):
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the longest of the best periods: of the distances a share `agree` are multiples, `agree_few` of few."""
+    """Return the longest of the best periods: a share `agree` of distances are multiples, `agree_few` of few."""
     if len(starts) < _STARTS:
         return None
     distances = np.diff(starts) / 1e6

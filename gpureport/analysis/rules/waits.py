@@ -1,7 +1,6 @@
 """GPUs that wait for what feeds them: the CPU, storage, one core or the link to the host.
 
-A cause is a series that is high while the GPUs beside it do little, and higher than while they are well fed. Each
-leaves out the time of causes before it.
+A cause is high while the GPUs beside it do little, and higher than while they are well fed, outside earlier causes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -137,7 +136,6 @@ def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 
 @_of_hosts("cpu_bound_single")
 def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
-    """Yield the busiest core and process: a thread that changes cores fills none."""
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 

@@ -1,1 +1,1 @@
-"""Samples of a device with the time each owns, and what is computed of them: spans, bins, clocks, power, statistics."""
+"""Samples of a device with the time each owns, and what is computed of them."""

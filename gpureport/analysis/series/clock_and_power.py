@@ -1,4 +1,4 @@
-"""What lowered a GPU's clock, by event bits and counters, clock, temperature and power; and its power."""
+"""What lowered a GPU's clock, by events, clock, temperature and power; and its power."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -155,7 +155,7 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
-    """Return the clock to compare slowed rows with, and what it is: the p95 of other busy rows, else the highest."""
+    """Return the clock to compare with, and what it is: the p95 of other busy rows, else the highest."""
     if np.isnan(signals.clock).all():
         return float("nan"), ""
     usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))
@@ -165,8 +165,7 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
     """Return the share of each row's time that a held clock cost, None if no clock tells.
 
-    It loses no more than the time a kernel ran. A row with counted time shows the clock of a moment that need not lie
-    within it: it gets the median of those that do.
+    The clock of a row with counted time need not lie within it: it gets the median of those that do.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)

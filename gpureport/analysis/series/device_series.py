@@ -30,21 +30,18 @@ _MOST_KEPT_ROWS = 1_000_000
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
 HIGHEST_POWER = 2000.0
-"""Mean watts that no board draws, in milliwatts or a sum over boards: twice those of a B200, the largest known."""
+"""Mean watts that no board draws: twice those of a B200, the largest known."""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less is rounding, or the room
 _SWING = 0.5
-"""Ratio of utilisation, without the lowest and the highest tenth: a GPU at work draws several times as much."""
+"""Ratio of utilisation between its tenths: a GPU at work draws several times as much."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return what `make` returned for a key before, if the rows are those of the recording looked at last.
-
-    It may depend on nothing else, and must not hold the rows.
-    """
+    """Return what `make` made of the recording looked at last for a key before; it must not hold the rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -191,7 +188,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return start and end of the time behind each averaged value, clipped to a window, or to its ends if near."""
+        """Return the time behind each averaged value, clipped to a window, or to its ends if near."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start
@@ -230,10 +227,7 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 def measure_sample_extents(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds each sample owns before and after it, and the rows after gaps and after pauses.
-
-    Bridged, samples own all time between them except log gaps. With all stamps equal they own no time.
-    """
+    """Return the microseconds each sample owns before and after it, and rows after gaps and pauses."""
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
         return none, none, no_rows, no_rows

@@ -31,8 +31,7 @@ Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
     """Return the largest increments of counters of one GPU, None without two rows that hold all of them.
 
-    A counter that falls was reset: its new value counts, and the increment before is unknown. Increments no GPU can
-    reach, faster than `most` in their unit per second, are left out.
+    A counter that falls was reset: its new value counts. Increments faster than `most` a second are left out.
     """
     values = np.stack([series.values(metric) for metric in metrics])
     rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
@@ -110,11 +109,7 @@ def memory_reserved(series: DeviceSeries) -> int:
 
 
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return energy in joules, the seconds of the run behind it, and those that no sample owns.
-
-    A straight line bridges pauses too short for a log gap. Time outside the run does not count: of 32 s sampled every
-    10 s it would add a third.
-    """
+    """Return joules, the seconds behind them, and those of pauses, which straight lines bridge."""
     rows = np.flatnonzero(series.known_rows(POWER))
     power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
@@ -131,11 +126,7 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
 
 
 def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
-    """Return the figures of one device, without counters, whose level means nothing.
-
-    The headroom is of the memory installed, so that all runs compare. The counter of energy is read over all samples
-    (`sampled`), also outside jobs.
-    """
+    """Return the figures of one device; energy is counted over all samples (`sampled`)."""
     metrics = [BY_NAME[name] for name in series.rows.column_names if name in BY_NAME and series.is_recorded(name)]
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}
     peak, total = memory_peak(series), memory_total(series)
@@ -206,10 +197,7 @@ class Grid:
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
-        """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed.
-
-        Time without bins is never part of a stretch: what happened then is unknown.
-        """
+        """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
