@@ -22,7 +22,6 @@ NOT_TEXT = "not UTF-8 text"
 BEFORE_HEADER = "before any header"
 GPU_NOT_NAMED = "GPU not named"
 GPU_DAMAGED = "damaged GPU name"
-"""Index, uuid, address, serial number or name that a few rows have in place of those of another GPU."""
 NOT_SELECTED = "GPU not selected"
 OUT_OF_SEQUENCE = "stamp out of sequence"
 WRONG_TICK = "tick with another number of rows"
@@ -30,23 +29,19 @@ DUPLICATE = "duplicate segment"
 NO_TIME = "no time stamp"
 """Rows without a time in a log whose other rows have one, or for which `--interval` is not given."""
 MIG_INSTANCE = "row of a MIG instance"
-"""A part of a GPU; its figures are not those of the whole."""
 NO_READING = "no reading of a GPU"
 OUTSIDE = "outside --from and --to"
 OTHER_JOB = "outside the job of --job"
 OTHER_ENTITY = "row of no GPU"
 NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
-"""A JSON document that another one begins inside of, or that the log ends inside of."""
 TWICE = "recorded in the log before as well"
 NOT_OF_FORM = "no line of the format"
 """Text between the tables or sections of a log that is no CSV, and what damage left of their lines."""
 OTHER_MACHINE = "another machine"
-"""Rows of a host log that names several machines; the first one's are kept."""
 OTHER_PROCESS = "another process recorded the same device"
 """Points of a tracked run in which every process recorded all GPUs: no fault of the run."""
 BESIDE_A_LOG = "recorded in an attached log as well"
-"""Points of a tracker for devices that a log attached to the run covers."""
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
@@ -106,9 +101,8 @@ def format_columns_option(row: Sequence[str]) -> str:
 class Account:
     """The lines of one log. A form counts each line once: rows count as they are yielded, the others are reported here.
 
-    `absent` counts cells without a value by column and reason, `columns` has headings and what each became, `forms` the
-    rows of each form, `rejected` lines and the first by reason. Power may be known to be `averaged` over a second; a
-    `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart.
+    `absent` counts cells without a value by column and reason, `columns` has headings and what each became, `rejected`
+    lines and the first by reason. A `snapshot` shows GPUs at one moment; `mixed_note` is for rows that may be of several.
     """
 
     rows: int = 0

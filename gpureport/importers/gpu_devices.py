@@ -17,18 +17,10 @@ from gpureport.recording import Device
 
 _SURE = ("uuid", "bus_id", "serial")
 """What names one GPU only, the surest first."""
-_BY_ORDER = (
-    "One part of the log names GPUs by their index, another by uuid or bus id, and no row by both: they are taken to "
-    "be the same in the order in which nvidia-smi lists them."
-)
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
-LEFT_OUT = {
-    NOT_NAMED: reasons.GPU_NOT_NAMED,
-    _NOT_SELECTED: reasons.NOT_SELECTED,
-    _DAMAGED: reasons.GPU_DAMAGED,
-}
+LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: reasons.GPU_DAMAGED}
 """In the place of a row's GPU: why the row is left out."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
@@ -57,7 +49,7 @@ class Gpu:
         """Whether nothing names it but its index and model."""
         return not self.names.keys() & set(_SURE)
 
-    def device(self, *, averaged: bool) -> Device:
+    def device(self, *, averaged: bool, mixed: bool) -> Device:
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
@@ -75,7 +67,7 @@ class Gpu:
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
-            mixed=self.by_index and (len(boards) > 1 or larger),
+            mixed=mixed or (self.by_index and (len(boards) > 1 or larger)),
         )
 
 
@@ -132,7 +124,11 @@ class Gpus:
         return codes
 
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
-        said = {each: text for each in ATTRIBUTES if (text := _first_text(rows, each, own)) is not None}
+        said = dict[str, str]()
+        for each in ATTRIBUTES:
+            texts = rows.data.get(each)
+            if isinstance(texts, Texts) and len(held := np.flatnonzero(texts.codes[own] >= 0)):
+                said[each] = str(texts.texts[texts.codes[own[held[0]]]])
         gpu = self._called.get((key, name)) if key else next(iter(self._found), None)
         gpu = gpu or self._known(key, said)
         if gpu is None:
@@ -149,14 +145,13 @@ class Gpus:
         if isinstance(models := rows.data.get("model"), Texts):
             gpu.models |= dict.fromkeys(models[own].used())
         for each, pick in _EXTREMES.items():
-            held = np.asarray(rows.data.get(each, ()), dtype=np.float64)[own if each in rows.data else slice(0)]
-            held = held[~np.isnan(held)]
-            if each == "gpu_memory_total_bytes" and len(held):
-                alike = held.max() == held.min()
-                gpu.sizes.update({float(held[0]): len(held)} if alike else Counter(held.tolist()))
-            if len(held):
-                value = float(pick(held.max(), held.min()))
-                gpu.extremes[each] = pick(gpu.extremes.get(each, value), value)
+            values = np.asarray(rows.data.get(each, np.full(len(rows), np.nan)))[own]
+            values = values[~np.isnan(values)]
+            low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+            if len(values):
+                gpu.extremes[each] = pick(gpu.extremes.get(each, low), low, high)
+            if each == "gpu_memory_total_bytes":
+                gpu.sizes.update({low: len(values)} if low == high else Counter(values.tolist()))
         return self._found.index(gpu)
 
     def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
@@ -173,28 +168,22 @@ class Gpus:
         self._by_order |= gpu is not None and not (logged or gpu in shared or key == "model")
         return gpu
 
-    def devices(self, *, averaged: bool) -> tuple[Device, ...]:
+    def devices(self, *, averaged: bool, mixed: bool) -> tuple[Device, ...]:
         kept = [gpu for gpu in self._found if not self.keep or gpu.index in self.keep]
-        return tuple(gpu.device(averaged=averaged) for gpu in sorted(kept, key=lambda gpu: gpu.index))
+        return tuple(gpu.device(averaged=averaged, mixed=mixed) for gpu in sorted(kept, key=lambda gpu: gpu.index))
 
     def notes(self) -> Iterator[str]:
         if self._by_order:
-            yield _BY_ORDER
+            yield (
+                "One part of the log names GPUs by their index, another by uuid or bus id, and no row by both: they "
+                "are taken to be the same in the order in which nvidia-smi lists them."
+            )
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
                     f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}: one GPU under the names "
                     "of several drivers, or GPUs of several machines; a uuid in the log would tell."
                 )
-
-
-def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
-    texts = rows.data.get(name)
-    if not isinstance(texts, Texts):
-        return None
-    codes = texts.codes[own]
-    place = int(np.argmax(codes >= 0))
-    return str(texts.texts[codes[place]]) if codes[place] >= 0 else None
 
 
 def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from gpureport.importers.protocol import Outcome
 from gpureport.importers.sources import strip_suffixes
 from gpureport.metrics import BY_NAME, MetricKind, Scope
 from gpureport.names import merge_pairs
-from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import Device, sort_by_time
 
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
@@ -38,9 +37,10 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
     # a single reading covers a second; the machine's finest log gets what the others add
-    pace = {log: (log.interval, -len(next(iter(log.tables.values())))) for log in logs if log.given.beside}
-    hosts = sorted(pace, key=pace.__getitem__)
-    surveys.check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
+    hosts = [log for log in logs if log.given.beside]
+    hosts.sort(key=lambda log: (log.interval, -len(next(iter(log.tables.values())))))
+    for log in logs[1:]:
+        surveys.check_clocks(logs[0].given.locator, logs[0].outcome, log.given.locator, log.outcome, tz)
     _find_nodes(mains, hosts)
     known: dict[str, Device] = {}
     tables: surveys.Tables = {}
@@ -53,7 +53,7 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
         main = mains[log.given.companion_of or 0] if mains else hosts[0]
         log.node = main.node if log in companions else log.node
         outcomes.append(_add_log(log, main.given.locator, known, tables, rates, machines))
-        machines |= {_recorded_on(log)} - {""}
+        machines |= {log.machine} - {""}
     if mains:
         outcomes[0] = replace(outcomes[0], devices=tuple(known[device] for device in own))
     return tables, outcomes
@@ -76,7 +76,7 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
     paths = [Path(log.given.locator) for log in logs]
     names: list[str] = []
     for level in (
-        [_recorded_on(log) for log in logs],
+        [log.machine for log in logs],
         [_COMMON.sub("", strip_suffixes(path.name)) for path in paths],
         [path.resolve().parent.name for path in paths],
         [f"node{number}" for number in range(1, len(paths) + 1)],
@@ -166,12 +166,11 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
         known[before + own] = replace(device, id=before + own, index=index, node=node)
         return before + own
     # what the first says, the lowest limit, the largest memory
-    filled = {name: getattr(same, name) for name in Device.__dataclass_fields__}
-    filled |= {name: getattr(device, name) for name, value in filled.items() if value in {None, "unknown"}}
+    filled, more = asdict(same), asdict(device)
+    filled |= {name: more[name] for name, value in filled.items() if value in {None, "unknown"}} | {"node": node}
     for name, pick in (("power_limit_watts", min), ("memory_total_bytes", max), ("memory_reserved_bytes", max)):
-        held = [value for value in (getattr(same, name), getattr(device, name)) if value is not None]
-        filled[name] = pick(held) if held else None
-    known[same.id] = Device(**(filled | {"node": node}))
+        filled[name] = filled[name] if more[name] is None else pick(filled[name], more[name])
+    known[same.id] = Device(**filled)
     return same.id
 
 
@@ -182,12 +181,6 @@ def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events)
     notes = (f"{before}{note}" for note in account.notes)
     return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
-
-
-def _recorded_on(log: surveys.Log) -> str:
-    path = Path(log.given.locator)
-    run = read_run_file(path.parent) if name_log(path) else None
-    return run.host if run else ""
 
 
 def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
@@ -205,7 +198,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
         rows, rate = log.tables[device.id], log.outcome.intervals.get(device.id) or 1.0
         is_host = device.scope is Scope.HOST
         is_second = f"{log.node}/{device.id}".removeprefix("None/") in tables
-        if is_host and is_second and (not log.given.beside or _recorded_on(log) in machines):
+        if is_host and is_second and (not log.given.beside or log.machine in machines):
             account[SECOND_HOST] += len(rows)
             continue
         taken.append(name := _name_device(device, log.node, known, taken))

@@ -18,7 +18,7 @@ from gpureport.importers.account import NOT_SELECTED
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, find_state
-from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
+from gpureport.importers.sources import derive_name, identify, read_label_files
 from gpureport.metrics import Scope
 from gpureport.names import merge_pairs, override_pairs, read_environment_labels
 from gpureport.parsing import MOST_GPUS
@@ -118,8 +118,9 @@ class Reading:
         """
         self._outcomes, self._training = [], {}
         held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
+        places = range(len(self._inputs))
         if self._several or (held is not None and held.held):
-            yield from self._read_logs(range(len(self._inputs) if self._several else 1))
+            yield from self._read_logs(places if self._several else places[:1])
         else:
             with _errors_at(self.locator):
                 extraction = self._inputs[0].importer.extract(self._files[0], self._options)
@@ -130,12 +131,11 @@ class Reading:
             if self._outcomes[0].has_host:
                 what = "the GPU log already holds series of the machine"
                 raise SourceError(self._inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
-            yield from self._read_logs(range(1, len(self._inputs)))
+            yield from self._read_logs(places[1:])
         for each, file in self._trained:
             self._read_training(each, file)
-        read = [(each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
-        read += [(each.locator, file) for each, file in self._trained]
-        for locator, file in read:
+        logs = zip([each.locator for each in self._inputs], self._files, strict=True)
+        for locator, file in (*logs, *((each.locator, file) for each, file in self._trained)):
             with _errors_at(locator):
                 file.settle()
 
@@ -162,7 +162,7 @@ class Reading:
         each, file = self._inputs[place], self._files[place]
         log = surveyed.pop(survey_key(each, options), None) or Log(each, options, file)
         log.given, self._files[place] = each, log.file
-        if log.file is not file and file.watch is not None:
+        if log.file is not file:
             file.watch(log.file.size)
         self._refuse_rejected_lines(log.outcome, each.locator)
         if self._outcomes:
@@ -174,9 +174,9 @@ class Reading:
         return log
 
     def _check_times(self, each: Input | TrainingFile, outcome: Outcome) -> None:
-        from gpureport.importers.surveys import check_shared_time, check_time_bases
+        from gpureport.importers.surveys import check_clocks, check_shared_time
 
-        check_time_bases([self._inputs[0], each], [self._outcomes[0], outcome], self._options.tz)
+        check_clocks(self.locator, self._outcomes[0], each.locator, outcome, self._options.tz)
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
     def _read_training(self, each: TrainingFile, file: RawFile) -> None:
@@ -218,8 +218,9 @@ class Reading:
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         stated = self.file_labels
         quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
-        notes = (*quality.notes, *dict.fromkeys(self._notes))
-        quality = replace(quality, notes=notes, unfinished=self._unfinished)
+        # objects of a bucket are named by URL, not by local copy
+        notes = map(name_by_url, (*quality.notes, *dict.fromkeys(self._notes)))
+        quality = replace(quality, notes=tuple(notes), unfinished=self._unfinished)
         run = Run(
             id=self.run_id,
             name=self.name,
@@ -228,17 +229,14 @@ class Reading:
             ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=rates[len(rates) // 2] if rates else None,
-            sources=self.sources,
+            sources=tuple(replace(each, locator=name_by_url(each.locator)) for each in self.sources),
             devices=tuple(devices),
             params=stated.params,
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags),
             work=next((read.work for read in training if read.work), None),
             quality=quality,
         )
-        # objects of a bucket are named by URL, not by local copy
-        sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in run.sources)
-        quality = replace(quality, notes=tuple(map(name_by_url, quality.notes)))
-        return self.labels.applied(replace(run, sources=sources, quality=quality))
+        return self.labels.applied(run)
 
     def columns(self) -> tuple[tuple[str, str], ...]:
         return tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns))
@@ -266,22 +264,17 @@ def _errors_at(locator: str) -> Iterator[None]:
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     from gpureport.importers import runs
 
-    given = [(_name_after_logs(each._inputs), derive_name(each.locator), each.file_labels.name) for each in readings]
-    named = [
-        (each.name, each.locator if each.name in names else None) for each, names in zip(readings, given, strict=True)
-    ]
-    for each, name in zip(readings, runs.lengthen_equal_names(named), strict=True):
-        each.longer_name = "" if name == each.name else name
+    names = runs.lengthen_equal_names([(each.name, each.locator) for each in readings])
+    for each, name in zip(readings, names, strict=True):
+        each.longer_name = name
 
 
 def _name_after_logs(inputs: Sequence[Input]) -> str:
-    logs = [each for each in inputs if not each.beside and each.companion_of is None]
-    if logs[0].locator == "-":
+    logs = [each.locator for each in inputs if not each.beside and each.companion_of is None]
+    if logs[0] == "-":
         return "standard input"
-    if len(logs) == 1:
-        return derive_name(logs[0].locator)
-    folders = Path(commonpath([Path(log.locator).resolve().parent for log in logs])).parts[1:]
-    return "/".join(folders[-count_named(folders) :]) if folders else strip_suffixes(logs[0].path.name)
+    # several are called what a log is called that the folder says more of
+    return derive_name(logs[0] if len(logs) == 1 else f"{commonpath([Path(log).resolve().parent for log in logs])}/gpu")
 
 
 def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:

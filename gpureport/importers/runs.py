@@ -150,7 +150,7 @@ def _group_logs(
             if main.path != each.path
             and (main.folder == each.folder or None in {main.folder, each.folder})
             and surveys.shared_time(main.log.span, each.log.span) >= 0
-            and _have_one_clock(main.log.outcome, each.log.outcome, options)
+            and surveys.have_one_clock(main.log.outcome, each.log.outcome, options.tz)
             and (not only_adding or each.log.adds_to(main.log))
         ]
         homes = _find_homes(able, each)
@@ -175,10 +175,6 @@ def _group_logs(
     groups = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in groups]
     groups += [{each: None} for each in given if each.log is None]
     return sorted(groups, key=lambda group: places[next(iter(group))])
-
-
-def _have_one_clock(one: Outcome, other: Outcome, options: ReadOptions) -> bool:
-    return options.tz is not None or (one.timezone is None) == (other.timezone is None)
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
@@ -251,7 +247,7 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
-    comparable = [place for place, outcome in known.items() if _have_one_clock(outcome, runs[place], options)]
+    comparable = [place for place, outcome in known.items() if surveys.have_one_clock(outcome, runs[place], options.tz)]
     found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
     if found:
         several = surveys.any_overlap([runs[place].span for place in found])

@@ -6,6 +6,7 @@ import errno
 import lzma
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -87,7 +88,7 @@ class RawFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.account = ByteAccount()
-        self.watch: Callable[[int], None] | None = None
+        self.watch: Callable[[int], None] = lambda _: None
         # bytes that were hashed
         self.hashed = 0
         self._state: FileState | None = None
@@ -117,8 +118,7 @@ class RawFile:
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
         for block in self._read(0, size):
-            if self.watch:
-                self.watch(len(block))
+            self.watch(len(block))
             yield block
 
     def _read(self, at: int, size: int) -> Iterator[bytes]:
@@ -144,8 +144,7 @@ class RawFile:
     def sha256(self) -> str:
         """Return the hash of its bytes, after reading the rest."""
         if not self._ended and self.hashed < self.size:
-            for _ in self._read(self.hashed, BLOCK):
-                pass
+            deque(self._read(self.hashed, BLOCK), 0)
         self._ended = True
         self._wait()
         return self._hasher.hexdigest()
@@ -320,18 +319,13 @@ def _clean(lines: bytes, account: ByteAccount) -> bytes:
     try:
         lines.isascii() or lines.decode()
     except UnicodeDecodeError:
-        return b"\n".join(_decode_latin_1(line, account) for line in lines.split(b"\n"))
+        split = lines.split(b"\n")
+        for place, line in enumerate(split):
+            if _LATIN.fullmatch(line) and line.decode(errors="ignore").encode() != line:
+                account.latin_1_lines += 1
+                split[place] = line.decode("latin-1").encode()
+        return b"\n".join(split)
     return lines
-
-
-def _decode_latin_1(line: bytes, account: ByteAccount) -> bytes:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        if _LATIN.fullmatch(line):
-            account.latin_1_lines += 1
-            return line.decode("latin-1").encode()
-    return line
 
 
 def head(file: RawFile, length: int) -> bytes:

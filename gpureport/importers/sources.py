@@ -82,9 +82,9 @@ def find_store(folder: str | Path) -> tuple[str, Path] | None:
     return None
 
 
-def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
+def identify(source: str, kind: str | None = None, *, beside: bool = False) -> Input:
     """Return a file with the importer of its content or the named kind; raise `SourceError` if it has none."""
-    path, beside = _find_file(source), importers is HOST_IMPORTERS
+    path = _find_file(source)
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
     if not head and file.account.damage:
@@ -93,12 +93,12 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
         what = "the file is empty, or holds nothing but blank lines or NUL bytes"
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
-    found = next((each for each in importers if each.kind == kind), None) if kind else _recognise(file, head, importers)
+    found = IMPORTERS[kind] if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
         hint = "unpack it and give the files in it, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:
-        other = _recognise(file, head, IMPORTERS if beside else HOST_IMPORTERS)
+        other = _recognise(file, head, beside=not beside)
         from gpureport.importers.refusals import explain
 
         known, advice, code = explain(path.name, head, beside=beside, is_other=other is not None)
@@ -109,10 +109,10 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
 def identify_companion(path: str) -> Input:
     """Return a file that `--host` names: a host log, or a GPU log to join; others are a `SourceError`."""
     try:
-        return identify(path, HOST_IMPORTERS)
+        return identify(path, beside=True)
     except SourceError as error:
         try:
-            return identify(path, IMPORTERS)
+            return identify(path)
         except SourceError:
             raise error from None
 
@@ -166,29 +166,29 @@ def _spool(source: str) -> Path:
     return Path(name)
 
 
-def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
+def _recognise(file: RawFile, head: bytes, *, beside: bool) -> Importer | None:
     if head.lstrip().startswith(_STORES):
         return None
-    found = _ask(importers, head)
+    found = _ask(head, beside=beside)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
     from gpureport.importers.refusals import thinned
 
-    return _ask(importers, thinned(read_head(file, SEARCHED_BYTES)))
+    return _ask(thinned(read_head(file, SEARCHED_BYTES)), beside=beside)
 
 
-def _ask(importers: Sequence[Importer], head: bytes) -> Importer | None:
-    some = None if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else 1
-    return next((each for each in islice(importers, some) if each.identify(head)), None)
+def _ask(head: bytes, *, beside: bool) -> Importer | None:
+    asked = HOST_IMPORTERS if beside else islice(IMPORTERS, None if _OF_GPUS.search(head) else 1)
+    return next((each for each in asked if each.identify(head)), None)
 
 
 @lru_cache(4096)
 def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
-    asked = [("gpu", IMPORTERS), ("host", HOST_IMPORTERS)]
-    for role, importers in asked if _OF_GPUS.search(head) else reversed(asked):
-        if (found := _recognise(file, head, importers)) is not None:
+    roles = [("gpu", False), ("host", True)]
+    for role, beside in roles if _OF_GPUS.search(head) else reversed(roles):
+        if (found := _recognise(file, head, beside=beside)) is not None:
             return (role, found) if archive_kind(file) is None else ("", None)
     from gpureport.importers.training import TrainingLog
 
@@ -315,12 +315,12 @@ def read_label_files(log: Path, notes: list[str]) -> Labels:
 def _parse_labels(content: Any) -> list[dict[str, str]] | None:
     if not content or not isinstance(content, dict):
         return None
-    parts = [content, content.pop("params", {}), content.pop("tags", {})]
-    if set(content) - {"name", "step"} or not all(isinstance(part, dict) for part in parts):
+    parts, texts = [content, content.pop("params", {}), content.pop("tags", {})], {True: "true", False: "false"}
+    if content.keys() - {"name", "step"} or not all(
+        isinstance(part, dict) and all(isinstance(value, str | bool | None) for value in part.values())
+        for part in parts
+    ):
         return None
-    if not all(isinstance(value, str | bool | None) for part in parts for value in part.values()):
-        return None
-    texts = {True: "true", False: "false"}
     return [
         {name: texts.get(value, value) for name, value in part.items() if name and value not in {None, ""}}
         for part in parts

@@ -14,11 +14,12 @@ from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.columns import Texts, Values
-from gpureport.importers.protocol import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.extraction import hash_values
+from gpureport.importers.protocol import Input, Outcome, ReadOptions
 from gpureport.importers.reading import survey_key, surveyed
-from gpureport.importers.row_order import hash_values
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
+from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import KEY_FIELDS, Device, sort_by_time
 
 Span = tuple[int, int]
@@ -45,7 +46,8 @@ class Log:
     """A log that was read: what is known of it, and its rows, held or to be read again.
 
     `metrics` are columns with values, `interval` the median seconds between samples, 1 for a single one. `rank` sorts
-    the main log first: most metrics that checks need, then finest, then richest. `held` counts bytes of the held rows.
+    the main log first: most metrics that checks need, then finest, then richest. `held` counts bytes of the held rows,
+    `machine` is where `gpureport record` made it.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
@@ -72,6 +74,8 @@ class Log:
         self._tables = tables if self.held else None
         _holding.add(self)
         self.node: str | None = None
+        recorded = read_run_file(given.path.parent) if name_log(given.path) else None
+        self.machine = recorded.host if recorded else ""
         self._keys: dict[str, tuple[IntArray, Hashes]] = {}
 
     def adds_to(self, other: "Log") -> bool:
@@ -147,19 +151,18 @@ def any_overlap(spans: Sequence[Span]) -> bool:
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
-def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
-    """Raise an error where some sources are UTC and others name no zone; `tz` is for stamps without one."""
-    first, base = inputs[0].locator, outcomes[0]
-    for each, outcome in zip(inputs[1:], outcomes[1:], strict=True):
-        if (
-            tz is None
-            and (outcome.timezone is None) != (base.timezone is None)
-            and not (base.quality.synthetic_time or outcome.quality.synthetic_time)
-        ):
-            own, theirs = (f"{found.timezone}" if found.timezone else "local" for found in (outcome, base))
-            what = f"its times are {own}, those of {first} are {theirs}"
-            hint = "give the zone of the local times with --tz, such as Europe/Berlin"
-            raise SourceError(each.locator, what, hint, code="times_not_comparable")
+def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
+    """Return whether both are UTC, or neither; `tz` is for stamps without a zone, and counted times have none."""
+    counted = one.quality.synthetic_time or other.quality.synthetic_time
+    return tz is not None or counted or (one.timezone is None) == (other.timezone is None)
+
+
+def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: str | None) -> None:
+    """Raise an error where the times of a source cannot be compared to those of the first one."""
+    if not have_one_clock(base, outcome, tz):
+        what = f"its times are {outcome.timezone or 'local'}, those of {first} are {base.timezone or 'local'}"
+        hint = "give the zone of the local times with --tz, such as Europe/Berlin"
+        raise SourceError(locator, what, hint, code="times_not_comparable")
 
 
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
