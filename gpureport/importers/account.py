@@ -101,8 +101,8 @@ def format_columns_option(row: Sequence[str]) -> str:
 class Account:
     """The lines of one log. A form counts each line once: rows count as they are yielded, the others are reported here.
 
-    `absent` counts cells without a value by column and reason, `columns` has headings and what each became, `rejected`
-    lines and the first by reason. A `snapshot` shows GPUs at one moment; `mixed_note` is for rows that may be of several.
+    `absent` counts cells without a value by column and reason, `rejected` has lines and the first of them by reason. A
+    `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart.
     """
 
     rows: int = 0
@@ -134,7 +134,6 @@ class Account:
         self.notes |= dict.fromkeys(notes)
 
     def reject(self, reason: str, number: int, text: str = "", rows: int = 1) -> None:
-        """Count unusable lines; `number` is the first of them, `text` its content."""
         entry = self.rejected.setdefault(reason, [0, number])
         entry[0] += rows
         entry[1] = min(entry[1], number)
@@ -147,7 +146,6 @@ class Account:
             self.reject(reason, int(numbers.min()), rows=len(numbers))
 
     def drop(self, reason: str, numbers: IntArray) -> None:
-        """Count yielded rows that stay out of the series, by their lines."""
         self.rows -= len(numbers)
         self.reject_rows(reason, numbers)
 

@@ -90,7 +90,6 @@ class Gpus:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the GPUs, in the order in which they were met."""
         return [f"gpu:{gpu.index}" for gpu in self._found]
 
     @property

@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
+from gpureport.data_quality import Quality, merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers import surveys
 from gpureport.importers.account import NO_MAIN_ROW, SECOND_HOST, TWICE, list_first
 from gpureport.importers.protocol import Outcome
 from gpureport.importers.sources import strip_suffixes
+from gpureport.importers.tracker_series import list_absent, list_rejected, measure_times
 from gpureport.metrics import BY_NAME, MetricKind, Scope
 from gpureport.names import merge_pairs
 from gpureport.recording import Device, sort_by_time
@@ -95,39 +96,34 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
         return logs[0].outcome
-    from gpureport.importers.tracker_series import measure_times
-
     kept: dict[str, list[pa.Table]] = {}
     intervals: dict[str, float] = {}
     accounts: list[Quality] = []
     twice = 0
     for log in logs:
         names: dict[str, str] = {}
-        own = log.take()
-        for device in (device for device in log.outcome.devices if device.id in own):
+        held = log.take()
+        for device in (device for device in log.outcome.devices if device.id in held):
             names[device.id] = name = _name_device(device, log.node, known, names.values())
-            rows, before = own[device.id], kept.setdefault(name, [])
+            rows, before = held[device.id], kept.setdefault(name, [])
             if any(surveys.shared_time(log.spans[device.id], surveys.find_span(part)) >= 0 for part in before):
                 known_rows = np.concatenate(list(map(surveys.hash_rows, before)))
                 repeated = np.isin(surveys.hash_rows(rows), known_rows)
                 twice += int(repeated.sum())
                 rows = rows.filter(columns.to_arrow(~repeated, pa.bool_()))
             before += [sort_by_time(rows, name)] if len(rows) else []
-            if device.id in log.outcome.intervals:
-                intervals.setdefault(name, log.outcome.intervals[device.id])
+        intervals = {names[own]: rate for own, rate in log.outcome.intervals.items() if own in names} | intervals
         accounts.append(_rename_account(log, names, f"{log.given.locator}: "))
-    for name, parts in kept.items():
-        tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
+    tables |= {name: surveys.stack_rows(parts, name) for name, parts in kept.items()}
     whole, zones = merge_quality(accounts), {log.outcome.timezone for log in logs}
-    rejected = [*whole.rejected, *([Rejected(reason=TWICE, rows=twice, first_line=None)] if twice else [])]
     absent = Counter[tuple[str, str]]()
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells
     quality = replace(
         whole,
         rows_kept=whole.rows_kept - twice,
-        rejected=tuple(rejected),
-        absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
+        rejected=(*whole.rejected, *list_rejected({TWICE: twice})),
+        absent_cells=list_absent(dict(sorted(absent.items()))),
     )
     if not quality.synthetic_time:
         # what one log missed another may hold
@@ -207,8 +203,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
             tables[name] = sort_by_time(rows, name)
             continue
         if is_host and not surveys.spans_overlap(log.spans[device.id], surveys.find_span(tables[name])):
-            both = [tables[name], sort_by_time(rows, name)]
-            tables[name] = sort_by_time(pa.concat_tables(both, promote_options="default"), name)
+            tables[name] = surveys.stack_rows([tables[name], rows], name)
             continue
         if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - surveys.KEYS)):
             what = f"several host logs for one run hold {twice[0]}"
@@ -217,12 +212,11 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
     quality, joined, held = _rename_account(log, names), account.pop(_JOINED, 0), account.pop(_HELD, 0)
     also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
     said = f"{log.given.locator}: {joined:,} rows joined by time to those of {main}{also}."
-    left = (Rejected(reason=reason, rows=rows, first_line=None) for reason, rows in account.items() if rows)
     quality = replace(
         quality,
         rows_kept=quality.rows_kept - joined - account.total(),
         continued=quality.continued + joined,
-        rejected=(*quality.rejected, *left),
+        rejected=(*quality.rejected, *list_rejected(account)),
         duplicates=quality.duplicates if names else 0,
         notes=(*quality.notes, said) if joined else quality.notes,
     )

@@ -18,13 +18,13 @@ from gpureport.importers.account import NOT_SELECTED
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, find_state
-from gpureport.importers.sources import derive_name, identify, read_label_files
+from gpureport.importers.sources import derive_name, read_label_files
 from gpureport.metrics import Scope
 from gpureport.names import merge_pairs, override_pairs, read_environment_labels
 from gpureport.parsing import MOST_GPUS
 from gpureport.record_folder import RUN_FILE, RecordedRun, name_log, read_run_file
 from gpureport.recording import Recording, Run, Source, collect_series, empty_training
-from gpureport.regular_files import is_folder, name_by_url
+from gpureport.regular_files import name_by_url
 
 if TYPE_CHECKING:
     from gpureport.importers.surveys import Log
@@ -38,24 +38,6 @@ surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 
 def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
     return given.path.resolve(), find_state(given.path), given.importer.kind, repr(options)
-
-
-def find_runs(
-    source: str | Path,
-    host: Sequence[str | Path] = (),
-    kind: str | None = None,
-    options: ReadOptions | None = None,
-) -> list[list[Input]]:
-    """Return the runs of a file, a folder or `-`, each as main logs, companions and files beside it.
-
-    A person's `host` wins over what is found; `kind` names the importer of a file whatever its content. Raise
-    `SourceError` when there is no log, or a file is of no known kind.
-    """
-    if not host and not is_folder(source):
-        return [[identify(str(source), kind=kind)]]
-    from gpureport.importers.runs import find_source_runs
-
-    return find_source_runs([source], host, kind=kind, options=options).runs[0]
 
 
 class Reading:
@@ -89,7 +71,6 @@ class Reading:
         return tuple(file.size for file in self._files)
 
     def watch(self, seen: Callable[[int], None]) -> None:
-        """Call `seen` with the number of bytes that were just read for the batches."""
         for file in self._files:
             file.watch = seen
 

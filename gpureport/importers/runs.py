@@ -317,7 +317,6 @@ def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
-    """Return runs with distinct names; names from a person or a tracker stay."""
     named: list[tuple[str, str | None]] = []
     for run in runs:
         log = run.sources[0].locator if run.sources and not run.tracked else "-"

@@ -76,7 +76,6 @@ def raise_source_errors(path: Path) -> Iterator[None]:
 
 
 _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
-"""Starts its thread with the first block."""
 
 
 class RawFile:
@@ -142,7 +141,6 @@ class RawFile:
             self._hashing = None
 
     def sha256(self) -> str:
-        """Return the hash of its bytes, after reading the rest."""
         if not self._ended and self.hashed < self.size:
             deque(self._read(self.hashed, BLOCK), 0)
         self._ended = True
@@ -217,7 +215,6 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return which kind of archive of files, compressed or not, a file is, else None."""
     head = file.first_bytes()
     plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
     if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):

@@ -37,7 +37,6 @@ _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 """Name of the folder in which MLflow keeps what belongs to a run."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
-"""Common names of logs; the name of the folder says more."""
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
 _MOST_LABEL_BYTES = 2**20
@@ -65,7 +64,6 @@ def _may_be_store(path: Path) -> bool:
 
 
 def names_run(source: str) -> bool:
-    """Return whether a source is a store's path with `#` and a run of it."""
     return bool(_find_store_path(source)) and find_tracker(source) is not None
 
 
@@ -83,7 +81,6 @@ def find_store(folder: str | Path) -> tuple[str, Path] | None:
 
 
 def identify(source: str, kind: str | None = None, *, beside: bool = False) -> Input:
-    """Return a file with the importer of its content or the named kind; raise `SourceError` if it has none."""
     path = _find_file(source)
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
@@ -208,7 +205,6 @@ def is_readable(path: Path) -> bool:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Return the files in a folder but hidden ones, by name."""
     return [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
 
 

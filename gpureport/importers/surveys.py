@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 from weakref import WeakSet
 
@@ -76,7 +77,6 @@ class Log:
         self.node: str | None = None
         recorded = read_run_file(given.path.parent) if name_log(given.path) else None
         self.machine = recorded.host if recorded else ""
-        self._keys: dict[str, tuple[IntArray, Hashes]] = {}
 
     def adds_to(self, other: "Log") -> bool:
         """Return whether it has metrics that another log lacks, and not all that most checks need."""
@@ -94,12 +94,11 @@ class Log:
         tables, self._tables, self.held = self.tables, None, 0
         return tables
 
-    def keys(self, device: str) -> tuple[IntArray, Hashes]:
-        """Return a device's times, and a number for each row."""
-        if not self._keys:
-            for name, table in (self._tables or self._read_again()).items():
-                self._keys[name] = columns.integers(table.column("timestamp")), hash_rows(table)
-        return self._keys[device]
+    @cached_property
+    def keys(self) -> dict[str, tuple[IntArray, Hashes]]:
+        """Each device's times, and a number for each row."""
+        tables = self._tables or self._read_again()
+        return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
 
 
 _holding: WeakSet[Log] = WeakSet()
@@ -109,10 +108,11 @@ def read_devices(batches: Iterable[pa.Table]) -> Tables:
     kept: dict[str, list[pa.Table]] = {}
     for batch in batches:
         kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
-    return {
-        device: sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
-        for device, tables in kept.items()
-    }
+    return {device: stack_rows(tables, device) for device, tables in kept.items()}
+
+
+def stack_rows(tables: Sequence[pa.Table], device: str) -> pa.Table:
+    return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
@@ -158,7 +158,6 @@ def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
 
 
 def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: str | None) -> None:
-    """Raise an error where the times of a source cannot be compared to those of the first one."""
     if not have_one_clock(base, outcome, tz):
         what = f"its times are {outcome.timezone or 'local'}, those of {first} are {base.timezone or 'local'}"
         hint = "give the zone of the local times with --tz, such as Europe/Berlin"
@@ -166,7 +165,6 @@ def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: 
 
 
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
-    """Raise an error where a source shares no time with the GPU log it is joined to."""
     if shared_time(span, main) < 0:
         times = [f"{datetime.fromtimestamp(at // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}" for at in (*span, *main)]
         what = "it covers another time than the GPU log ({} to {}; the GPU log: {} to {})".format(*times)
@@ -225,7 +223,7 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
         return "apart" if any(mine == theirs for mine, theirs in together) else ""
     for first, second in pairs if copies else ():
-        (times, keys), (other_times, other_keys) = one.keys(first.id), other.keys(second.id)
+        (times, keys), (other_times, other_keys) = one.keys[first.id], other.keys[second.id]
         inside = (other_times >= times[0]) & (other_times <= times[-1])
         place, far = find_nearest(other_times[inside], times)
         shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
@@ -236,7 +234,6 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
 
 
 def hash_rows(table: pa.Table) -> Hashes:
-    """Return a number per row for its time and values; empty columns do not matter."""
     held: dict[str, Values] = {}
     for name in {*table.column_names} - KEYS:
         column: Any = table.column(name).combine_chunks()
