@@ -53,11 +53,11 @@ class Reading:
         training: Sequence[TrainingFile] = (),
     ) -> None:
         self._inputs = sorted(inputs, key=lambda each: each.companion_of is not None)
-        self._files = [RawFile(each.path) for each in self._inputs]
+        self._files = {each: RawFile(each.path) for each in self._inputs}
         self._several, self._strict = sum(not each.beside for each in inputs) > 1, strict
         self._options, self.file_labels, self._notes, self._unfinished = read_run_files(inputs, options)
         self.labels, self.locator, self.longer_name = labels, self._inputs[0].locator, ""
-        self._trained = [(each, RawFile(each.path)) for each in training]
+        self._trained = {each: RawFile(each.path) for each in training}
         self._outcomes: list[Outcome] = []
         self._training: dict[str, Training] = {}
 
@@ -68,27 +68,26 @@ class Reading:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(file.size for file in self._files)
+        return tuple(file.size for file in self._files.values())
 
     def watch(self, seen: Callable[[int], None]) -> None:
-        for file in self._files:
+        for file in self._files.values():
             file.watch = seen
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """The run's origin; unread parts are read for hashing."""
-        logs = [(each.importer.kind, each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
-        read = self._training if self._outcomes else {each.locator for each, _ in self._trained}
-        logs += [("training", each.locator, file) for each, file in self._trained if each.locator in read]
+        logs = [(each.importer.kind, each.locator, file) for each, file in self._files.items()]
+        read = self._training if self._outcomes else {each.locator for each in self._trained}
+        logs += [("training", each.locator, file) for each, file in self._trained.items() if each.locator in read]
         return tuple(
             Source(kind=kind, locator=locator, sha256=file.sha256(), bytes=file.hashed) for kind, locator, file in logs
         )
 
     @property
     def run_id(self) -> str:
-        pairs = zip(self._inputs, self._files, strict=True)
         # the order in which logs of one run are named says nothing
-        lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in pairs)
+        lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in self._files.items())
         return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -98,34 +97,34 @@ class Reading:
         strict; when host logs share a metric, or times cannot be compared.
         """
         self._outcomes, self._training = [], {}
-        held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
-        places = range(len(self._inputs))
+        first, *others = self._inputs
+        held = surveyed.get(survey_key(first, self._options)) if surveyed else None
         if self._several or (held is not None and held.held):
-            yield from self._read_logs(places if self._several else places[:1])
+            yield from self._read_logs(self._inputs if self._several else [first])
         else:
             with _errors_at(self.locator):
-                extraction = self._inputs[0].importer.extract(self._files[0], self._options)
+                extraction = first.importer.extract(self._files[first], self._options)
                 yield from extraction.batches()
             self._outcomes = [extraction.outcome()]
             self._refuse_rejected_lines(self._outcomes[0], self.locator)
-        if not self._several and len(self._inputs) > 1:
+        if others and not self._several:
             if self._outcomes[0].has_host:
                 what = "the GPU log already holds series of the machine"
-                raise SourceError(self._inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
-            yield from self._read_logs(places[1:])
-        for each, file in self._trained:
-            self._read_training(each, file)
-        logs = zip([each.locator for each in self._inputs], self._files, strict=True)
-        for locator, file in (*logs, *((each.locator, file) for each, file in self._trained)):
-            with _errors_at(locator):
+                raise SourceError(others[0].locator, what, "leave it out", code="host_in_gpu_log")
+            yield from self._read_logs(others)
+        for each in self._trained:
+            self._read_training(each)
+        read: list[tuple[Input | TrainingFile, RawFile]] = [*self._files.items(), *self._trained.items()]
+        for given, file in read:
+            with _errors_at(given.locator):
                 file.settle()
 
-    def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
-        logs = [self._read_log(place, self._options) for place in places if not self._inputs[place].beside]
+    def _read_logs(self, inputs: Sequence[Input]) -> Iterator["pa.Table"]:
+        logs = [self._read_log(each, self._options) for each in inputs if not each.beside]
         spans = [log.span for log in logs] or [self._outcomes[0].span]
         # the local time of the GPU logs dates a file without dates
         options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
-        logs += [self._read_log(place, options) for place in places if self._inputs[place].beside]
+        logs += [self._read_log(each, options) for each in inputs if each.beside]
         if len(logs) == 1:
             self._outcomes.append(logs[0].outcome)
             yield from logs[0].take().values()
@@ -136,13 +135,13 @@ class Reading:
             self._outcomes += outcomes
             yield from tables.values()
 
-    def _read_log(self, place: int, options: ReadOptions) -> "Log":
+    def _read_log(self, each: Input, options: ReadOptions) -> "Log":
         """Return one whole log; a surveyed one gives its bytes for the source's."""
         from gpureport.importers.surveys import Log
 
-        each, file = self._inputs[place], self._files[place]
+        file = self._files[each]
         log = surveyed.pop(survey_key(each, options), None) or Log(each, options, file)
-        log.given, self._files[place] = each, log.file
+        log.given, self._files[each] = each, log.file
         if log.file is not file:
             file.watch(log.file.size)
         self._refuse_rejected_lines(log.outcome, each.locator)
@@ -160,11 +159,12 @@ class Reading:
         check_clocks(self.locator, self._outcomes[0], each.locator, outcome, self._options.tz)
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
-    def _read_training(self, each: TrainingFile, file: RawFile) -> None:
+    def _read_training(self, each: TrainingFile) -> None:
         from gpureport.importers.training import TrainingLog
 
         try:
-            read = TrainingLog().read(file, self._options, self._outcomes[0].span[0], each.locator)
+            start = self._outcomes[0].span[0]
+            read = TrainingLog().read(self._trained[each], self._options, start, each.locator)
             if read.dated:
                 self._check_times(each, read.outcome)
         except SourceError as error:

@@ -11,6 +11,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import sources as files
 from gpureport.importers import surveys
 from gpureport.importers.protocol import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.source_text import RawFile
 from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
@@ -239,10 +240,9 @@ def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[i
 
 
 def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
-    try:
+    with suppress(SourceError):
         return surveys.Log(given, options).outcome
-    except SourceError:
-        return None
+    return None
 
 
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
@@ -263,7 +263,6 @@ def assign_training_logs(
     """Return per run the training logs whose time it shares; one of none, or of several, is a SourceError."""
     if len(runs) == 1:
         return [list(files)]
-    from gpureport.importers.source_text import RawFile
     from gpureport.importers.training import TrainingLog
 
     found: list[list[TrainingFile]] = [[] for _ in runs]

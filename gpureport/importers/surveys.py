@@ -1,6 +1,7 @@
 """What a log holds, learned by one reading, and how two logs relate: by time, identity and readings."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
@@ -119,14 +120,10 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
     """Return a log of GPUs; None without times, or if unreadable, which reading it as a run will report."""
     key = survey_key(given, options)
     if key not in surveyed:
-        surveyed[key] = None
-        try:
+        with suppress(SourceError):
             log = Log(given, options)
-        except SourceError:
-            return None
-        surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
-    found = copy(surveyed[key])
-    if found is not None:
+            surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
+    if (found := copy(surveyed.setdefault(key, None))) is not None:
         found.given = given
     return found
 
