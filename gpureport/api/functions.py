@@ -18,8 +18,8 @@ from gpureport.comparison.training import make_goals
 from gpureport.errors import RenderError, SettingsError
 from gpureport.importers.protocol import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection, split_readable
-from gpureport.importers.reading import Reading
-from gpureport.importers.sources import find_tracker, identify, identify_training_logs
+from gpureport.importers.reading import Reading, find_runs
+from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
 from gpureport.places.transfer import fetch
 from gpureport.recording import Recording, Work, hold_rows
@@ -101,14 +101,9 @@ def read(  # noqa: PLR0913 - each option is given by name
     store = None if as_one_run or kind else find_tracker(str(source))
     if store is not None:
         return list(_read_tracked(store, str(source), options, named, tracker or {}))
-    from gpureport.importers.runs import find_run_logs, find_source_runs, find_training_logs
+    from gpureport.importers.runs import find_run_logs, find_training_logs
 
-    if as_one_run:
-        runs = [find_run_logs([source], hosts, kind, options)]
-    elif hosts or Path(source).is_dir():
-        runs = find_source_runs([source], hosts, kind=kind, options=options).runs[0]
-    else:
-        runs = [[identify(str(source), kind)]]
+    runs = [find_run_logs([source], hosts, kind, options)] if as_one_run else find_runs(source, hosts, kind, options)
     beside = [identify_training_logs(trained)] * len(runs)
     if Path(source).is_dir() and not trained and not as_one_run:
         beside = find_training_logs([source] * len(runs), runs)

@@ -60,14 +60,14 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+"""How messages begin that nvidia-smi writes between rows (strings of its 535 and 550 binaries)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
-"""Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
+"""Rulers and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026` and `Mon 20 Apr 2026 15:14:15 CEST`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """What only rows hold: memory, and cells between bars."""
@@ -99,7 +99,7 @@ def format_columns_option(row: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class Account:
-    """The lines of one log. A form counts each line once: rows count as they are yielded, the others are reported here.
+    """The lines of one log, each counted once: rows as they are yielded, the others by the form.
 
     `absent` counts cells without a value by column and reason, `rejected` has lines and the first of them by reason. A
     `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart.
@@ -174,7 +174,7 @@ class Account:
             self.noise += 1
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give driver messages above the last of some kept rows, by rising lines, the time of the row before."""
+        """Give driver messages above the last of some kept rows the time of the row before."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:

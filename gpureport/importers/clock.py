@@ -120,7 +120,7 @@ _WORDS = re.compile(
 """What C's asctime writes, and `date` in the C locale and in English ones."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
+"""From which size a count is of nano-, micro-, milliseconds or seconds, and microseconds of each."""
 _SECONDS = len("2026/03/14 09:26:53")
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
@@ -155,7 +155,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time in a text, in microseconds as written, and whether it names a zone; None without a time."""
+    """Return the time in a text, in microseconds as written, and whether it names a zone."""
     match = _WORDS.search(text)
     if match is None:
         match = _ISO.search(text)
@@ -320,7 +320,7 @@ _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "severa
 
 
 class Order(NamedTuple):
-    """The rows by rising `lines`: times, copies of earlier ones, clocks of devices, and whether they are `shuffled`."""
+    """Rows by rising `lines`: times, copies of earlier ones, clocks of devices; `shuffled` by writers."""
 
     lines: npt.NDArray[Any]
     times: IntArray
@@ -383,7 +383,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Return the times of a device's rows, and how often they fall but for the clock, whose steps are kept."""
+    """Return a device's times, and how often they fall but for the clock, whose steps are kept."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0

@@ -23,7 +23,7 @@ from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
-"""A form's rows, from a log's lines, the number of the first, and the account that counts each line that is no row."""
+"""A form's rows, from lines, the number of the first, and the account that counts the others."""
 _NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 _INTERVAL = "say with --interval how many seconds apart it was recorded"
 _ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
@@ -37,7 +37,7 @@ _YEAR = 366 * 86_400_000_000
 """Microseconds: stamps below have no date."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""What a GPU that answers has a value of, and how many of them a log records for errors in all to mean a lost GPU."""
+"""What a GPU that answers has a value of; errors in all, where there are so many, mean a lost one."""
 
 
 class Extraction:
@@ -86,7 +86,7 @@ class Extraction:
             raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _read_one_moment(self) -> list["pa.Table"]:
-        """Return the rows of a snapshot without a time, such as a pasted table; none where a GPU has several."""
+        """Return the rows of a snapshot without a time, such as a pasted table."""
         if not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
             return []
         once = Extraction(self._file.again(), replace(self._options, interval=1.0), self._form, explain=self._explain)
@@ -171,7 +171,7 @@ class Extraction:
         return times
 
     def _survey(self) -> clock.Order:
-        """Return every row's place in time, after a second pass over the log: memory holds 22 bytes per row."""
+        """Return every row's place in time by a second pass, which holds 22 bytes per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found = [bytearray() for _ in kinds]

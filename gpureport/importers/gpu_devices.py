@@ -99,7 +99,7 @@ class Gpus:
         return all(names & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the place of each row's GPU among `ids`, or one of LEFT_OUT; only `where` rows are a GPU's."""
+        """Return the place of each GPU's row, `where` it is one, among `ids`, or one of LEFT_OUT."""
         damaged = _find_damaged_names(rows, times, where, self._seen)
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         if "index" in held:

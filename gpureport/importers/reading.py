@@ -18,13 +18,13 @@ from gpureport.importers.account import NOT_SELECTED
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, find_state
-from gpureport.importers.sources import derive_name, read_label_files
+from gpureport.importers.sources import derive_name, identify, read_label_files
 from gpureport.metrics import Scope
 from gpureport.names import merge_pairs, override_pairs, read_environment_labels
 from gpureport.parsing import MOST_GPUS
 from gpureport.record_folder import RUN_FILE, RecordedRun, name_log, read_run_file
 from gpureport.recording import Recording, Run, Source, collect_series, empty_training
-from gpureport.regular_files import name_by_url
+from gpureport.regular_files import is_folder, name_by_url
 
 if TYPE_CHECKING:
     from gpureport.importers.surveys import Log
@@ -38,6 +38,17 @@ surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 
 def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
     return given.path.resolve(), find_state(given.path), given.importer.kind, repr(options)
+
+
+def find_runs(
+    source: str | Path, host: Sequence[str | Path] = (), kind: str | None = None, options: ReadOptions | None = None
+) -> list[list[Input]]:
+    """Return the runs of a file, a folder or `-`; `kind` names a file's importer."""
+    if not host and not is_folder(source):
+        return [[identify(str(source), kind)]]
+    from gpureport.importers.runs import find_source_runs
+
+    return find_source_runs([source], host, kind=kind, options=options).runs[0]
 
 
 class Reading:
@@ -63,7 +74,6 @@ class Reading:
 
     @property
     def name(self) -> str:
-        """Its name from a person, here or in a file beside its log, else one derived from its log."""
         return self.labels.name or self.longer_name or self.file_labels.name or _name_after_logs(self._inputs)
 
     @property
@@ -91,11 +101,7 @@ class Reading:
         return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in order of time if the log has it; `sort_by_time` puts others right.
-
-        Raise `SourceError` when a source has no usable content, changes meanwhile, or has rejected lines and reading is
-        strict; when host logs share a metric, or times cannot be compared.
-        """
+        """Yield tables of one device each, in order of time if the log has it."""
         self._outcomes, self._training = [], {}
         first, *others = self._inputs
         held = surveyed.get(survey_key(first, self._options)) if surveyed else None
@@ -266,10 +272,7 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 
 
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
-    """Return how a run is read, labels and notes from files beside its logs, and whether its recorder did not end.
-
-    None of these files is a source, so none changes the run's id.
-    """
+    """Return how a run is read, and labels, notes, and that it is unfinished, from files beside its logs."""
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]

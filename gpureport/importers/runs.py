@@ -52,7 +52,7 @@ def find_source_runs(
     """Return the runs of several sources: files, folders, or `-`.
 
     `host` names host logs, or GPU logs to join to another. Logs of `steps` to compare, of different GPUs or all of one
-    run, stay apart. Raise `SourceError` when there is no log, or a file is of no known kind or no run.
+    run, stay apart.
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
@@ -92,10 +92,7 @@ def find_run_logs(
     kind: str | None = None,
     options: ReadOptions | None = None,
 ) -> list[Input]:
-    """Return all logs of several sources, then the files beside them, as one run's inputs.
-
-    Logs that only add metrics to another are its companions. Named host files win over found ones.
-    """
+    """Return all logs as one run's, some as companions that add metrics to others."""
     logs, hosts = _find_logs(sources, host, kind)
     folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
     used = set[Path]()

@@ -100,7 +100,6 @@ class RawFile:
         return RawFile, (self.path.absolute(),)
 
     def again(self) -> "RawFile":
-        """Return the file, to be read again on the side, at its present length."""
         other = RawFile(self.path)
         other._state = self._state
         return other
@@ -157,7 +156,7 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB; and text that zstd gives at once."""
+"""Bytes that are unpacked at once, of which bzip2 can make 80 MB."""
 _XZ_MEMORY = 256 * 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DECODERS: dict[bytes, Callable[[], Any]] = {
@@ -223,7 +222,7 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content in blocks, decompressed as far as it is whole; the account says what is damaged."""
+    """Yield a file's content, unpacked as far as it is whole; the account says what is damaged."""
     magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
@@ -356,10 +355,9 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """A log's text, iterated like an open file; each iteration reads it anew."""
+    """A log's text, or so many blocks, iterated like an open file, each time anew."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
-        """Take a log, so many blocks of it, all for None; lines over `longest` are shortened."""
         self._file, self._longest, self._most = file, longest, blocks
 
     def blocks(self) -> Iterator[Piece]:

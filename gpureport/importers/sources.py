@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
-"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client, tables of runs."""
+"""What a tracker's file begins with: a database, Parquet, Neptune's operations, tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """Names of files of which a folder that is a tracker's store holds one at least."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
@@ -222,7 +222,7 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below, without a tracker's files of a run; none is a `SourceError`."""
+    """Return the GPU logs in a folder and below, without a tracker's files of a run."""
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
@@ -292,7 +292,6 @@ def list_label_files(log: Path) -> list[Path]:
 
 
 def read_label_files(log: Path, notes: list[str]) -> Labels:
-    """Return the labels in files beside a log; note files that are none despite their name."""
     own, params, tags = dict[str, str](), dict[str, str](), dict[str, str]()
     for path in filter(Path.is_file, list_label_files(log)):
         content = None

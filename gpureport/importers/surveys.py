@@ -36,7 +36,7 @@ CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 _IDENTITY = ("uuid", "bus_id", "serial")
 """What identifies a GPU of a machine, the most reliable first."""
 _SLACK = 5_000_000
-"""Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
+"""Microseconds that two rotated logs may share whatever they say (pragmatic)."""
 _MOST_HELD = 256 * 2**20
 """Bytes of rows that are held until they are asked for; what is beyond is read again."""
 _EQUAL, _OTHER = 0.5, 0.01
@@ -149,7 +149,7 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether both are UTC, or neither; `tz` is for stamps without a zone, and counted times have none."""
+    """Return whether times are comparable: both UTC, neither, counted, or moved by `tz`."""
     counted = one.quality.synthetic_time or other.quality.synthetic_time
     return tz is not None or counted or (one.timezone is None) == (other.timezone is None)
 

@@ -71,8 +71,7 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
 class RemotePath:
     """An object of a bucket, or a folder, which exists while an object is in it; methods are pathlib's.
 
-    Its path is the bucket, then the key without outer slashes. Methods that reach the bucket raise `PlaceError`
-    when it cannot be reached or refuses.
+    Its path is the bucket, then the key. Methods raise `PlaceError` where the bucket is not reached or refuses.
     """
 
     scheme: str
@@ -257,7 +256,7 @@ def parse_place(text: str) -> Place:
 
 
 def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
-    """Return a function's result for each place, in order; several at a time in a bucket, which is slow to answer."""
+    """Return a function's result for each place, several at a time in a bucket, which is slow to answer."""
     if not any(isinstance(place, RemotePath) for place in places):
         return [function(place) for place in places]
     from concurrent.futures import ThreadPoolExecutor

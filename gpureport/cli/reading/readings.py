@@ -17,7 +17,6 @@ from gpureport.importers.protocol.tracker import Tracker
 from gpureport.importers.sources import (
     find_store,
     find_tracker,
-    identify,
     identify_training_logs,
     list_unused_files,
     recognise_companion,
@@ -237,7 +236,7 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
         reasons = found.unused
         logged = [(source, inputs) for source, own in zip(sources, found.runs, strict=True) for inputs in own]
     else:
-        logged = [(source, [identify(source, kind)]) for source in sources]
+        logged = [(source, inputs) for source in sources for inputs in reading.find_runs(source, kind=kind)]
     if options.training and len(logged) > 1:
         what = f"one training log for {len(logged)} runs"
         raise SettingsError("--training", what, "name one source at a time", code="wrong_count")
