@@ -370,10 +370,11 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 
     place = repeats(stamps)
     again = place & repeats(hashes ^ stamps * 0x1E3779B97F4A7C15)
-    values = np.unique(np.column_stack([stretch[again], hashes[again]]), axis=0)[:, 0]
+    among = stretch[again]
+    _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ hashes[again], return_index=True)
     rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
     # if a stretch goes on behind the copy, only values met before count, where they vary
-    varied = np.bincount(values, minlength=len(rows)) > _LATE
+    varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
     # a copy of which the last cell was cut off is one nevertheless
     copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
     begins = stamps[np.diff(stretch, prepend=-1) > 0]

@@ -100,8 +100,8 @@ class Gpus:
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
         """Return the place of each GPU's row, `where` it is one, among `ids`, or one of LEFT_OUT."""
-        damaged = _find_damaged_names(rows, times, where, self._seen)
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
+        damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
             self._ambiguous |= {name for name in held if name in _SURE and _names_two_gpus(held, name, times)}
         keys = {name: column for name, column in held.items() if name not in self._ambiguous}
@@ -207,13 +207,12 @@ _AT_EDGE = 2
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
-def _find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows name a GPU uniquely and stand where another GPU's row is missing.
+def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
+    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities.
 
-    A GPU that comes late or is lost early has rows beside those of the others. `seen` counts each identity.
+    A GPU that comes late or is lost early has rows beside those of the others.
     """
-    suspect, places = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(where)
-    texts = [column for name in NAMES if isinstance(column := rows.data.get(name), Texts)]
+    suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
     for column in texts:
         keys = keys * (len(column.texts) + 1) + column.codes[places] + 1
