@@ -392,6 +392,7 @@ def _on_one_clock(
         # the newest row stands first
         return times, 0
     found: list[tuple[int, int, str]] = []
+    usual = np.median(apart) if len(apart) else 0
     for cut in (np.flatnonzero(rises < -1.5 * pace) + 1).tolist():
         fall = -int(rises[cut - 1])
         until = min(cut + min(max(1, fall // max(pace, 1) - 1), _LATE), len(stamps) - 1)
@@ -404,7 +405,7 @@ def _on_one_clock(
         if cause != _SUMMER_TIME and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace:
             cause = _WRITERS
         # more lines than usual between two rows, as a header, may begin another recording
-        elif fall >= _FURTHEST or (apart[cut - 1] > np.median(apart) and stamps[cut:].max() < stamps[:cut].min()):
+        elif fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()):
             cause = _RESTARTED
         found.append((cut, fall, cause))
     others = [cause for *_, cause in found if cause != _RESTARTED]
