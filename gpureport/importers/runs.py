@@ -19,9 +19,8 @@ _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders of one run have in common, and of the shorter one that must lie in the
 time of the main log where it adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Microseconds by which logs of different GPUs or nodes of one run begin and end apart at most, or so many intervals if
-that is longer: one command starts and ends their recorders, while jobs of a cluster may well begin in the same minute
-(pragmatic)."""
+"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most: one command starts
+them, while jobs of a cluster may begin in the same minute (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):

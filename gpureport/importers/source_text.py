@@ -28,7 +28,7 @@ from gpureport.parsing import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 BLOCK = 2**20
 """Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
 PIECE_BYTES = 5 * 2**20
-"""Size of a piece: one of 4 MiB takes 4 % longer, one of 6 no less, and 30 MB more memory (measured 4 to 8 MiB)."""
+"""Size of a piece: one of 4 MiB takes 4 % longer, one of 6 takes 30 MB more memory (measured)."""
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Compressed bytes that are unpacked at once, and those that zstd gives at once: damage costs no more."""
+"""Bytes that are unpacked at once, and that damage may cost."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _UNPACKERS: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b\x08": lambda packed: gzip.GzipFile(fileobj=packed),
