@@ -313,7 +313,7 @@ def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | N
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """Neither a time server nor the end of summer time sets a clock back further, and none does more often."""
 _PUNCTUAL, _MANY = 3, 20
-"""Intervals from its first stamp at which a log begins again, and rows above that show where it began (pragmatic)."""
+"""Intervals from its first stamp at which a log begins again, and rows above that show it (pragmatic)."""
 _LATE = 3
 """Rows that come late together at most (pragmatic); more are of a clock that was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
@@ -333,8 +333,8 @@ class Order(NamedTuple):
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
     """Return where rows belong: copies are left out, rows after a clock was set back move on.
 
-    Of rows come their rising lines, stamps as written, places of their devices in `names`, and numbers for their
-    content; `zone` is None where it is unknown or they are UTC. See docs/explanation/rows-out-of-order.md.
+    Of rows come rising lines, stamps as written, places of their devices in `names`, and numbers for their content;
+    `zone` is None where it is unknown or UTC. See docs/explanation/rows-out-of-order.md.
     """
     lines, stamps, devices, hashes = rows
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)

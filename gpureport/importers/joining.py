@@ -26,11 +26,11 @@ from gpureport.recording import Device, sort_by_time
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 """Parts of names of logs that say nothing of a node."""
 _JOINED, _HELD = "joined", "held"
-"""Rows of a companion that were joined to those of the main log, and values that the main log holds as well."""
+"""Rows of a companion that were joined, and values that the main log holds as well."""
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Return the rows of each device of several logs of one run, and what is known of the run and of the others.
+    """Return the rows of each device of several logs of one run, and what is known of the run and the others.
 
     Main logs continue one another; their companions, then logs of the machine, add metrics to rows of the same time, or
     devices. Incomparable or disjoint times, and two logs of the machine with one column, are a SourceError.
