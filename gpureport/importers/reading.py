@@ -108,7 +108,7 @@ class Reading:
         if self._several or (held is not None and held.held):
             yield from self._read_logs(self._inputs if self._several else [first])
         else:
-            with _errors_at(self.locator):
+            with errors_at(self.locator):
                 extraction = first.importer.extract(self._files[first], self._options)
                 yield from extraction.batches()
             self._outcomes = [extraction.outcome()]
@@ -122,7 +122,7 @@ class Reading:
             self._read_training(each)
         read: list[tuple[Input | TrainingFile, RawFile]] = [*self._files.items(), *self._trained.items()]
         for given, file in read:
-            with _errors_at(given.locator):
+            with errors_at(given.locator):
                 file.settle()
 
     def _read_logs(self, inputs: Sequence[Input]) -> Iterator["pa.Table"]:
@@ -240,7 +240,7 @@ class Reading:
 
 
 @contextmanager
-def _errors_at(locator: str) -> Iterator[None]:
+def errors_at(locator: str) -> Iterator[None]:
     """Name an error's source as a person does: a pipe's spool has a meaningless name."""
     try:
         yield

@@ -6,7 +6,6 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.columns import Texts, Values
 from gpureport.importers.extraction import hash_values
 from gpureport.importers.protocol import Input, Outcome, ReadOptions
-from gpureport.importers.reading import survey_key, surveyed
+from gpureport.importers.reading import errors_at, survey_key, surveyed
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
 from gpureport.record_folder import name_log, read_run_file
@@ -54,11 +53,9 @@ class Log:
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
         self.given, self.file, self._options = given, file or RawFile(given.path), options
-        try:
+        with errors_at(given.locator):
             extraction = given.importer.extract(self.file, options)
             tables = read_devices(extraction.batches())
-        except SourceError as error:
-            raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
         self.span = self.outcome.span
         self.spans = {device: find_span(table) for device, table in tables.items()}
@@ -71,10 +68,9 @@ class Log:
         core = len(self.metrics & CORE_METRICS)
         self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
-        if self.held + sum(log.held for log in _holding) > _MOST_HELD:
+        if self.held + sum(log.held for log in surveyed.values() if log is not None) > _MOST_HELD:
             self.held = 0
         self._tables = tables if self.held else None
-        _holding.add(self)
         self.node: str | None = None
         recorded = read_run_file(given.path.parent) if name_log(given.path) else None
         self.machine = recorded.host if recorded else ""
@@ -100,9 +96,6 @@ class Log:
         """Each device's times, and a number for each row."""
         tables = self._tables or self._read_again()
         return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
-
-
-_holding: WeakSet[Log] = WeakSet()
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
