@@ -22,7 +22,6 @@ from gpureport.parsing import parse_duration
 from gpureport.recording import Recording, Run, arrange_series
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol import Labels
     from gpureport.importers.reading import Reading
     from gpureport.importers.tracked import TrackedReading
 
@@ -123,17 +122,16 @@ class CutReading:
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
-        self.labels: Labels = reading.labels
+        self.labels = reading.labels
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reading, name)
 
     @cached_property
     def _part(self) -> Recording:
-        whole = self._whole or self._reading.recording()
-        cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
-        run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
-        return replace(cut, run=self.labels.look_up(run))
+        cut = cut_recording(self._whole or self._reading.recording(), self._window)
+        work = self.labels.find_work(cut.run.quality) or cut.run.work
+        return replace(cut, run=self.labels.look_up(replace(cut.run, id=self.run_id, work=work)))
 
     @property
     def run_id(self) -> str:
