@@ -86,10 +86,7 @@ def find_source_runs(
 
 
 def find_run_logs(
-    sources: Sequence[str | Path],
-    host: Sequence[str | Path] = (),
-    kind: str | None = None,
-    options: ReadOptions | None = None,
+    sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None, options: ReadOptions
 ) -> list[Input]:
     """Return all logs as one run's, some as companions that add metrics to others."""
     logs, hosts = _find_logs(sources, host, kind)
@@ -100,7 +97,7 @@ def find_run_logs(
             raise SourceError(given.locator, "named twice for one run", "name every log once", code="given_twice")
         used.add(given.path)
     hosts += [each for folder in folders for each in files.list_in_folder(folder, "host", used)]
-    groups = _group_logs(logs, options or ReadOptions(), only_adding=True)
+    groups = _group_logs(logs, options, only_adding=True)
     return [*_list_inputs({log: main for group in groups for log, main in group.items()}), *hosts]
 
 
