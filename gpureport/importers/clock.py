@@ -226,8 +226,8 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 
 _DISTINCT = 50_000
 _AT_ONCE = 8_192
-"""Rows of a device that are measured together: a few thousand cost about what a hundred do (pragmatic)."""
-_TOGETHER, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
+"""Rows of a device that are measured together (pragmatic)."""
+TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
 """Rows within 60 ms of each other, then 90 ms without, 2 to 16 at a time, are of several GPUs: genuine logs have 1 to
 6 ms between the rows of a tick, and 50 under load."""
 
@@ -289,7 +289,7 @@ class Clock:
 
     def bunched(self) -> bool:
         self.measure()
-        apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > _TOGETHER)
+        apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > TICK)
         if not apart or _middle(apart) < _APART:
             return False
         rows = self._ticks.total() + self.duplicates

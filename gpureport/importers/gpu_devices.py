@@ -11,14 +11,13 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.data_quality import gap_seconds
 from gpureport.importers import account as reasons
+from gpureport.importers.clock import TICK
 from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
 from gpureport.metrics import find_gpu
 from gpureport.recording import Device
 
-_SURE = ("uuid", "bus_id", "serial")
+SURE = ("uuid", "bus_id", "serial")
 """What names one GPU only, the surest first."""
-_TICK = 60_000
-"""Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
 LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: reasons.GPU_DAMAGED}
 """In the place of a row's GPU: why the row is left out."""
@@ -47,14 +46,14 @@ class Gpu:
     @property
     def by_index(self) -> bool:
         """Whether nothing names it but its index and model."""
-        return not self.names.keys() & set(_SURE)
+        return not self.names.keys() & set(SURE)
 
     def device(self, *, averaged: bool, mixed: bool) -> Device:
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := find_gpu(model)) is not None}
-        names: dict[str, Any] = {name: self.names.get(name) for name in (*_SURE, "model", "driver")}
+        names: dict[str, Any] = {name: self.names.get(name) for name in (*SURE, "model", "driver")}
         # ECC and what the driver keeps take less than a tenth of the memory
         larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
@@ -103,7 +102,7 @@ class Gpus:
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
-            self._ambiguous |= {name for name in held if name in _SURE and _names_two_gpus(held, name, times)}
+            self._ambiguous |= {name for name in held if name in SURE and _names_two_gpus(held, name, times)}
         keys = {name: column for name, column in held.items() if name not in self._ambiguous}
         self.named = self.named or any(name != "model" and (keys[name].codes >= 0).any() for name in keys)
         codes = np.where(damaged, _DAMAGED, NOT_NAMED)
@@ -158,9 +157,9 @@ class Gpus:
         index = said.get("index")
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
-        others = [each for each in _SURE if each in said and each != key and each not in self._ambiguous]
+        others = [each for each in SURE if each in said and each != key and each not in self._ambiguous]
         shared = [self._called[each, said[each]] for each in others if (each, said[each]) in self._called]
-        alone = sorted((gpu for gpu in self._found if gpu.by_index and key in _SURE), key=lambda gpu: gpu.index)
+        alone = sorted((gpu for gpu in self._found if gpu.by_index and key in SURE), key=lambda gpu: gpu.index)
         counted = alone[:1] if index is None else [gpu for gpu in self._found if gpu.index == int(index)]
         gpu = next((gpu for gpu in (*shared, *counted) if key not in gpu.names), None)
         logged = gpu is not None and index is not None and "index" in gpu.names
@@ -194,7 +193,7 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
         # each name has one index
         return False
     order = np.argsort(keys, kind="stable")
-    same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < _TICK
+    same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < TICK
     return bool((same & close & (np.diff(indices[order]) != 0)).any())
 
 

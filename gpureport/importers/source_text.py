@@ -79,7 +79,7 @@ _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 class RawFile:
-    """A file's bytes, hashed when first read; those read twice, for parsing and for the hash, must be the same.
+    """A file's bytes, hashed when first read; those read twice must be the same.
 
     What cannot be read is a `SourceError`.
     """
@@ -147,7 +147,7 @@ class RawFile:
         return self._hasher.hexdigest()
 
     def settle(self) -> None:
-        """Raise a `SourceError` when bytes that were read twice, for parsing and for the hash, differ."""
+        """Raise a `SourceError` when bytes that were read twice differ."""
         if not self._again or find_state(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
@@ -229,7 +229,7 @@ _BOMS = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
-"""A line as Windows and Linux wrote it before UTF-8; damage leaves control characters, and the two highest bytes."""
+"""A line as Windows and Linux wrote it before UTF-8; damage leaves control characters."""
 
 
 def _sniff(head: bytes) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from gpureport.columns import IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.columns import Texts, Values
 from gpureport.importers.extraction import hash_values
+from gpureport.importers.gpu_devices import SURE
 from gpureport.importers.protocol import Input, Outcome, ReadOptions
 from gpureport.importers.reading import errors_at, survey_key, surveyed
 from gpureport.importers.source_text import RawFile
@@ -32,8 +33,6 @@ KEYS = frozenset(field.name for field in KEY_FIELDS)
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 """What most checks need; the log that holds the most of it is the main one (pragmatic)."""
-_IDENTITY = ("uuid", "bus_id", "serial")
-"""What identifies a GPU of a machine, the most reliable first."""
 _SLACK = 5_000_000
 """Microseconds that two rotated logs may share whatever they say (pragmatic)."""
 _MOST_HELD = 256 * 2**20
@@ -181,7 +180,7 @@ def models_differ(one: Device, other: Device) -> bool:
 
 def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
     """Return the known device that a device is, by the surest attribute of both, else by id."""
-    told = [(_is_same(each, device, _IDENTITY), each) for each in known]
+    told = [(_is_same(each, device, SURE), each) for each in known]
     named = [each for same, each in told if same]
     by_id = (each for same, each in told if same is not False and each.id == device.id)
     return next((each for each in named if each.id == device.id), named[0] if named else next(by_id, None))
