@@ -29,7 +29,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
 """Zones change their offset at quarter hours only."""
 _SEVERAL = 3
-"""So many stamps in a skipped hour show that the zone is wrong; fewer are damaged stamps."""
+"""So many stamps in a skipped hour show that the zone is wrong; fewer are damaged."""
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -179,7 +179,7 @@ def parse_time_of_day(text: str) -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Return microseconds since the first midnight of a log's times of day, continuing from earlier moments."""
+    """Return microseconds since the first midnight of times of day, which continue earlier moments."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
@@ -189,7 +189,7 @@ def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
 
 
 _SECOND, _FEWEST = 1_000_000, 10
-"""Microseconds, and stamps from which on rows that share them show how often a log was written (pragmatic)."""
+"""Microseconds, and stamps from which on it is known how often a log was written (pragmatic)."""
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:

@@ -33,7 +33,7 @@ _SEVERAL_WRITERS = (
 )
 _MOST_AT_ONCE = 128
 """Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
-_YEAR = 366 * 86_400_000_000
+_YEAR = 366 * clock.DAY
 """Microseconds: stamps below have no date."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2

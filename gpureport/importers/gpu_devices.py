@@ -200,7 +200,7 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 _MOST = 1024
 """Identities of a block beyond which no column names GPUs."""
 _HANDFUL, _OFTEN = 5, 20
-"""Rows of a damaged identity at most, and how often as many the GPU must have that they are of (pragmatic)."""
+"""Rows of a damaged identity at most, and how often as many its GPU must have (pragmatic)."""
 _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
