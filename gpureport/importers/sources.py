@@ -1,10 +1,7 @@
 """Which files are logs, and what reads each, by content: a file, a folder's files, a pipe, a tracker."""
 
-import atexit
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import lru_cache
@@ -12,7 +9,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpureport import record_folder
+from gpureport import record_folder, regular_files
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
@@ -146,12 +143,11 @@ def take_stream(source: str) -> Path | None:
 def _spool(source: str) -> Path:
     if source == "-" and sys.stdin is None:
         raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
-    handle, name = tempfile.mkstemp(prefix="gpureport-")
-    atexit.register(Path(name).unlink, missing_ok=True)
+    path = regular_files.make_temporary_folder() / "stream"
     try:
         # a buffer would wait on without checking whether the process was asked to end
         stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
-        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
+        with path.open("wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
             while block := pipe.read(2**20):
                 copy.write(block)
                 if copy.tell() > MOST_PIPE_BYTES:
@@ -160,7 +156,7 @@ def _spool(source: str) -> Path:
                     raise SourceError(source, what, hint, code="pipe_too_large")
     except UnsafeFileError as error:
         raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
-    return Path(name)
+    return path
 
 
 def _recognise(file: RawFile, head: bytes, *, beside: bool) -> Importer | None:
