@@ -228,8 +228,7 @@ _DISTINCT = 50_000
 _AT_ONCE = 8_192
 """Rows of a device that are measured together (pragmatic)."""
 TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
-"""Rows within 60 ms of each other, then 90 ms without, 2 to 16 at a time, are of several GPUs: genuine logs have 1 to
-6 ms between the rows of a tick, and 50 under load."""
+"""Rows within 60 ms (genuine ticks take 1 to 6, 50 under load), then 90 ms without, 2 to 16 at a time: several GPUs."""
 
 
 @dataclass(slots=True)

@@ -38,8 +38,7 @@ _SLACK = 5_000_000
 _MOST_HELD = 256 * 2**20
 """Bytes of rows that are held until they are asked for; what is beyond is read again."""
 _EQUAL, _OTHER = 0.5, 0.01
-"""Rows of the shorter log that a copy of a part holds, and of those at the same time with other values, by the equal
-ones, up to which one of the two is damaged (pragmatic)."""
+"""Share of the shorter log that a copy holds, and of rows at the same time with other values (pragmatic)."""
 
 
 class Log:
