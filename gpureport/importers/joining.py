@@ -230,8 +230,8 @@ def _join_columns(
 ) -> pa.Table:
     """Return a device's rows with the metrics of another log that they lack, of the reading nearest in time.
 
-    Where several are nearest to one row, shares and rates are their mean. Of means, `covering`, a row gets the reading
-    that covers the middle of its own time.
+    Where several are nearest to one row, they are averaged. Of means, `covering`, a row gets the reading that covers
+    the middle of its own time.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

@@ -1,4 +1,4 @@
-"""One run being read from its logs: first its identity and files beside them, then batches, then the run."""
+"""One run being read from its logs: first its identity, then batches, then the run."""
 
 import re
 import shlex

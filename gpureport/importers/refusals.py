@@ -1,4 +1,4 @@
-"""What a file is that nothing reads, and what to do about it; and less of a long text to recognise a log by."""
+"""What a file is that nothing reads, and what to do about it; and the telling lines of a long text."""
 
 import re
 import string
