@@ -422,7 +422,7 @@ def _on_one_clock(
             shift = int(times[cut - 1]) + pace - int(times[cut])
             times[cut:] += shift
             shift = shift if zone else int(times[cut] - stamps[cut])
-        seconds = {"step_seconds": -fall / 1e6, "shift_seconds": shift / 1e6}
-        clock.steps.append(ClockStep(device=clock.device, at=int(times[cut]), cause=cause, **seconds))
+        at, fell, moved = int(times[cut]), -fall / 1e6, shift / 1e6
+        clock.steps.append(ClockStep(device=clock.device, at=at, step_seconds=fell, shift_seconds=moved, cause=cause))
     clock.steps.sort(key=lambda step: step.at)
     return times, doubted
