@@ -1,6 +1,8 @@
 """Sources to recordings: `sources` says which files are logs, `runs` which are one run, `reading` reads one.
 
-`protocol` is what an importer and a tracker are; to follow one log, start at `extraction.py` and `nvidia_smi/query.py`.
+Of a log, `source_text` gives lines, a form makes `Rows` of them (`columns`, `nvidia_smi/query.py`), and `extraction`
+gives each a GPU (`gpu_devices`) and a time (`clock`), and makes tables. `surveys` relates logs, `joining` makes several
+one run's. `protocol` is what an importer and a tracker are.
 """
 
 from collections.abc import Iterator

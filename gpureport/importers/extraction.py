@@ -32,7 +32,7 @@ _SEVERAL_WRITERS = (
     "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
 )
 _MOST_AT_ONCE = 128
-"""Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
+"""Rows of one moment at most: GPUs and their parts."""
 _YEAR = 366 * clock.DAY
 """Microseconds: stamps below have no date."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
