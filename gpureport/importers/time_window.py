@@ -22,6 +22,7 @@ from gpureport.parsing import parse_duration
 from gpureport.recording import Recording, Run, arrange_series
 
 if TYPE_CHECKING:
+    from gpureport.importers.protocol import Labels
     from gpureport.importers.reading import Reading
     from gpureport.importers.tracked import TrackedReading
 
@@ -122,7 +123,7 @@ class CutReading:
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
-        self.labels = reading.labels
+        self.labels: Labels = reading.labels
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reading, name)
