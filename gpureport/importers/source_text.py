@@ -323,11 +323,12 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log, in UTF-8, with the first one's number; `last`: the log ends here."""
+    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here."""
 
     data: bytes
     first_line: int
     last: bool
+    lines: int
 
 
 class Text:
@@ -362,6 +363,6 @@ class Text:
                 opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
             # the first lines, which include a header, are checked one by one
             if held >= (PIECE_BYTES if first > 1 else size // 2):
-                yield Piece(_clean(b"".join(whole), account), first, last=False)
+                yield Piece(_clean(b"".join(whole), account), first, last=False, lines=lines)
                 first, lines, held, whole = first + lines, 0, 0, []
-        yield Piece(_clean(b"".join([*whole, opened]), account), first, last=True)
+        yield Piece(_clean(b"".join([*whole, opened]), account), first, last=True, lines=lines)

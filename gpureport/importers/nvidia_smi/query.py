@@ -189,7 +189,7 @@ def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
     part = list(islice(remaining, _TOGETHER))
     while part:
         following = list(islice(remaining, _TOGETHER))
-        yield Piece("".join(part).encode(), first, last=not following)
+        yield Piece("".join(part).encode(), first, last=not following, lines=len(part))
         part, first = following, first + len(part)
 
 
