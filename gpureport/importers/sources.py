@@ -101,7 +101,7 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
 
 
 def identify_companion(path: str) -> Input:
-    """Return a file that `--host` names: a host log, or a GPU log to join; others are a `SourceError`."""
+    """Return a file that `--host` names: a host log, or a GPU log to join."""
     try:
         return identify(path, beside=True)
     except SourceError as error:

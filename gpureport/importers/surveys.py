@@ -44,9 +44,8 @@ _EQUAL, _OTHER = 0.5, 0.01
 class Log:
     """A log that was read: what is known of it, and its rows, held or to be read again.
 
-    `metrics` are columns with values, `interval` the median seconds between samples, 1 for a single one. `rank` sorts
-    the main log first: most metrics that checks need, then finest, then richest. `held` counts bytes of the held rows,
-    `machine` is where `gpureport record` made it.
+    `metrics` are columns with values, `interval` the median seconds between samples. `rank` sorts the main log first:
+    most metrics that checks need, then finest, then richest. `machine` is where it was recorded.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
