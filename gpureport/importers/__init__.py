@@ -1,58 +1,58 @@
 """Sources to recordings: `sources` says which files are logs, `runs` which are one run, `reading` reads one.
 
-`protocol` is what an importer and a tracker are; to follow one log, start at `extraction.py` and `nvidia_smi/query.py`.
+Of a log, `source_text` gives lines, a form makes `Rows` of them (`columns`, `nvidia_smi/query.py`), and `extraction`
+gives each a GPU (`gpu_devices`) and a time (`clock`), and makes tables. `surveys` relates logs, `joining` makes several
+one run's. `protocol` is what an importer and a tracker are.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol import DescribedSource, Importer
+    from gpureport.importers.protocol import Importer
     from gpureport.importers.protocol.tracker import Tracker
 
 T = TypeVar("T")
 
 
-class Registry(Sequence[T], Generic[T]):
-    """Importers, each loaded when its turn comes; `kinds` are known without loading any."""
+class Registry(Generic[T]):
+    """Importers by kind, in the order in which they are asked, each loaded from `module:name` when its turn comes."""
 
-    def __init__(self, *names: str) -> None:
-        """Remember `kind=package:Class` below `gpureport.importers`; without `kind=` it is the package's name."""
-        self._names = names
-        self.kinds = tuple(re.split("[.=]", name.partition(":")[0])[0 if "=" in name else -1] for name in names)
+    def __init__(self, **places: str) -> None:
+        self._places, self.kinds = places, tuple(places)
 
-    def __getitem__(self, index: Any) -> Any:
-        return _load(self._names[index])
+    def __getitem__(self, kind: str) -> Any:
+        return _load(self._places[kind])
 
-    def __len__(self) -> int:
-        return len(self._names)
+    def __iter__(self) -> Iterator[T]:
+        return map(self.__getitem__, self.kinds)
 
 
 @cache
-def _load(name: str) -> object:
-    package, _, class_name = name.rpartition("=")[2].partition(":")
-    found = getattr(import_module(f"gpureport.importers.{package}"), class_name)
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    found = getattr(import_module(f"gpureport.importers.{module}"), name)
     return found() if isinstance(found, type) else found
 
 
 IMPORTERS: "Registry[Importer]" = Registry(
-    "nvidia_smi=nvidia_smi.query:NvidiaSmi",
-    "gpustat=tools.monitors:GPUSTAT",
-    "nvitop=tools.monitors:NVITOP",
-    "tools.dcgm:DCGM",
-    "wandb=tools.monitors:WANDB",
-    "tools.monitors:MONITORS",
-    "tools.mapped:Mapped",
+    nvidia_smi="nvidia_smi.query:NvidiaSmi",
+    gpustat="tools.monitors:GPUSTAT",
+    nvitop="tools.monitors:NVITOP",
+    dcgm="tools.dcgm:DCGM",
+    wandb="tools.monitors:WANDB",
+    monitors="tools.monitors:MONITORS",
+    mapped="tools.mapped:Mapped",
 )
-"""Importers of logs that make a run, in the order in which they are asked."""
-HOST_IMPORTERS: "Registry[Importer]" = Registry("host=host_forms:HOST")
+HOST_IMPORTERS: "Registry[Importer]" = Registry(host="host_forms:HOST")
 """Importers of files that lie beside a log and are joined to it by time."""
-TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("training:TrainingLog")
 TRACKERS: "Registry[Tracker]" = Registry(
-    "mlflow=mlflow.runs:MLFLOW", "neptune=neptune.runs:NEPTUNE", "trackio:TRACKIO", "accounting:ACCOUNTING"
+    mlflow="mlflow.runs:MLFLOW",
+    neptune="neptune.runs:NEPTUNE",
+    trackio="trackio:TRACKIO",
+    accounting="accounting:ACCOUNTING",
 )
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)

@@ -22,36 +22,30 @@ NOT_TEXT = "not UTF-8 text"
 BEFORE_HEADER = "before any header"
 GPU_NOT_NAMED = "GPU not named"
 GPU_DAMAGED = "damaged GPU name"
-"""Index, uuid, address, serial number or name that a few rows have in place of those of another GPU."""
 NOT_SELECTED = "GPU not selected"
 OUT_OF_SEQUENCE = "stamp out of sequence"
 WRONG_TICK = "tick with another number of rows"
 DUPLICATE = "duplicate segment"
 NO_TIME = "no time stamp"
-"""Rows without a time in a log whose other rows have one, or for which `--interval` is not given."""
 MIG_INSTANCE = "row of a MIG instance"
-"""A part of a GPU; its figures are not those of the whole."""
 NO_READING = "no reading of a GPU"
 OUTSIDE = "outside --from and --to"
 OTHER_JOB = "outside the job of --job"
 OTHER_ENTITY = "row of no GPU"
 NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
-"""A JSON document that another one begins inside of, or that the log ends inside of."""
 TWICE = "recorded in the log before as well"
 NOT_OF_FORM = "no line of the format"
-"""Text between the tables or sections of a log that is no CSV, and what damage left of their lines."""
+"""Text between tables or sections, and what damage left of their lines."""
 OTHER_MACHINE = "another machine"
-"""Rows of a host log that names several machines; the first one's are kept."""
 OTHER_PROCESS = "another process recorded the same device"
 """Points of a tracked run in which every process recorded all GPUs: no fault of the run."""
 BESIDE_A_LOG = "recorded in an attached log as well"
-"""Points of a tracker for devices that a log attached to the run covers."""
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
 FORKED = "a forked process had the monitor start again"
-"""Points of ticks within a second of another one, as each worker that Neptune's client is forked into makes."""
+"""Points within a second of others, of each worker that Neptune's client is forked into."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
 """Reasons that are no fault of what was read."""
 _EXAMPLES, _LONGEST = 5, 200
@@ -65,14 +59,14 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+"""How messages begin that nvidia-smi writes between rows (strings of its 535 and 550 binaries)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
-"""Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
+"""Rulers and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026` and `Mon 20 Apr 2026 15:14:15 CEST`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """What only rows hold: memory, and cells between bars."""
@@ -104,10 +98,9 @@ def format_columns_option(row: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class Account:
-    """The lines of one log. A form counts each line once: rows count as they are yielded, the others are reported here.
+    """The lines of one log, each counted once: rows as they are yielded, the others by the form.
 
-    `absent` counts cells without a value by column and reason, `columns` has headings and what each became, `forms` the
-    rows of each form, `rejected` lines and the first by reason. Power may be known to be `averaged` over a second; a
+    `absent` counts cells without a value by column and reason, `rejected` has lines and the first of them by reason. A
     `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart.
     """
 
@@ -140,7 +133,6 @@ class Account:
         self.notes |= dict.fromkeys(notes)
 
     def reject(self, reason: str, number: int, text: str = "", rows: int = 1) -> None:
-        """Count unusable lines; `number` is the first of them, `text` its content."""
         entry = self.rejected.setdefault(reason, [0, number])
         entry[0] += rows
         entry[1] = min(entry[1], number)
@@ -153,7 +145,6 @@ class Account:
             self.reject(reason, int(numbers.min()), rows=len(numbers))
 
     def drop(self, reason: str, numbers: IntArray) -> None:
-        """Count yielded rows that stay out of the series, by their lines."""
         self.rows -= len(numbers)
         self.reject_rows(reason, numbers)
 
@@ -182,7 +173,7 @@ class Account:
             self.noise += 1
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give driver messages above the last of some kept rows, by rising lines, the time of the row before."""
+        """Give driver messages above the last of some kept rows the time of the row before."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:

@@ -1,4 +1,4 @@
-"""The clock of a log: stamps and zone, and per device the interval, gaps and sampled time."""
+"""The clock of a log: stamps and zones, each device's interval and gaps, and rows whose stamps run backwards."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from gpureport import rates
 from gpureport.columns import BoolArray, IntArray, integers, present, strings_to_arrow
-from gpureport.data_quality import ClockStep, LogGap, gap_seconds
+from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, LogGap, gap_seconds
 from gpureport.errors import SettingsError
+from gpureport.importers.account import format_count
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,7 +29,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
 """Zones change their offset at quarter hours only."""
 _SEVERAL = 3
-"""So many stamps in a skipped hour show that the zone is wrong; fewer are damaged stamps."""
+"""So many stamps in a skipped hour show that the zone is wrong; fewer are damaged."""
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -119,7 +120,7 @@ _WORDS = re.compile(
 """What C's asctime writes, and `date` in the C locale and in English ones."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""From which count since 1970 it is one of nano-, micro-, milliseconds or seconds, and how many microseconds each."""
+"""From which size a count is of nano-, micro-, milliseconds or seconds, and microseconds of each."""
 _SECONDS = len("2026/03/14 09:26:53")
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
@@ -154,7 +155,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time in a text, in microseconds as written, and whether it names a zone; None without a time."""
+    """Return the time in a text, in microseconds as written, and whether it names a zone."""
     match = _WORDS.search(text)
     if match is None:
         match = _ISO.search(text)
@@ -178,7 +179,7 @@ def parse_time_of_day(text: str) -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Return microseconds since the first midnight of a log's times of day, continuing from earlier moments."""
+    """Return microseconds since the first midnight of times of day, which continue earlier moments."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
@@ -188,7 +189,7 @@ def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
 
 
 _SECOND, _FEWEST = 1_000_000, 10
-"""Microseconds, and stamps from which on rows that share them show how often a log was written (pragmatic)."""
+"""Microseconds, and stamps from which on it is known how often a log was written (pragmatic)."""
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
@@ -225,10 +226,9 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 
 _DISTINCT = 50_000
 _AT_ONCE = 8_192
-"""Rows of a device that are measured together: a few thousand cost about what a hundred do (pragmatic)."""
-_TOGETHER, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
-"""Rows within 60 ms of each other, then 90 ms without, 2 to 16 at a time, are of several GPUs: genuine logs have 1 to
-6 ms between the rows of a tick, and 50 under load."""
+"""Rows of a device that are measured together (pragmatic)."""
+TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
+"""Rows within 60 ms (genuine ticks take 1 to 6, 50 under load), then 90 ms without, 2 to 16 at a time: several GPUs."""
 
 
 @dataclass(slots=True)
@@ -288,7 +288,7 @@ class Clock:
 
     def bunched(self) -> bool:
         self.measure()
-        apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > _TOGETHER)
+        apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > TICK)
         if not apart or _middle(apart) < _APART:
             return False
         rows = self._ticks.total() + self.duplicates
@@ -307,3 +307,122 @@ def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | N
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
     return sampled / (whole * len(spans)) if whole else None
+
+
+_FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
+"""Neither a time server nor the end of summer time sets a clock back further, and none does more often."""
+_PUNCTUAL, _MANY = 3, 20
+"""Intervals from its first stamp at which a log begins again, and rows above that show it (pragmatic)."""
+_LATE = 3
+"""Rows that come late together at most (pragmatic); more are of a clock that was set back."""
+_RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
+
+
+class Order(NamedTuple):
+    """Rows by rising `lines`: times, copies of earlier ones, clocks of devices; `shuffled` by writers."""
+
+    lines: npt.NDArray[Any]
+    times: IntArray
+    copies: BoolArray
+    clocks: dict[str, Clock]
+    notes: list[str]
+    shuffled: bool
+
+
+def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
+    """Return where rows belong: copies are left out, rows after a clock was set back move on.
+
+    Of rows come rising lines, stamps as written, places of their devices in `names`, and numbers for their content;
+    `zone` is None where it is unknown or UTC. See docs/explanation/rows-out-of-order.md.
+    """
+    lines, stamps, devices, hashes = rows
+    times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
+    clocks, shuffled, notes = dict[str, Clock](), 0, list[str]()
+    for place in np.unique(devices).tolist():
+        own = np.flatnonzero(devices == place)
+        copies[own] = _find_copies(stamps[own], hashes[own].astype(np.int64), zone)
+        own = own[~copies[own]]
+        clocks[names[place]] = clock = Clock(names[place])
+        times[own], unsorted = _on_one_clock(lines[own], stamps[own], zone, clock)
+        clock.accept(np.sort(times[own]))
+        shuffled += unsorted
+    if copied := int(copies.sum()):
+        notes.append(
+            f"{format_count(copied, 'row')} {'says' if copied == 1 else 'say'} again what earlier ones say, the same "
+            "GPU, stamp and values, as where a log was appended to itself; they were left out."
+        )
+    if any(step.cause == _RESTARTED for clock in clocks.values() for step in clock.steps):
+        notes.append("The log holds recordings out of the order of time: rows keep their stamps and were put in order.")
+    if shuffled:
+        notes.append(f"Stamps run backwards {shuffled:,} times, too often for a clock: rows were put in order by them.")
+    return Order(lines, times, copies, clocks, notes, shuffled > 0)
+
+
+def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
+    """Return which rows of a device repeat rows above a step back, as most of their stretch do."""
+    stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
+
+    def repeats(keys: IntArray) -> BoolArray:
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        found: BoolArray = stretch[first[which]] < stretch
+        return found
+
+    place = repeats(stamps)
+    again = place & repeats(hashes ^ stamps * 0x1E3779B97F4A7C15)
+    among = stretch[again]
+    _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ hashes[again], return_index=True)
+    rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
+    # if a stretch goes on behind the copy, only values met before count, where they vary
+    varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
+    # a copy of which the last cell was cut off is one nevertheless
+    copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
+    begins = stamps[np.diff(stretch, prepend=-1) > 0]
+    return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
+
+
+def _on_one_clock(
+    lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
+) -> tuple[IntArray, int]:
+    """Return a device's times, and how often they fall but for the clock, whose steps are kept."""
+    times = stamps.copy() if zone is None else to_utc(stamps, zone)
+    apart, rises = np.diff(lines), np.diff(stamps)
+    pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0
+    if 2 * (rises < 0).sum() > len(stamps):
+        # the newest row stands first
+        return times, 0
+    found: list[tuple[int, int, str]] = []
+    usual = np.median(apart) if len(apart) else 0
+    for cut in (np.flatnonzero(rises < -1.5 * pace) + 1).tolist():
+        fall = -int(rises[cut - 1])
+        until = min(cut + min(max(1, fall // max(pace, 1) - 1), _LATE), len(stamps) - 1)
+        if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
+            # a row that comes late, or early, is one among rows in order
+            continue
+        before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
+        # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
+        cause = _SUMMER_TIME if before > 0 and 0 < after < 2 * fall and fall <= after + pace else CLOCK_SET_BACK
+        if cause != _SUMMER_TIME and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace:
+            cause = _WRITERS
+        # more lines than usual between two rows, as a header, may begin another recording
+        elif fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()):
+            cause = _RESTARTED
+        found.append((cut, fall, cause))
+    others = [cause for *_, cause in found if cause != _RESTARTED]
+    # a second writer's rows often repeat what was at the same times
+    doubted = len(others) if _WRITERS in others or len(others) > _MOST_STEPS else 0
+    for cut, fall, cause in found:
+        shift = 0
+        if doubted and cause != _RESTARTED:
+            continue
+        if cause == _SUMMER_TIME and zone is not None:
+            # after the doubled hour, the next one begins with its first half again
+            end = cut + int(np.logical_and.accumulate(fold_sizes(stamps[cut:], zone) > 0).sum())
+            times[cut:end] = to_utc(stamps[cut:end], zone, second=True)
+        elif cause == CLOCK_SET_BACK:
+            shift = int(times[cut - 1]) + pace - int(times[cut])
+            times[cut:] += shift
+            shift = shift if zone else int(times[cut] - stamps[cut])
+        at, fell, moved = int(times[cut]), -fall / 1e6, shift / 1e6
+        clock.steps.append(ClockStep(device=clock.device, at=at, step_seconds=fell, shift_seconds=moved, cause=cause))
+    clock.steps.sort(key=lambda step: step.at)
+    return times, doubted

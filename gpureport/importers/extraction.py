@@ -1,32 +1,29 @@
 """One log being read: its form's rows get a device and their place in time, and become tables."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport.columns import IntArray, category, present, repeat_value, to_arrow
-from gpureport.data_quality import ClockStep
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import account as reasons
 from gpureport.importers import clock, gpu_devices
 from gpureport.importers.account import ERROR_WORDS, LOST_WORDS, Account, format_count
-from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, to_arrays
+from gpureport.importers.columns import ATTRIBUTES, HOST_ROW, LOST, Rows, Texts, Values, to_arrays
 from gpureport.importers.protocol import Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text
 from gpureport.parsing import LONGEST_LINE
 from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
-if TYPE_CHECKING:
-    from gpureport.importers.row_order import Order
-
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
-"""A form's rows, from a log's lines, the number of the first, and the account that counts each line that is no row."""
+"""A form's rows, from lines, the number of the first, and the account that counts the others."""
 _NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 _INTERVAL = "say with --interval how many seconds apart it was recorded"
 _ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
@@ -35,12 +32,12 @@ _SEVERAL_WRITERS = (
     "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
 )
 _MOST_AT_ONCE = 128
-"""Rows of one moment at most: twice the GPUs of the largest machine, and their parts."""
-_YEAR = 366 * 86_400_000_000
+"""Rows of one moment at most: GPUs and their parts."""
+_YEAR = 366 * clock.DAY
 """Microseconds: stamps below have no date."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""What a GPU that answers has a value of, and how many of them a log records for errors in all to mean a lost GPU."""
+"""What a GPU that answers has a value of; errors in all, where there are so many, mean a lost one."""
 
 
 class Extraction:
@@ -63,7 +60,7 @@ class Extraction:
         self._zone = clock.load_zone(options.tz) if options.tz else None
         self._clocks: dict[str, clock.Clock] = {}
         self._newest: dict[int, int] = {}
-        self._order: Order | None = None
+        self._order: clock.Order | None = None
         # rows in an hour that the zone has twice, and rows that cannot be placed in time
         self._doubled = self._untimed = 0
         # rows of each device so far, where their times are counted
@@ -89,7 +86,7 @@ class Extraction:
             raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _read_one_moment(self) -> list["pa.Table"]:
-        """Return the rows of a snapshot without a time, such as a pasted table; none where a GPU has several."""
+        """Return the rows of a snapshot without a time, such as a pasted table."""
         if not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
             return []
         once = Extraction(self._file.again(), replace(self._options, interval=1.0), self._form, explain=self._explain)
@@ -173,10 +170,8 @@ class Extraction:
             times[own] = self._clocks.setdefault(name, clock.Clock(name)).accept(times[own])
         return times
 
-    def _survey(self) -> "Order":
-        """Return every row's place in time, after a second pass over the log: memory holds 22 bytes per row."""
-        from gpureport.importers.row_order import hash_values, put_in_order
-
+    def _survey(self) -> clock.Order:
+        """Return every row's place in time by a second pass, which holds 22 bytes per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found = [bytearray() for _ in kinds]
@@ -184,16 +179,9 @@ class Extraction:
             parts: list[npt.NDArray[Any]] = [rows.lines, stamps, devices, hash_values(rows.data, len(rows))]
             for column, part, kind in zip(found, parts, kinds, strict=True):
                 column.extend(part[devices >= 0].astype(kind).tobytes())
-        lines, stamps, devices, hashes = (np.frombuffer(*each) for each in zip(found, kinds, strict=True))
-        order = put_in_order(lines, stamps, devices, hashes, self._zone)
-        self._clocks = {}
-        for place, steps in order.steps.items():
-            own = self._clocks[again._ids[place]] = clock.Clock(again._ids[place])
-            own.accept(np.sort(order.times[(devices == place) & ~order.copies]))
-            own.steps = [
-                ClockStep(device=own.device, at=at, step_seconds=step / 1e6, shift_seconds=shift / 1e6, cause=cause)
-                for at, step, shift, cause in steps
-            ]
+        columns = [np.frombuffer(*each) for each in zip(found, kinds, strict=True)]
+        order = clock.put_in_order(columns, again._ids, self._zone)
+        self._clocks = order.clocks
         return order
 
     def _happened(self, rows: Rows, times: IntArray, devices: IntArray) -> None:
@@ -264,11 +252,9 @@ class Extraction:
             synthetic_time=not self._stamped,
         )
         known = {each.device for each in clocks}
-        devices = self._gpus.devices(averaged=self._account.averaged)
-        if self._is_mixed:
-            devices = tuple(replace(each, mixed=True) for each in devices)
+        gpus = self._gpus.devices(averaged=self._account.averaged, mixed=self._is_mixed)
         return Outcome(
-            devices=(*(each for each in devices if each.id in known), *((Device(id=HOST),) if HOST in known else ())),
+            devices=tuple(each for each in (*gpus, Device(id=HOST)) if each.id in known),
             quality=quality,
             span=(min(each.first or 0 for each in clocks), max(each.last or 0 for each in clocks)),
             intervals={each.device: each.interval for each in clocks if each.interval is not None},
@@ -302,3 +288,20 @@ class Extraction:
     def _is_mixed(self) -> bool:
         unnamed = bool(self._account.mixed_note) and not self._gpus.named
         return self._is_shuffled or (unnamed and any(each.bunched() for each in self._clocks.values()))
+
+
+def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
+    """Return a number per row for all its values, in any order of columns."""
+    hashes = np.zeros(length, dtype=np.uint64)
+    for name, values in columns.items():
+        if isinstance(values, Texts):
+            known = np.array([*(crc32(str(text).encode()) for text in values.texts), 0], dtype=np.uint64)
+            bits, valid = known[values.codes], values.codes >= 0
+        else:
+            # 0.0 and -0.0 are one value
+            bits, valid = (values + 0.0).view(np.uint64), ~np.isnan(values)
+        # each column is mixed by itself, so that column order does not matter
+        salt = np.uint64(crc32(name.encode()) | 1)
+        mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
+        hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))
+    return hashes

@@ -11,24 +11,15 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.data_quality import gap_seconds
 from gpureport.importers import account as reasons
+from gpureport.importers.clock import TICK
 from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
 from gpureport.metrics import find_gpu
 from gpureport.recording import Device
 
-_SURE = ("uuid", "bus_id", "serial")
+SURE = ("uuid", "bus_id", "serial")
 """What names one GPU only, the surest first."""
-_BY_ORDER = (
-    "One part of the log names GPUs by their index, another by uuid or bus id, and no row by both: they are taken to "
-    "be the same in the order in which nvidia-smi lists them."
-)
-_TICK = 60_000
-"""Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
-LEFT_OUT = {
-    NOT_NAMED: reasons.GPU_NOT_NAMED,
-    _NOT_SELECTED: reasons.NOT_SELECTED,
-    _DAMAGED: reasons.GPU_DAMAGED,
-}
+LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: reasons.GPU_DAMAGED}
 """In the place of a row's GPU: why the row is left out."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
@@ -55,14 +46,14 @@ class Gpu:
     @property
     def by_index(self) -> bool:
         """Whether nothing names it but its index and model."""
-        return not self.names.keys() & set(_SURE)
+        return not self.names.keys() & set(SURE)
 
-    def device(self, *, averaged: bool) -> Device:
+    def device(self, *, averaged: bool, mixed: bool) -> Device:
         memory, reserved = (self.extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
         known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := find_gpu(model)) is not None}
-        names: dict[str, Any] = {name: self.names.get(name) for name in (*_SURE, "model", "driver")}
+        names: dict[str, Any] = {name: self.names.get(name) for name in (*SURE, "model", "driver")}
         # ECC and what the driver keeps take less than a tenth of the memory
         larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
@@ -75,7 +66,7 @@ class Gpu:
             power_limit_default_watts=self.extremes.get("gpu_power_limit_default_watts"),
             power_window="1 s" if averaged else "unknown" if known is None else known.power_window,
             mig=None if "mig" not in self.names else self.names["mig"] == "Enabled",
-            mixed=self.by_index and (len(boards) > 1 or larger),
+            mixed=mixed or (self.by_index and (len(boards) > 1 or larger)),
         )
 
 
@@ -98,7 +89,6 @@ class Gpus:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the GPUs, in the order in which they were met."""
         return [f"gpu:{gpu.index}" for gpu in self._found]
 
     @property
@@ -108,11 +98,11 @@ class Gpus:
         return all(names & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the place of each row's GPU among `ids`, or one of LEFT_OUT; only `where` rows are a GPU's."""
-        damaged = _find_damaged_names(rows, times, where, self._seen)
+        """Return the place of each GPU's row, `where` it is one, among `ids`, or one of LEFT_OUT."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
+        damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
-            self._ambiguous |= {name for name in held if name in _SURE and _names_two_gpus(held, name, times)}
+            self._ambiguous |= {name for name in held if name in SURE and _names_two_gpus(held, name, times)}
         keys = {name: column for name, column in held.items() if name not in self._ambiguous}
         self.named = self.named or any(name != "model" and (keys[name].codes >= 0).any() for name in keys)
         codes = np.where(damaged, _DAMAGED, NOT_NAMED)
@@ -132,7 +122,11 @@ class Gpus:
         return codes
 
     def _place(self, key: str, name: str, own: IntArray, rows: Rows) -> int:
-        said = {each: text for each in ATTRIBUTES if (text := _first_text(rows, each, own)) is not None}
+        said = dict[str, str]()
+        for each in ATTRIBUTES:
+            texts = rows.data.get(each)
+            if isinstance(texts, Texts) and len(held := np.flatnonzero(texts.codes[own] >= 0)):
+                said[each] = str(texts.texts[texts.codes[own[held[0]]]])
         gpu = self._called.get((key, name)) if key else next(iter(self._found), None)
         gpu = gpu or self._known(key, said)
         if gpu is None:
@@ -149,14 +143,13 @@ class Gpus:
         if isinstance(models := rows.data.get("model"), Texts):
             gpu.models |= dict.fromkeys(models[own].used())
         for each, pick in _EXTREMES.items():
-            held = np.asarray(rows.data.get(each, ()), dtype=np.float64)[own if each in rows.data else slice(0)]
-            held = held[~np.isnan(held)]
-            if each == "gpu_memory_total_bytes" and len(held):
-                alike = held.max() == held.min()
-                gpu.sizes.update({float(held[0]): len(held)} if alike else Counter(held.tolist()))
-            if len(held):
-                value = float(pick(held.max(), held.min()))
-                gpu.extremes[each] = pick(gpu.extremes.get(each, value), value)
+            values = np.asarray(rows.data.get(each, np.full(len(rows), np.nan)))[own]
+            values = values[~np.isnan(values)]
+            low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+            if len(values):
+                gpu.extremes[each] = pick(gpu.extremes.get(each, low), low, high)
+            if each == "gpu_memory_total_bytes":
+                gpu.sizes.update({low: len(values)} if low == high else Counter(values.tolist()))
         return self._found.index(gpu)
 
     def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
@@ -164,37 +157,31 @@ class Gpus:
         index = said.get("index")
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
-        others = [each for each in _SURE if each in said and each != key and each not in self._ambiguous]
+        others = [each for each in SURE if each in said and each != key and each not in self._ambiguous]
         shared = [self._called[each, said[each]] for each in others if (each, said[each]) in self._called]
-        alone = sorted((gpu for gpu in self._found if gpu.by_index and key in _SURE), key=lambda gpu: gpu.index)
+        alone = sorted((gpu for gpu in self._found if gpu.by_index and key in SURE), key=lambda gpu: gpu.index)
         counted = alone[:1] if index is None else [gpu for gpu in self._found if gpu.index == int(index)]
         gpu = next((gpu for gpu in (*shared, *counted) if key not in gpu.names), None)
         logged = gpu is not None and index is not None and "index" in gpu.names
         self._by_order |= gpu is not None and not (logged or gpu in shared or key == "model")
         return gpu
 
-    def devices(self, *, averaged: bool) -> tuple[Device, ...]:
+    def devices(self, *, averaged: bool, mixed: bool) -> tuple[Device, ...]:
         kept = [gpu for gpu in self._found if not self.keep or gpu.index in self.keep]
-        return tuple(gpu.device(averaged=averaged) for gpu in sorted(kept, key=lambda gpu: gpu.index))
+        return tuple(gpu.device(averaged=averaged, mixed=mixed) for gpu in sorted(kept, key=lambda gpu: gpu.index))
 
     def notes(self) -> Iterator[str]:
         if self._by_order:
-            yield _BY_ORDER
+            yield (
+                "One part of the log names GPUs by their index, another by uuid or bus id, and no row by both: they "
+                "are taken to be the same in the order in which nvidia-smi lists them."
+            )
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
                     f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}: one GPU under the names "
                     "of several drivers, or GPUs of several machines; a uuid in the log would tell."
                 )
-
-
-def _first_text(rows: Rows, name: str, own: IntArray) -> str | None:
-    texts = rows.data.get(name)
-    if not isinstance(texts, Texts):
-        return None
-    codes = texts.codes[own]
-    place = int(np.argmax(codes >= 0))
-    return str(texts.texts[codes[place]]) if codes[place] >= 0 else None
 
 
 def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
@@ -206,26 +193,25 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
         # each name has one index
         return False
     order = np.argsort(keys, kind="stable")
-    same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < _TICK
+    same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < TICK
     return bool((same & close & (np.diff(indices[order]) != 0)).any())
 
 
 _MOST = 1024
 """Identities of a block beyond which no column names GPUs."""
 _HANDFUL, _OFTEN = 5, 20
-"""Rows of a damaged identity at most, and how often as many the GPU must have that they are of (pragmatic)."""
+"""Rows of a damaged identity at most, and how often as many its GPU must have (pragmatic)."""
 _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
-def _find_damaged_names(rows: Rows, times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows name a GPU uniquely and stand where another GPU's row is missing.
+def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
+    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities.
 
-    A GPU that comes late or is lost early has rows beside those of the others. `seen` counts each identity.
+    A GPU that comes late or is lost early has rows beside those of the others.
     """
-    suspect, places = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(where)
-    texts = [column for name in NAMES if isinstance(column := rows.data.get(name), Texts)]
+    suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
     for column in texts:
         keys = keys * (len(column.texts) + 1) + column.codes[places] + 1

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,25 +12,25 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
+from gpureport.data_quality import Quality, merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers import surveys
 from gpureport.importers.account import NO_MAIN_ROW, SECOND_HOST, TWICE, list_first
 from gpureport.importers.protocol import Outcome
 from gpureport.importers.sources import strip_suffixes
+from gpureport.importers.tracker_series import list_absent, list_rejected, measure_times
 from gpureport.metrics import BY_NAME, MetricKind, Scope
 from gpureport.names import merge_pairs
-from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import Device, sort_by_time
 
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 """Parts of names of logs that say nothing of a node."""
 _JOINED, _HELD = "joined", "held"
-"""Rows of a companion that were joined to those of the main log, and values that the main log holds as well."""
+"""Rows of a companion that were joined, and values that the main log holds as well."""
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Return the rows of each device of several logs of one run, and what is known of the run and of the others.
+    """Return the rows of each device of several logs of one run, and what is known of the run and the others.
 
     Main logs continue one another; their companions, then logs of the machine, add metrics to rows of the same time, or
     devices. Incomparable or disjoint times, and two logs of the machine with one column, are a SourceError.
@@ -38,9 +38,10 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
     # a single reading covers a second; the machine's finest log gets what the others add
-    pace = {log: (log.interval, -len(next(iter(log.tables.values())))) for log in logs if log.given.beside}
-    hosts = sorted(pace, key=pace.__getitem__)
-    surveys.check_time_bases([log.given for log in logs], [log.outcome for log in logs], tz)
+    hosts = [log for log in logs if log.given.beside]
+    hosts.sort(key=lambda log: (log.interval, -len(next(iter(log.tables.values())))))
+    for log in logs[1:]:
+        surveys.check_clocks(logs[0].given.locator, logs[0].outcome, log.given.locator, log.outcome, tz)
     _find_nodes(mains, hosts)
     known: dict[str, Device] = {}
     tables: surveys.Tables = {}
@@ -53,7 +54,7 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
         main = mains[log.given.companion_of or 0] if mains else hosts[0]
         log.node = main.node if log in companions else log.node
         outcomes.append(_add_log(log, main.given.locator, known, tables, rates, machines))
-        machines |= {_recorded_on(log)} - {""}
+        machines |= {log.machine} - {""}
     if mains:
         outcomes[0] = replace(outcomes[0], devices=tuple(known[device] for device in own))
     return tables, outcomes
@@ -76,7 +77,7 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
     paths = [Path(log.given.locator) for log in logs]
     names: list[str] = []
     for level in (
-        [_recorded_on(log) for log in logs],
+        [log.machine for log in logs],
         [_COMMON.sub("", strip_suffixes(path.name)) for path in paths],
         [path.resolve().parent.name for path in paths],
         [f"node{number}" for number in range(1, len(paths) + 1)],
@@ -95,39 +96,34 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         known |= {device.id: device for device in logs[0].outcome.devices}
         tables |= logs[0].tables
         return logs[0].outcome
-    from gpureport.importers.tracker_series import measure_times
-
     kept: dict[str, list[pa.Table]] = {}
     intervals: dict[str, float] = {}
     accounts: list[Quality] = []
     twice = 0
     for log in logs:
         names: dict[str, str] = {}
-        own = log.take()
-        for device in (device for device in log.outcome.devices if device.id in own):
+        held = log.take()
+        for device in (device for device in log.outcome.devices if device.id in held):
             names[device.id] = name = _name_device(device, log.node, known, names.values())
-            rows, before = own[device.id], kept.setdefault(name, [])
+            rows, before = held[device.id], kept.setdefault(name, [])
             if any(surveys.shared_time(log.spans[device.id], surveys.find_span(part)) >= 0 for part in before):
                 known_rows = np.concatenate(list(map(surveys.hash_rows, before)))
                 repeated = np.isin(surveys.hash_rows(rows), known_rows)
                 twice += int(repeated.sum())
                 rows = rows.filter(columns.to_arrow(~repeated, pa.bool_()))
             before += [sort_by_time(rows, name)] if len(rows) else []
-            if device.id in log.outcome.intervals:
-                intervals.setdefault(name, log.outcome.intervals[device.id])
+        intervals = {names[own]: rate for own, rate in log.outcome.intervals.items() if own in names} | intervals
         accounts.append(_rename_account(log, names, f"{log.given.locator}: "))
-    for name, parts in kept.items():
-        tables[name] = sort_by_time(pa.concat_tables(parts, promote_options="default"), name)
+    tables |= {name: surveys.stack_rows(parts, name) for name, parts in kept.items()}
     whole, zones = merge_quality(accounts), {log.outcome.timezone for log in logs}
-    rejected = [*whole.rejected, *([Rejected(reason=TWICE, rows=twice, first_line=None)] if twice else [])]
     absent = Counter[tuple[str, str]]()
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells
     quality = replace(
         whole,
         rows_kept=whole.rows_kept - twice,
-        rejected=tuple(rejected),
-        absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
+        rejected=(*whole.rejected, *list_rejected({TWICE: twice})),
+        absent_cells=list_absent(dict(sorted(absent.items()))),
     )
     if not quality.synthetic_time:
         # what one log missed another may hold
@@ -166,12 +162,11 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
         known[before + own] = replace(device, id=before + own, index=index, node=node)
         return before + own
     # what the first says, the lowest limit, the largest memory
-    filled = {name: getattr(same, name) for name in Device.__dataclass_fields__}
-    filled |= {name: getattr(device, name) for name, value in filled.items() if value in {None, "unknown"}}
+    filled, more = asdict(same), asdict(device)
+    filled |= {name: more[name] for name, value in filled.items() if value in {None, "unknown"}} | {"node": node}
     for name, pick in (("power_limit_watts", min), ("memory_total_bytes", max), ("memory_reserved_bytes", max)):
-        held = [value for value in (getattr(same, name), getattr(device, name)) if value is not None]
-        filled[name] = pick(held) if held else None
-    known[same.id] = Device(**(filled | {"node": node}))
+        filled[name] = filled[name] if more[name] is None else pick(filled[name], more[name])
+    known[same.id] = Device(**filled)
     return same.id
 
 
@@ -182,12 +177,6 @@ def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events)
     notes = (f"{before}{note}" for note in account.notes)
     return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
-
-
-def _recorded_on(log: surveys.Log) -> str:
-    path = Path(log.given.locator)
-    run = read_run_file(path.parent) if name_log(path) else None
-    return run.host if run else ""
 
 
 def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
@@ -205,7 +194,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
         rows, rate = log.tables[device.id], log.outcome.intervals.get(device.id) or 1.0
         is_host = device.scope is Scope.HOST
         is_second = f"{log.node}/{device.id}".removeprefix("None/") in tables
-        if is_host and is_second and (not log.given.beside or _recorded_on(log) in machines):
+        if is_host and is_second and (not log.given.beside or log.machine in machines):
             account[SECOND_HOST] += len(rows)
             continue
         taken.append(name := _name_device(device, log.node, known, taken))
@@ -214,8 +203,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
             tables[name] = sort_by_time(rows, name)
             continue
         if is_host and not surveys.spans_overlap(log.spans[device.id], surveys.find_span(tables[name])):
-            both = [tables[name], sort_by_time(rows, name)]
-            tables[name] = sort_by_time(pa.concat_tables(both, promote_options="default"), name)
+            tables[name] = surveys.stack_rows([tables[name], rows], name)
             continue
         if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - surveys.KEYS)):
             what = f"several host logs for one run hold {twice[0]}"
@@ -224,12 +212,11 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
     quality, joined, held = _rename_account(log, names), account.pop(_JOINED, 0), account.pop(_HELD, 0)
     also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
     said = f"{log.given.locator}: {joined:,} rows joined by time to those of {main}{also}."
-    left = (Rejected(reason=reason, rows=rows, first_line=None) for reason, rows in account.items() if rows)
     quality = replace(
         quality,
         rows_kept=quality.rows_kept - joined - account.total(),
         continued=quality.continued + joined,
-        rejected=(*quality.rejected, *left),
+        rejected=(*quality.rejected, *list_rejected(account)),
         duplicates=quality.duplicates if names else 0,
         notes=(*quality.notes, said) if joined else quality.notes,
     )
@@ -243,8 +230,8 @@ def _join_columns(
 ) -> pa.Table:
     """Return a device's rows with the metrics of another log that they lack, of the reading nearest in time.
 
-    Where several are nearest to one row, shares and rates are their mean. Of means, `covering`, a row gets the reading
-    that covers the middle of its own time.
+    Where several are nearest to one row, they are averaged. Of means, `covering`, a row gets the reading that covers
+    the middle of its own time.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

@@ -1,4 +1,4 @@
-"""One run being read from its logs: first its identity and files beside them, then batches, then the run."""
+"""One run being read from its logs: first its identity, then batches, then the run."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ from gpureport.importers.account import NOT_SELECTED
 from gpureport.importers.clock import load_zone
 from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, find_state
-from gpureport.importers.sources import count_named, derive_name, identify, read_label_files, strip_suffixes
+from gpureport.importers.sources import derive_name, identify, read_label_files
 from gpureport.metrics import Scope
 from gpureport.names import merge_pairs, override_pairs, read_environment_labels
 from gpureport.parsing import MOST_GPUS
@@ -41,18 +41,11 @@ def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str
 
 
 def find_runs(
-    source: str | Path,
-    host: Sequence[str | Path] = (),
-    kind: str | None = None,
-    options: ReadOptions | None = None,
+    source: str | Path, host: Sequence[str | Path] = (), kind: str | None = None, options: ReadOptions | None = None
 ) -> list[list[Input]]:
-    """Return the runs of a file, a folder or `-`, each as main logs, companions and files beside it.
-
-    A person's `host` wins over what is found; `kind` names the importer of a file whatever its content. Raise
-    `SourceError` when there is no log, or a file is of no known kind.
-    """
+    """Return the runs of a file, a folder or `-`; `kind` names a file's importer."""
     if not host and not is_folder(source):
-        return [[identify(str(source), kind=kind)]]
+        return [[identify(str(source), kind)]]
     from gpureport.importers.runs import find_source_runs
 
     return find_source_runs([source], host, kind=kind, options=options).runs[0]
@@ -71,80 +64,73 @@ class Reading:
         training: Sequence[TrainingFile] = (),
     ) -> None:
         self._inputs = sorted(inputs, key=lambda each: each.companion_of is not None)
-        self._files = [RawFile(each.path) for each in self._inputs]
+        self._files = {each: RawFile(each.path) for each in self._inputs}
         self._several, self._strict = sum(not each.beside for each in inputs) > 1, strict
         self._options, self.file_labels, self._notes, self._unfinished = read_run_files(inputs, options)
         self.labels, self.locator, self.longer_name = labels, self._inputs[0].locator, ""
-        self._trained = [(each, RawFile(each.path)) for each in training]
+        self._trained = {each: RawFile(each.path) for each in training}
         self._outcomes: list[Outcome] = []
         self._training: dict[str, Training] = {}
 
     @property
     def name(self) -> str:
-        """Its name from a person, here or in a file beside its log, else one derived from its log."""
         return self.labels.name or self.longer_name or self.file_labels.name or _name_after_logs(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(file.size for file in self._files)
+        return tuple(file.size for file in self._files.values())
 
     def watch(self, seen: Callable[[int], None]) -> None:
-        """Call `seen` with the number of bytes that were just read for the batches."""
-        for file in self._files:
+        for file in self._files.values():
             file.watch = seen
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """The run's origin; unread parts are read for hashing."""
-        logs = [(each.importer.kind, each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
-        read = self._training if self._outcomes else {each.locator for each, _ in self._trained}
-        logs += [("training", each.locator, file) for each, file in self._trained if each.locator in read]
+        logs = [(each.importer.kind, each.locator, file) for each, file in self._files.items()]
+        read = self._training if self._outcomes else {each.locator for each in self._trained}
+        logs += [("training", each.locator, file) for each, file in self._trained.items() if each.locator in read]
         return tuple(
             Source(kind=kind, locator=locator, sha256=file.sha256(), bytes=file.hashed) for kind, locator, file in logs
         )
 
     @property
     def run_id(self) -> str:
-        pairs = zip(self._inputs, self._files, strict=True)
         # the order in which logs of one run are named says nothing
-        lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in pairs)
+        lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in self._files.items())
         return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in order of time if the log has it; `sort_by_time` puts others right.
-
-        Raise `SourceError` when a source has no usable content, changes meanwhile, or has rejected lines and reading is
-        strict; when host logs share a metric, or times cannot be compared.
-        """
+        """Yield tables of one device each, in order of time if the log has it."""
         self._outcomes, self._training = [], {}
-        held = surveyed.get(survey_key(self._inputs[0], self._options)) if surveyed else None
+        first, *others = self._inputs
+        held = surveyed.get(survey_key(first, self._options)) if surveyed else None
         if self._several or (held is not None and held.held):
-            yield from self._read_logs(range(len(self._inputs) if self._several else 1))
+            yield from self._read_logs(self._inputs if self._several else [first])
         else:
-            with _errors_at(self.locator):
-                extraction = self._inputs[0].importer.extract(self._files[0], self._options)
+            with errors_at(self.locator):
+                extraction = first.importer.extract(self._files[first], self._options)
                 yield from extraction.batches()
             self._outcomes = [extraction.outcome()]
             self._refuse_rejected_lines(self._outcomes[0], self.locator)
-        if not self._several and len(self._inputs) > 1:
+        if others and not self._several:
             if self._outcomes[0].has_host:
                 what = "the GPU log already holds series of the machine"
-                raise SourceError(self._inputs[1].locator, what, "leave it out", code="host_in_gpu_log")
-            yield from self._read_logs(range(1, len(self._inputs)))
-        for each, file in self._trained:
-            self._read_training(each, file)
-        read = [(each.locator, file) for each, file in zip(self._inputs, self._files, strict=True)]
-        read += [(each.locator, file) for each, file in self._trained]
-        for locator, file in read:
-            with _errors_at(locator):
+                raise SourceError(others[0].locator, what, "leave it out", code="host_in_gpu_log")
+            yield from self._read_logs(others)
+        for each in self._trained:
+            self._read_training(each)
+        read: list[tuple[Input | TrainingFile, RawFile]] = [*self._files.items(), *self._trained.items()]
+        for given, file in read:
+            with errors_at(given.locator):
                 file.settle()
 
-    def _read_logs(self, places: Sequence[int]) -> Iterator["pa.Table"]:
-        logs = [self._read_log(place, self._options) for place in places if not self._inputs[place].beside]
+    def _read_logs(self, inputs: Sequence[Input]) -> Iterator["pa.Table"]:
+        logs = [self._read_log(each, self._options) for each in inputs if not each.beside]
         spans = [log.span for log in logs] or [self._outcomes[0].span]
         # the local time of the GPU logs dates a file without dates
         options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
-        logs += [self._read_log(place, options) for place in places if self._inputs[place].beside]
+        logs += [self._read_log(each, options) for each in inputs if each.beside]
         if len(logs) == 1:
             self._outcomes.append(logs[0].outcome)
             yield from logs[0].take().values()
@@ -155,14 +141,14 @@ class Reading:
             self._outcomes += outcomes
             yield from tables.values()
 
-    def _read_log(self, place: int, options: ReadOptions) -> "Log":
+    def _read_log(self, each: Input, options: ReadOptions) -> "Log":
         """Return one whole log; a surveyed one gives its bytes for the source's."""
         from gpureport.importers.surveys import Log
 
-        each, file = self._inputs[place], self._files[place]
+        file = self._files[each]
         log = surveyed.pop(survey_key(each, options), None) or Log(each, options, file)
-        log.given, self._files[place] = each, log.file
-        if log.file is not file and file.watch is not None:
+        log.given, self._files[each] = each, log.file
+        if log.file is not file:
             file.watch(log.file.size)
         self._refuse_rejected_lines(log.outcome, each.locator)
         if self._outcomes:
@@ -174,16 +160,17 @@ class Reading:
         return log
 
     def _check_times(self, each: Input | TrainingFile, outcome: Outcome) -> None:
-        from gpureport.importers.surveys import check_shared_time, check_time_bases
+        from gpureport.importers.surveys import check_clocks, check_shared_time
 
-        check_time_bases([self._inputs[0], each], [self._outcomes[0], outcome], self._options.tz)
+        check_clocks(self.locator, self._outcomes[0], each.locator, outcome, self._options.tz)
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
-    def _read_training(self, each: TrainingFile, file: RawFile) -> None:
+    def _read_training(self, each: TrainingFile) -> None:
         from gpureport.importers.training import TrainingLog
 
         try:
-            read = TrainingLog().read(file, self._options, self._outcomes[0].span[0], each.locator)
+            start = self._outcomes[0].span[0]
+            read = TrainingLog().read(self._trained[each], self._options, start, each.locator)
             if read.dated:
                 self._check_times(each, read.outcome)
         except SourceError as error:
@@ -218,8 +205,9 @@ class Reading:
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         stated = self.file_labels
         quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
-        notes = (*quality.notes, *dict.fromkeys(self._notes))
-        quality = replace(quality, notes=notes, unfinished=self._unfinished)
+        # objects of a bucket are named by URL, not by local copy
+        notes = map(name_by_url, (*quality.notes, *dict.fromkeys(self._notes)))
+        quality = replace(quality, notes=tuple(notes), unfinished=self._unfinished)
         run = Run(
             id=self.run_id,
             name=self.name,
@@ -228,17 +216,14 @@ class Reading:
             ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=rates[len(rates) // 2] if rates else None,
-            sources=self.sources,
+            sources=tuple(replace(each, locator=name_by_url(each.locator)) for each in self.sources),
             devices=tuple(devices),
             params=stated.params,
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags),
             work=next((read.work for read in training if read.work), None),
             quality=quality,
         )
-        # objects of a bucket are named by URL, not by local copy
-        sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in run.sources)
-        quality = replace(quality, notes=tuple(map(name_by_url, quality.notes)))
-        return self.labels.applied(replace(run, sources=sources, quality=quality))
+        return self.labels.applied(run)
 
     def columns(self) -> tuple[tuple[str, str], ...]:
         return tuple(dict.fromkeys(column for outcome in self._outcomes for column in outcome.columns))
@@ -255,7 +240,7 @@ class Reading:
 
 
 @contextmanager
-def _errors_at(locator: str) -> Iterator[None]:
+def errors_at(locator: str) -> Iterator[None]:
     """Name an error's source as a person does: a pipe's spool has a meaningless name."""
     try:
         yield
@@ -266,22 +251,17 @@ def _errors_at(locator: str) -> Iterator[None]:
 def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     from gpureport.importers import runs
 
-    given = [(_name_after_logs(each._inputs), derive_name(each.locator), each.file_labels.name) for each in readings]
-    named = [
-        (each.name, each.locator if each.name in names else None) for each, names in zip(readings, given, strict=True)
-    ]
-    for each, name in zip(readings, runs.lengthen_equal_names(named), strict=True):
-        each.longer_name = "" if name == each.name else name
+    names = runs.lengthen_equal_names([(each.name, each.locator) for each in readings])
+    for each, name in zip(readings, names, strict=True):
+        each.longer_name = name
 
 
 def _name_after_logs(inputs: Sequence[Input]) -> str:
-    logs = [each for each in inputs if not each.beside and each.companion_of is None]
-    if logs[0].locator == "-":
+    logs = [each.locator for each in inputs if not each.beside and each.companion_of is None]
+    if logs[0] == "-":
         return "standard input"
-    if len(logs) == 1:
-        return derive_name(logs[0].locator)
-    folders = Path(commonpath([Path(log.locator).resolve().parent for log in logs])).parts[1:]
-    return "/".join(folders[-count_named(folders) :]) if folders else strip_suffixes(logs[0].path.name)
+    # several are called what a log is called that the folder says more of
+    return derive_name(logs[0] if len(logs) == 1 else f"{commonpath([Path(log).resolve().parent for log in logs])}/gpu")
 
 
 def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
@@ -292,10 +272,7 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 
 
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
-    """Return how a run is read, labels and notes from files beside its logs, and whether its recorder did not end.
-
-    None of these files is a source, so none changes the run's id.
-    """
+    """Return how a run is read, and labels, notes, and that it is unfinished, from files beside its logs."""
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]

@@ -1,4 +1,4 @@
-"""What a file is that nothing reads, and what to do about it; and less of a long text to recognise a log by."""
+"""What a file is that nothing reads, and what to do about it; and the telling lines of a long text."""
 
 import re
 import string
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
-"""The first columns of a query after what another program wrote before each line: short, ends in a blank, no column."""
+"""The first columns of a query after what another program wrote before each line."""
 _TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
@@ -102,12 +102,12 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
 
 
 _MOST_LINES, _OF_A_KIND = 300_000, 300
-"""Lines of a text that are searched at most (no log of 4 MiB has as many, a file of line ends has), and of one kind."""
+"""Lines of a text that are searched at most, and of one kind."""
 _WORDS = string.ascii_letters.encode() + string.digits.encode()
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of a text's first lines of each kind, by their signs: some show what a log is."""
+    """Return the beginnings of a text's first lines of each kind: some show what a log is."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, _WORDS).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -11,16 +11,15 @@ from gpureport.errors import SourceError
 from gpureport.importers import sources as files
 from gpureport.importers import surveys
 from gpureport.importers.protocol import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.source_text import RawFile
 from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
 _SAME_MINUTES, _COVERED = 0.8, 0.5
-"""Share of the longer log that two recorders of one run have in common, and of the shorter one that must lie in the
-time of the main log where it adds metrics (pragmatic)."""
+"""Share of the longer log that two recorders share, and of the shorter one where one adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Microseconds by which logs of different GPUs or nodes of one run begin and end apart at most, or so many intervals if
-that is longer: one command starts and ends their recorders, while jobs of a cluster may well begin in the same minute
-(pragmatic)."""
+"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most: one command starts
+them, while jobs of a cluster may begin in the same minute (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):
@@ -51,7 +50,7 @@ def find_source_runs(
     """Return the runs of several sources: files, folders, or `-`.
 
     `host` names host logs, or GPU logs to join to another. Logs of `steps` to compare, of different GPUs or all of one
-    run, stay apart. Raise `SourceError` when there is no log, or a file is of no known kind or no run.
+    run, stay apart.
     """
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
@@ -86,15 +85,9 @@ def find_source_runs(
 
 
 def find_run_logs(
-    sources: Sequence[str | Path],
-    host: Sequence[str | Path] = (),
-    kind: str | None = None,
-    options: ReadOptions | None = None,
+    sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None, options: ReadOptions
 ) -> list[Input]:
-    """Return all logs of several sources, then the files beside them, as one run's inputs.
-
-    Logs that only add metrics to another are its companions. Named host files win over found ones.
-    """
+    """Return all logs as one run's, some as companions that add metrics to others."""
     logs, hosts = _find_logs(sources, host, kind)
     folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
     used = set[Path]()
@@ -103,7 +96,7 @@ def find_run_logs(
             raise SourceError(given.locator, "named twice for one run", "name every log once", code="given_twice")
         used.add(given.path)
     hosts += [each for folder in folders for each in files.list_in_folder(folder, "host", used)]
-    groups = _group_logs(logs, options or ReadOptions(), only_adding=True)
+    groups = _group_logs(logs, options, only_adding=True)
     return [*_list_inputs({log: main for group in groups for log, main in group.items()}), *hosts]
 
 
@@ -150,7 +143,7 @@ def _group_logs(
             if main.path != each.path
             and (main.folder == each.folder or None in {main.folder, each.folder})
             and surveys.shared_time(main.log.span, each.log.span) >= 0
-            and _have_one_clock(main.log.outcome, each.log.outcome, options)
+            and surveys.have_one_clock(main.log.outcome, each.log.outcome, options.tz)
             and (not only_adding or each.log.adds_to(main.log))
         ]
         homes = _find_homes(able, each)
@@ -175,10 +168,6 @@ def _group_logs(
     groups = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in groups]
     groups += [{each: None} for each in given if each.log is None]
     return sorted(groups, key=lambda group: places[next(iter(group))])
-
-
-def _have_one_clock(one: Outcome, other: Outcome, options: ReadOptions) -> bool:
-    return options.tz is not None or (one.timezone is None) == (other.timezone is None)
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
@@ -243,15 +232,14 @@ def _read_times(runs: Sequence[Sequence[Input]], options: ReadOptions) -> dict[i
 
 
 def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
-    try:
+    with suppress(SourceError):
         return surveys.Log(given, options).outcome
-    except SourceError:
-        return None
+    return None
 
 
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
-    comparable = [place for place, outcome in known.items() if _have_one_clock(outcome, runs[place], options)]
+    comparable = [place for place, outcome in known.items() if surveys.have_one_clock(outcome, runs[place], options.tz)]
     found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
     if found:
         several = surveys.any_overlap([runs[place].span for place in found])
@@ -267,7 +255,6 @@ def assign_training_logs(
     """Return per run the training logs whose time it shares; one of none, or of several, is a SourceError."""
     if len(runs) == 1:
         return [list(files)]
-    from gpureport.importers.source_text import RawFile
     from gpureport.importers.training import TrainingLog
 
     found: list[list[TrainingFile]] = [[] for _ in runs]
@@ -321,7 +308,6 @@ def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
-    """Return runs with distinct names; names from a person or a tracker stay."""
     named: list[tuple[str, str | None]] = []
     for run in runs:
         log = run.sources[0].locator if run.sources and not run.tracked else "-"

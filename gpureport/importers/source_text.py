@@ -3,16 +3,17 @@
 import bz2
 import codecs
 import errno
+import gzip
 import lzma
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
-from io import RawIOBase, StringIO
+from io import BufferedReader, RawIOBase, StringIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ from gpureport.parsing import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 BLOCK = 2**20
 """Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
 PIECE_BYTES = 5 * 2**20
-"""Size of a piece: one of 4 MiB takes 4 % longer, one of 6 no less, and 30 MB more memory (measured 4 to 8 MiB)."""
+"""Size of a piece: one of 4 MiB takes 4 % longer, one of 6 takes 30 MB more memory (measured)."""
 
 
 @dataclass(slots=True)
@@ -75,11 +76,10 @@ def raise_source_errors(path: Path) -> Iterator[None]:
 
 
 _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
-"""Starts its thread with the first block."""
 
 
 class RawFile:
-    """A file's bytes, hashed when first read; those read twice, for parsing and for the hash, must be the same.
+    """A file's bytes, hashed when first read; those read twice must be the same.
 
     What cannot be read is a `SourceError`.
     """
@@ -87,7 +87,7 @@ class RawFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.account = ByteAccount()
-        self.watch: Callable[[int], None] | None = None
+        self.watch: Callable[[int], None] = lambda _: None
         # bytes that were hashed
         self.hashed = 0
         self._state: FileState | None = None
@@ -100,7 +100,6 @@ class RawFile:
         return RawFile, (self.path.absolute(),)
 
     def again(self) -> "RawFile":
-        """Return the file, to be read again on the side, at its present length."""
         other = RawFile(self.path)
         other._state = self._state
         return other
@@ -117,8 +116,7 @@ class RawFile:
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
         for block in self._read(0, size):
-            if self.watch:
-                self.watch(len(block))
+            self.watch(len(block))
             yield block
 
     def _read(self, at: int, size: int) -> Iterator[bytes]:
@@ -142,16 +140,14 @@ class RawFile:
             self._hashing = None
 
     def sha256(self) -> str:
-        """Return the hash of its bytes, after reading the rest."""
         if not self._ended and self.hashed < self.size:
-            for _ in self._read(self.hashed, BLOCK):
-                pass
+            deque(self._read(self.hashed, BLOCK), 0)
         self._ended = True
         self._wait()
         return self._hasher.hexdigest()
 
     def settle(self) -> None:
-        """Raise a `SourceError` when bytes that were read twice, for parsing and for the hash, differ."""
+        """Raise a `SourceError` when bytes that were read twice differ."""
         if not self._again or find_state(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
@@ -160,65 +156,42 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB; and text that zstd gives at once."""
-_XZ_MEMORY = 256 * 2**20
+"""Bytes that are unpacked at once, and that damage may cost."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_DECODERS: dict[bytes, Callable[[], Any]] = {
-    b"\x1f\x8b\x08": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
-    b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ\0": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY),
+_UNPACKERS: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b\x08": lambda packed: gzip.GzipFile(fileobj=packed),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+    _ZSTD: lambda packed: pa.CompressedInputStream(pa.PythonFile(packed, "r"), "zstd"),
 }
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive"}
 _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
 
 
-def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
-    """Yield the content of concatenated members; NUL bytes between them are padding."""
-    decoder = _DECODERS[magic]()
-    for chunk in chunks:
-        left = chunk
-        while left := left.lstrip(b"\0") if decoder.eof else left:
-            if decoder.eof:
-                if not magic.startswith(left[: len(magic)]):
-                    account.damage = "followed by other bytes"
-                    return
-                decoder = _DECODERS[magic]()
-            try:
-                yield decoder.decompress(left)
-            except (zlib.error, OSError, lzma.LZMAError) as error:
-                account.damage = f"damaged ({error})"
-                return
-            left = decoder.unused_data
-    if not decoder.eof:
-        account.damage = "cut"
-
-
 class _Chunks(RawIOBase):
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
-        self.ended = False
 
     def readable(self) -> bool:
         return True
 
-    def read(self, _: int = -1) -> bytes:
+    def readinto(self, buffer: Any) -> int:
         chunk = next(self._chunks, b"")
-        self.ended = not chunk
-        return chunk
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
-def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
-    source = _Chunks(chunks)
-    stream: Any = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
+def _unpack(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
+    stream = _UNPACKERS[magic](BufferedReader(_Chunks(chunks), _CHUNK))
     try:
-        while out := stream.read(_CHUNK):
-            yield out
-    except (OSError, pa.ArrowException) as error:
-        account.damage = "cut" if source.ended else f"damaged ({error})"
+        while part := stream.read1(_CHUNK if magic == _ZSTD else BLOCK):
+            yield part
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+        is_cut = isinstance(error, EOFError) or "Truncated" in str(error)
+        account.damage = "cut" if is_cut else f"damaged ({error})"
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return which kind of archive of files, compressed or not, a file is, else None."""
     head = file.first_bytes()
     plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
     if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
@@ -227,15 +200,14 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content in blocks, decompressed as far as it is whole; the account says what is damaged."""
-    magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
+    """Yield a file's content, unpacked as far as it is whole; the account says what is damaged."""
+    magic = next((magic for magic in _UNPACKERS if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
         return
-    chunks, most = file.blocks(_CHUNK), max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
-    unpacked = _unpack_zstd(chunks, file.account) if magic == _ZSTD else _unpack_members(magic, chunks, file.account)
+    most = max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
     held, done = bytearray(), 0
-    for part in unpacked:
+    for part in _unpack(magic, file.blocks(_CHUNK), file.account):
         held += part
         done += len(part)
         if done > most:
@@ -257,7 +229,7 @@ _BOMS = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
-"""A line as Windows and Linux wrote it before UTF-8; damage leaves control characters, and the two highest bytes."""
+"""A line as Windows and Linux wrote it before UTF-8; damage leaves control characters."""
 
 
 def _sniff(head: bytes) -> tuple[int, str]:
@@ -320,18 +292,13 @@ def _clean(lines: bytes, account: ByteAccount) -> bytes:
     try:
         lines.isascii() or lines.decode()
     except UnicodeDecodeError:
-        return b"\n".join(_decode_latin_1(line, account) for line in lines.split(b"\n"))
+        split = lines.split(b"\n")
+        for place, line in enumerate(split):
+            if _LATIN.fullmatch(line) and line.decode(errors="ignore").encode() != line:
+                account.latin_1_lines += 1
+                split[place] = line.decode("latin-1").encode()
+        return b"\n".join(split)
     return lines
-
-
-def _decode_latin_1(line: bytes, account: ByteAccount) -> bytes:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        if _LATIN.fullmatch(line):
-            account.latin_1_lines += 1
-            return line.decode("latin-1").encode()
-    return line
 
 
 def head(file: RawFile, length: int) -> bytes:
@@ -365,10 +332,9 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """A log's text, iterated like an open file; each iteration reads it anew."""
+    """A log's text, or so many blocks, iterated like an open file, each time anew."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
-        """Take a log, so many blocks of it, all for None; lines over `longest` are shortened."""
         self._file, self._longest, self._most = file, longest, blocks
 
     def blocks(self) -> Iterator[Piece]:

@@ -1,10 +1,7 @@
 """Which files are logs, and what reads each, by content: a file, a folder's files, a pipe, a tracker."""
 
-import atexit
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import lru_cache
@@ -12,7 +9,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpureport import record_folder
+from gpureport import record_folder, regular_files
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
-"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client, tables of runs."""
+"""What a tracker's file begins with: a database, Parquet, Neptune's operations, tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """Names of files of which a folder that is a tracker's store holds one at least."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
@@ -37,7 +34,6 @@ _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 """Name of the folder in which MLflow keeps what belongs to a run."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
-"""Common names of logs; the name of the folder says more."""
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
 _MOST_LABEL_BYTES = 2**20
@@ -65,7 +61,6 @@ def _may_be_store(path: Path) -> bool:
 
 
 def names_run(source: str) -> bool:
-    """Return whether a source is a store's path with `#` and a run of it."""
     return bool(_find_store_path(source)) and find_tracker(source) is not None
 
 
@@ -82,9 +77,8 @@ def find_store(folder: str | Path) -> tuple[str, Path] | None:
     return None
 
 
-def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
-    """Return a file with the importer of its content or the named kind; raise `SourceError` if it has none."""
-    path, beside = _find_file(source), importers is HOST_IMPORTERS
+def identify(source: str, kind: str | None = None, *, beside: bool = False) -> Input:
+    path = _find_file(source)
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
     if not head and file.account.damage:
@@ -93,12 +87,12 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
         what = "the file is empty, or holds nothing but blank lines or NUL bytes"
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
-    found = next((each for each in importers if each.kind == kind), None) if kind else _recognise(file, head, importers)
+    found = IMPORTERS[kind] if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
         hint = "unpack it and give the files in it, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:
-        other = _recognise(file, head, IMPORTERS if beside else HOST_IMPORTERS)
+        other = _recognise(file, head, beside=not beside)
         from gpureport.importers.refusals import explain
 
         known, advice, code = explain(path.name, head, beside=beside, is_other=other is not None)
@@ -107,12 +101,12 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
 
 
 def identify_companion(path: str) -> Input:
-    """Return a file that `--host` names: a host log, or a GPU log to join; others are a `SourceError`."""
+    """Return a file that `--host` names: a host log, or a GPU log to join."""
     try:
-        return identify(path, HOST_IMPORTERS)
+        return identify(path, beside=True)
     except SourceError as error:
         try:
-            return identify(path, IMPORTERS)
+            return identify(path)
         except SourceError:
             raise error from None
 
@@ -149,12 +143,11 @@ def take_stream(source: str) -> Path | None:
 def _spool(source: str) -> Path:
     if source == "-" and sys.stdin is None:
         raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
-    handle, name = tempfile.mkstemp(prefix="gpureport-")
-    atexit.register(Path(name).unlink, missing_ok=True)
+    path = regular_files.make_temporary_folder() / "stream"
     try:
         # a buffer would wait on without checking whether the process was asked to end
         stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
-        with os.fdopen(handle, "wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
+        with path.open("wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
             while block := pipe.read(2**20):
                 copy.write(block)
                 if copy.tell() > MOST_PIPE_BYTES:
@@ -163,32 +156,32 @@ def _spool(source: str) -> Path:
                     raise SourceError(source, what, hint, code="pipe_too_large")
     except UnsafeFileError as error:
         raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
-    return Path(name)
+    return path
 
 
-def _recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
+def _recognise(file: RawFile, head: bytes, *, beside: bool) -> Importer | None:
     if head.lstrip().startswith(_STORES):
         return None
-    found = _ask(importers, head)
+    found = _ask(head, beside=beside)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
     from gpureport.importers.refusals import thinned
 
-    return _ask(importers, thinned(read_head(file, SEARCHED_BYTES)))
+    return _ask(thinned(read_head(file, SEARCHED_BYTES)), beside=beside)
 
 
-def _ask(importers: Sequence[Importer], head: bytes) -> Importer | None:
-    some = None if importers is HOST_IMPORTERS or _OF_GPUS.search(head) else 1
-    return next((each for each in islice(importers, some) if each.identify(head)), None)
+def _ask(head: bytes, *, beside: bool) -> Importer | None:
+    asked = HOST_IMPORTERS if beside else islice(IMPORTERS, None if _OF_GPUS.search(head) else 1)
+    return next((each for each in asked if each.identify(head)), None)
 
 
 @lru_cache(4096)
 def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
     file = RawFile(path)
     head = read_head(file, HEAD_BYTES)
-    asked = [("gpu", IMPORTERS), ("host", HOST_IMPORTERS)]
-    for role, importers in asked if _OF_GPUS.search(head) else reversed(asked):
-        if (found := _recognise(file, head, importers)) is not None:
+    roles = [("gpu", False), ("host", True)]
+    for role, beside in roles if _OF_GPUS.search(head) else reversed(roles):
+        if (found := _recognise(file, head, beside=beside)) is not None:
             return (role, found) if archive_kind(file) is None else ("", None)
     from gpureport.importers.training import TrainingLog
 
@@ -208,7 +201,6 @@ def is_readable(path: Path) -> bool:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Return the files in a folder but hidden ones, by name."""
     return [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
 
 
@@ -226,7 +218,7 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below, without a tracker's files of a run; none is a `SourceError`."""
+    """Return the GPU logs in a folder and below, without a tracker's files of a run."""
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
@@ -296,7 +288,6 @@ def list_label_files(log: Path) -> list[Path]:
 
 
 def read_label_files(log: Path, notes: list[str]) -> Labels:
-    """Return the labels in files beside a log; note files that are none despite their name."""
     own, params, tags = dict[str, str](), dict[str, str](), dict[str, str]()
     for path in filter(Path.is_file, list_label_files(log)):
         content = None
@@ -315,12 +306,12 @@ def read_label_files(log: Path, notes: list[str]) -> Labels:
 def _parse_labels(content: Any) -> list[dict[str, str]] | None:
     if not content or not isinstance(content, dict):
         return None
-    parts = [content, content.pop("params", {}), content.pop("tags", {})]
-    if set(content) - {"name", "step"} or not all(isinstance(part, dict) for part in parts):
+    parts, texts = [content, content.pop("params", {}), content.pop("tags", {})], {True: "true", False: "false"}
+    if content.keys() - {"name", "step"} or not all(
+        isinstance(part, dict) and all(isinstance(value, str | bool | None) for value in part.values())
+        for part in parts
+    ):
         return None
-    if not all(isinstance(value, str | bool | None) for part in parts for value in part.values()):
-        return None
-    texts = {True: "true", False: "false"}
     return [
         {name: texts.get(value, value) for name, value in part.items() if name and value not in {None, ""}}
         for part in parts

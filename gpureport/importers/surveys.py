@@ -1,10 +1,11 @@
 """What a log holds, learned by one reading, and how two logs relate: by time, identity and readings."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,13 @@ from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.columns import Texts, Values
-from gpureport.importers.protocol import Input, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.reading import survey_key, surveyed
-from gpureport.importers.row_order import hash_values
+from gpureport.importers.extraction import hash_values
+from gpureport.importers.gpu_devices import SURE
+from gpureport.importers.protocol import Input, Outcome, ReadOptions
+from gpureport.importers.reading import errors_at, survey_key, surveyed
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
+from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import KEY_FIELDS, Device, sort_by_time
 
 Span = tuple[int, int]
@@ -30,31 +33,26 @@ KEYS = frozenset(field.name for field in KEY_FIELDS)
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 """What most checks need; the log that holds the most of it is the main one (pragmatic)."""
-_IDENTITY = ("uuid", "bus_id", "serial")
-"""What identifies a GPU of a machine, the most reliable first."""
 _SLACK = 5_000_000
-"""Time that two rotated logs may share without any look at what they say of it, in microseconds (pragmatic)."""
+"""Microseconds that two rotated logs may share whatever they say (pragmatic)."""
 _MOST_HELD = 256 * 2**20
 """Bytes of rows that are held until they are asked for; what is beyond is read again."""
 _EQUAL, _OTHER = 0.5, 0.01
-"""Rows of the shorter log that a copy of a part holds, and of those at the same time with other values, by the equal
-ones, up to which one of the two is damaged (pragmatic)."""
+"""Share of the shorter log that a copy holds, and of rows at the same time with other values (pragmatic)."""
 
 
 class Log:
     """A log that was read: what is known of it, and its rows, held or to be read again.
 
-    `metrics` are columns with values, `interval` the median seconds between samples, 1 for a single one. `rank` sorts
-    the main log first: most metrics that checks need, then finest, then richest. `held` counts bytes of the held rows.
+    `metrics` are columns with values, `interval` the median seconds between samples. `rank` sorts the main log first:
+    most metrics that checks need, then finest, then richest. `machine` is where it was recorded.
     """
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
         self.given, self.file, self._options = given, file or RawFile(given.path), options
-        try:
+        with errors_at(given.locator):
             extraction = given.importer.extract(self.file, options)
             tables = read_devices(extraction.batches())
-        except SourceError as error:
-            raise error.at(given.locator) from error
         self.outcome = extraction.outcome()
         self.span = self.outcome.span
         self.spans = {device: find_span(table) for device, table in tables.items()}
@@ -67,12 +65,12 @@ class Log:
         core = len(self.metrics & CORE_METRICS)
         self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
-        if self.held + sum(log.held for log in _holding) > _MOST_HELD:
+        if self.held + sum(log.held for log in surveyed.values() if log is not None) > _MOST_HELD:
             self.held = 0
         self._tables = tables if self.held else None
-        _holding.add(self)
         self.node: str | None = None
-        self._keys: dict[str, tuple[IntArray, Hashes]] = {}
+        recorded = read_run_file(given.path.parent) if name_log(given.path) else None
+        self.machine = recorded.host if recorded else ""
 
     def adds_to(self, other: "Log") -> bool:
         """Return whether it has metrics that another log lacks, and not all that most checks need."""
@@ -90,39 +88,32 @@ class Log:
         tables, self._tables, self.held = self.tables, None, 0
         return tables
 
-    def keys(self, device: str) -> tuple[IntArray, Hashes]:
-        """Return a device's times, and a number for each row."""
-        if not self._keys:
-            for name, table in (self._tables or self._read_again()).items():
-                self._keys[name] = columns.integers(table.column("timestamp")), hash_rows(table)
-        return self._keys[device]
-
-
-_holding: WeakSet[Log] = WeakSet()
+    @cached_property
+    def keys(self) -> dict[str, tuple[IntArray, Hashes]]:
+        """Each device's times, and a number for each row."""
+        tables = self._tables or self._read_again()
+        return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
     kept: dict[str, list[pa.Table]] = {}
     for batch in batches:
         kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
-    return {
-        device: sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
-        for device, tables in kept.items()
-    }
+    return {device: stack_rows(tables, device) for device, tables in kept.items()}
+
+
+def stack_rows(tables: Sequence[pa.Table], device: str) -> pa.Table:
+    return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
     """Return a log of GPUs; None without times, or if unreadable, which reading it as a run will report."""
     key = survey_key(given, options)
     if key not in surveyed:
-        surveyed[key] = None
-        try:
+        with suppress(SourceError):
             log = Log(given, options)
-        except SourceError:
-            return None
-        surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
-    found = copy(surveyed[key])
-    if found is not None:
+            surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
+    if (found := copy(surveyed.setdefault(key, None))) is not None:
         found.given = given
     return found
 
@@ -147,23 +138,20 @@ def any_overlap(spans: Sequence[Span]) -> bool:
     return any(spans_overlap(one, other) for n, one in enumerate(spans) for other in spans[n + 1 :])
 
 
-def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
-    """Raise an error where some sources are UTC and others name no zone; `tz` is for stamps without one."""
-    first, base = inputs[0].locator, outcomes[0]
-    for each, outcome in zip(inputs[1:], outcomes[1:], strict=True):
-        if (
-            tz is None
-            and (outcome.timezone is None) != (base.timezone is None)
-            and not (base.quality.synthetic_time or outcome.quality.synthetic_time)
-        ):
-            own, theirs = (f"{found.timezone}" if found.timezone else "local" for found in (outcome, base))
-            what = f"its times are {own}, those of {first} are {theirs}"
-            hint = "give the zone of the local times with --tz, such as Europe/Berlin"
-            raise SourceError(each.locator, what, hint, code="times_not_comparable")
+def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
+    """Return whether times are comparable: both UTC, neither, counted, or moved by `tz`."""
+    counted = one.quality.synthetic_time or other.quality.synthetic_time
+    return tz is not None or counted or (one.timezone is None) == (other.timezone is None)
+
+
+def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: str | None) -> None:
+    if not have_one_clock(base, outcome, tz):
+        what = f"its times are {outcome.timezone or 'local'}, those of {first} are {base.timezone or 'local'}"
+        hint = "give the zone of the local times with --tz, such as Europe/Berlin"
+        raise SourceError(locator, what, hint, code="times_not_comparable")
 
 
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
-    """Raise an error where a source shares no time with the GPU log it is joined to."""
     if shared_time(span, main) < 0:
         times = [f"{datetime.fromtimestamp(at // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}" for at in (*span, *main)]
         what = "it covers another time than the GPU log ({} to {}; the GPU log: {} to {})".format(*times)
@@ -190,7 +178,7 @@ def models_differ(one: Device, other: Device) -> bool:
 
 def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
     """Return the known device that a device is, by the surest attribute of both, else by id."""
-    told = [(_is_same(each, device, _IDENTITY), each) for each in known]
+    told = [(_is_same(each, device, SURE), each) for each in known]
     named = [each for same, each in told if same]
     by_id = (each for same, each in told if same is not False and each.id == device.id)
     return next((each for each in named if each.id == device.id), named[0] if named else next(by_id, None))
@@ -222,7 +210,7 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     if not pairs or any(models_differ(mine, theirs) for mine, theirs in pairs):
         return "apart" if any(mine == theirs for mine, theirs in together) else ""
     for first, second in pairs if copies else ():
-        (times, keys), (other_times, other_keys) = one.keys(first.id), other.keys(second.id)
+        (times, keys), (other_times, other_keys) = one.keys[first.id], other.keys[second.id]
         inside = (other_times >= times[0]) & (other_times <= times[-1])
         place, far = find_nearest(other_times[inside], times)
         shorter = min(len(place), int(((times >= other_times[0]) & (times <= other_times[-1])).sum()))
@@ -233,7 +221,6 @@ def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
 
 
 def hash_rows(table: pa.Table) -> Hashes:
-    """Return a number per row for its time and values; empty columns do not matter."""
     held: dict[str, Values] = {}
     for name in {*table.column_names} - KEYS:
         column: Any = table.column(name).combine_chunks()

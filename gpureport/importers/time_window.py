@@ -34,8 +34,7 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 class Window:
     """The requested part of a run, from `start` until before `end`; None where open.
 
-    Each is a time since the run's start, or a moment. `job` is the number of the job in the log, a
-    part of the name; None for other parts.
+    Each is a time since the run's start, or a moment. `job` is the number of a job in the log, for the name.
     """
 
     start: str | None = None
@@ -74,11 +73,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run; rows left out are counted, gaps and events outside dropped.
-
-    Where training metrics count work, the whole run's is dropped, as they count the part's. A part
-    without a GPU row is refused.
-    """
+    """Return a part of a run, without the whole run's work where training metrics count the part's."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 
@@ -91,17 +86,17 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
     if not len(times):
         what = "nothing was recorded between --from and --to"
         raise SourceError(run.name, what, "choose another part of the run", code="nothing_in_window")
-    gaps = [replace(gap, start=max(gap.start, start), end=min(gap.end, end)) for gap in quality.gaps]
-    gaps = [gap for gap in gaps if gap.end > gap.start]
+    cut = (replace(gap, start=max(gap.start, start), end=min(gap.end, end)) for gap in quality.gaps)
+    gaps = tuple(gap for gap in cut if gap.end > gap.start)
     whole = (min(end, run.ended) - max(start, run.started)) * max(len(run.devices), 1)
     covered = 1 - sum(gap.end - gap.start for gap in gaps) / whole if whole > 0 else None
     outside = len(recording.series) - len(series)
-    reason = OUTSIDE if window.job is None else OTHER_JOB
+    left = Rejected(reason=OUTSIDE if window.job is None else OTHER_JOB, rows=outside, first_line=None)
     account = replace(
         quality,
         rows_kept=quality.rows_kept - outside,
-        rejected=(*quality.rejected, *([Rejected(reason=reason, rows=outside, first_line=None)] if outside else ())),
-        gaps=tuple(gaps),
+        rejected=(*quality.rejected, left) if outside else quality.rejected,
+        gaps=gaps,
         clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
         log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
         coverage_ratio=None if quality.coverage_ratio is None else covered,
@@ -135,10 +130,9 @@ class CutReading:
 
     @cached_property
     def _part(self) -> Recording:
-        whole = self._whole or self._reading.recording()
-        cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
-        run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
-        return replace(cut, run=self.labels.look_up(run))
+        cut = cut_recording(self._whole or self._reading.recording(), self._window)
+        work = self.labels.find_work(cut.run.quality) or cut.run.work
+        return replace(cut, run=self.labels.look_up(replace(cut.run, id=self.run_id, work=work)))
 
     @property
     def run_id(self) -> str:
@@ -147,8 +141,7 @@ class CutReading:
         return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
-        tables = (self._part.rows_of(device.id) for device in self._part.run.devices)
-        yield from (table for table in tables if len(table))
+        yield from self._part.by_device().values()
 
     def run(self) -> Run:
         return self._part.run

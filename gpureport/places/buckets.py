@@ -71,8 +71,7 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
 class RemotePath:
     """An object of a bucket, or a folder, which exists while an object is in it; methods are pathlib's.
 
-    Its path is the bucket, then the key without outer slashes. Methods that reach the bucket raise `PlaceError`
-    when it cannot be reached or refuses.
+    Its path is the bucket, then the key. Methods raise `PlaceError` where the bucket is not reached or refuses.
     """
 
     scheme: str
@@ -115,9 +114,6 @@ class RemotePath:
     def read_bytes(self) -> bytes:
         with self.reach() as client, client.open_input_file(self.path) as stream:
             return stream.read()
-
-    def read_text(self, encoding: str = "utf-8") -> str:
-        return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
         """Write an object, which appears whole or not at all, with the type that its name implies.
@@ -257,7 +253,7 @@ def parse_place(text: str) -> Place:
 
 
 def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
-    """Return a function's result for each place, in order; several at a time in a bucket, which is slow to answer."""
+    """Return a function's result for each place, several at a time in a bucket, which is slow to answer."""
     if not any(isinstance(place, RemotePath) for place in places):
         return [function(place) for place in places]
     from concurrent.futures import ThreadPoolExecutor

@@ -24,10 +24,7 @@ _fetched: dict[RemotePath, dict[str, tuple[int, int | None]]] = {}
 
 
 def fetch(place: RemotePath) -> Path:
-    """Return the local copy of an object or folder, fetched if it changed; none exists where the bucket holds neither.
-
-    Raise a `PlaceError` when it cannot be fetched whole, or an object's name leads elsewhere.
-    """
+    """Return the local copy of an object or folder, fetched if it changed; it may not exist in the bucket."""
     from pyarrow import fs
 
     info = place.find_info()

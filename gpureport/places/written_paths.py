@@ -46,8 +46,7 @@ def refuse_taken_paths(
 ) -> None:
     """Refuse to write inputs, other outputs, and paths in a store, a tracker or another's folder, by a `RenderError`.
 
-    Paths are the same when the system says so, or when they lead to one place; `holds_data` returns whether an
-    existing file is a log or a database, which nobody wants to lose.
+    `holds_data` returns whether an existing file is a log or a database, which nobody wants to lose.
     """
     for at, target in enumerate(written):
         obstacles = () if str(target.place) == "-" else _find_obstacles(target, written[:at], read, holds_data)

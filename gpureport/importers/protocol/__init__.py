@@ -108,14 +108,11 @@ class Outcome:
         return any(device.id == HOST for device in self.devices)
 
 
-class DescribedSource(Protocol):
-    """What an importer says of itself; `kind` is that of `Source.kind`."""
+class Importer(Protocol):
+    """What recognises and reads a source; `kind` is that of `Source.kind`."""
 
     kind: ClassVar[str]
-    title: ClassVar[str]
 
-
-class Importer(DescribedSource, Protocol):
     def identify(self, head: bytes) -> bool:
         """Return whether a source's beginning, as UTF-8 text, is of this kind."""
 

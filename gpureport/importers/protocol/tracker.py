@@ -2,7 +2,7 @@
 
 A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `holds` recognises a store,
 `open` gives it as a `Store`, and `record` makes a `Tracked` of a run with `build_tracked` of
-`tracker_series`. `"acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; the kind is
+`tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; it is
 also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
 """
 
