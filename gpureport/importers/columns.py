@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, islice
@@ -25,6 +25,7 @@ from gpureport.columns import (
     strings_to_arrow,
     to_arrow,
 )
+from gpureport.importers.account import Account
 from gpureport.importers.clock import letters_of, read_times
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.parsing import MOST, UNITS, parse_quantity
@@ -277,22 +278,31 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
 
 _TOGETHER = 20_000
 """Records that become rows at once: some megabytes, and enough for arrays to be fast."""
+Record = dict[str, Any]
+Stamp = tuple[int, bool] | None
+"""A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
 
 
-def rows_from_records(records: Iterable[Mapping[str, Any]], zone: str | None = None) -> Iterator[Rows]:
-    """Yield what a form reads line by line as rows, in order, those with a time apart from those without.
+def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
+    """Make a form of what yields records, each a row: those of one kind of time together.
 
-    A record is `{"line": 1, "timestamp": microseconds or None, "index": "0", "gpu_power_watts": 250.0}`: names of
-    ATTRIBUTES as text, metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
-    Times are local ones unless they state a `zone`.
+    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: names of ATTRIBUTES as text,
+    metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine. Further records of a
+    line get the next numbers.
     """
-    remaining = iter(records)
-    while part := list(islice(remaining, _TOGETHER)):
-        for stamped, run in groupby(part, key=lambda record: record.get(TIME) is not None):
-            yield _rows(list(run), zone, stamped=stamped)
+
+    def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
+        remaining, last = iter(records(lines, first, account, **more)), 0
+        while part := list(islice(remaining, _TOGETHER)):
+            for record in part:
+                last = record["line"] = max(last + 1, record["line"])
+            for zone, alike in groupby(part, key=lambda record: record[TIME] and record[TIME][1]):
+                yield _rows(list(alike), zone)
+
+    return read
 
 
-def _rows(records: Sequence[Mapping[str, Any]], zone: str | None, *, stamped: bool) -> Rows:
+def _rows(records: Sequence[Record], zone: bool | None) -> Rows:
     data: dict[str, Values] = {}
     for name in dict.fromkeys(name for record in records for name in record):
         cells = [record.get(name) for record in records]
@@ -300,8 +310,9 @@ def _rows(records: Sequence[Mapping[str, Any]], zone: str | None, *, stamped: bo
             data[name] = np.array(cells, dtype=np.float64)
         elif name not in {"line", TIME}:
             data[name] = Texts.of(cells)
-    times = np.array([record[TIME] for record in records], dtype=np.int64) if stamped else None
-    return Rows(np.array([record["line"] for record in records], dtype=np.int64), times, data, zone)
+    times = None if zone is None else np.array([record[TIME][0] for record in records], dtype=np.int64)
+    lines = np.array([record["line"] for record in records], dtype=np.int64)
+    return Rows(lines, times, data, "UTC" if zone else None)
 
 
 def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:

@@ -3,7 +3,6 @@
 import re
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import groupby, islice
@@ -17,7 +16,7 @@ from gpureport.columns import FloatArray
 from gpureport.importers import headings, tools
 from gpureport.importers.account import MALFORMED, NO_TIME, WRONG_CELLS, Account, list_first
 from gpureport.importers.clock import DAY
-from gpureport.importers.columns import HOST_ROW, TIME, Column, Rows, Texts, Values, decode, without_faults
+from gpureport.importers.columns import HOST_ROW, TIME, Column, Rows, Texts, decode, without_faults
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS
 
@@ -46,11 +45,9 @@ _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
 
 Around = tuple[int, int] | None
 """First and last local time of the log that one lies beside, which dates a log without dates."""
-Moment = tuple[int, bool] | None
-"""A time in microseconds, and whether it is UTC."""
 Cells = Mapping[str, Any]
 """A row by the names of its columns: texts, or the numbers of JSON."""
-Said = tuple[int, str, Moment, Sequence[Cells] | None, str | tuple[str, ...]]
+Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
 """Line, its text (none: a list ends), its time, its rows (None for a wrong number of cells), and their table."""
 
 
@@ -93,7 +90,7 @@ def _memory(row: Cells) -> dict[str, float]:
 def _disk(row: Cells) -> dict[str, float]:
     """Return what a disk moved; what is made of other disks is not counted again."""
     moved = dict(zip(_SUMS, (parse_figure(row, name, _KIB) for name in ("rkB/s", "wkB/s")), strict=True))
-    return {"disks": 1, **({} if _STACKED.match(str(row["DEV"])) else moved)}
+    return {"disks": 1} | ({} if _STACKED.match(str(row["DEV"])) else moved)
 
 
 def _process(row: Cells) -> dict[str, float]:
@@ -126,9 +123,15 @@ _FIGURES = {
 
 
 @lru_cache(1024)
-def find_readers(names: tuple[str, ...]) -> tuple[list[Callable[[Cells], dict[str, float]]], list[str]]:
-    tables = {read: None for needed, read in _TABLES.items() if {*names}.issuperset(needed.split())}
-    return list(tables), [name for name in _FIGURES if name in names]
+def find_readers(names: tuple[str, ...]) -> list[Callable[[Cells], dict[str, float]]]:
+    figures = [partial(_figure, name=name) for name in _FIGURES if name in names]
+    tables = dict.fromkeys(read for needed, read in _TABLES.items() if {*names}.issuperset(needed.split()))
+    return [*figures, *tables]
+
+
+def _figure(row: Cells, name: str) -> dict[str, float]:
+    metric, unit = _FIGURES[name]
+    return {metric: parse_figure(row, name, unit)}
 
 
 def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
@@ -144,11 +147,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     for number, text, time, rows, table in said:
         height = text.count("\n") + 1 if text else 0
         try:
-            found = list[tuple[str, float]]()
-            for row in rows or ():
-                readers, figures = find_readers(tuple(row))
-                found += [(_FIGURES[name][0], parse_figure(row, name, _FIGURES[name][1])) for name in figures]
-                found += [pair for read in readers for pair in read(row).items()]
+            found = [pair for row in rows or () for read in find_readers(tuple(row)) for pair in read(row).items()]
         except ValueError as error:
             account.reject(str(error), number, text, rows=height)
             continue
@@ -178,7 +177,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     times, falls_of = np.array([*places], dtype=np.int64).reshape(-1, 2).T
     # a table may hold times that those before it lack
     order = np.lexsort((times, falls_of))
-    filled: dict[str, Values] = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
+    filled = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
     # lines that rise, each once
     rising = np.maximum.accumulate(np.sort(numbers) - np.arange(count)) + np.arange(count)
     yield Rows(rising, times[order], {HOST_ROW: np.ones(count), **filled}, "UTC" if utc else None)
@@ -186,9 +185,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
 
 def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
     """Drop what lists with missing lines say; add up the others where no table has the sum of all disks."""
-    for kind, names in _LISTS.items():
-        if kind not in data:
-            continue
+    for kind in [kind for kind in _LISTS if kind in data]:
         lengths = data.pop(kind)
         known = ~np.isnan(lengths)
         # the busiest core may not be among those that -P names
@@ -200,7 +197,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
         account.absent.update({(kind, "the list may lack some"): int(wrong.sum())} if wrong.any() else {})
         if kind == "cores":
             data[CORE_COUNT] = np.where(wrong | np.isnan(lengths), data.get(CORE_COUNT, lengths * nan), lengths)
-        for name in data.keys() & {*names}:
+        for name in data.keys() & {*_LISTS[kind]}:
             data[name][wrong] = nan
     for listed, name in _SUMS.items():
         if (spare := data.pop(listed, None)) is not None:
@@ -217,26 +214,22 @@ class DayClock:
 
     def date(self, text: str) -> None:
         """Take the date a log states: of several readings the one near the log beside, else the first."""
-        found: list[int] = []
-        for form in ("%Y-%m-%d", *(("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()), "%d-%m-%Y", "%d-%m-%y"):
-            with suppress(ValueError):
-                day = datetime.strptime(re.sub("[./]", "-", text), form).replace(tzinfo=UTC)
-                found.append(int(day.timestamp()) * 1_000_000)
-        found = list(dict.fromkeys(found))
+        month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
+        forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
+        dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
+        found = list(dict.fromkeys(date[0] for date in dates if date))
         near = [day for day in found if self._around and self._around[0] - DAY <= day <= self._around[1]]
         if found:
             self._day, self._last = near[0] if len(near) == 1 else found[0], {}
         if len(found) > 1 and len(near) != 1:
             self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
 
-    def at(self, since_midnight: int | None, table: Hashable = None) -> Moment:
-        if since_midnight is None:
-            return None
-        if self._day is None and self._around is not None:
+    def at(self, since_midnight: int | None, table: Hashable = None) -> tools.Stamp:
+        if since_midnight is not None and self._day is None and self._around:
             self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
             placed = f"its times were placed on {_name_day(self._day)}, where they are nearest to the start of the log."
             self._account.note(f"It writes no date: {placed}")
-        if self._day is None:
+        if since_midnight is None or self._day is None:
             return None
         last = self._last.get(table, self._day)
         now = last // DAY * DAY + since_midnight

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from itertools import islice
 from math import nan
 from typing import Any
@@ -150,7 +149,7 @@ def _read_object(text: str, number: int, account: Account, clock: DayClock) -> I
             time = found and (found[0], said.get("utc") == 1 or said.get("tz") in {"UTC", "GMT"})
         elif isinstance(said, str):
             time = clock.at(parse_time_of_day(said))
-        parts = (each for name in _ACTIVITIES for each in [content.get(name)])
+        parts = [content.get(name) for name in _ACTIVITIES]
         rows = [_name_figures(row) for part in parts for row in (part if isinstance(part, list) else [part])]
         yield number, text[:end], time, rows, ""
     elif _OBJECT.match(text):
@@ -284,22 +283,22 @@ _POWER = re.compile(r"socket\d+-package-power")
 def read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     clock, names, sockets = DayClock(account, around), list[str](), list[int]()
     for number, line in whole_lines(lines, first, account):
-        cells = [cell.strip() for cell in line.split(",")]
+        cells = [cell.strip() for cell in line.removesuffix(",").split(",")]
         if match := _STARTED.match(line):
-            with suppress(ValueError):
-                clock.date(datetime.strptime(match[1], "%b-%d-%Y").date().isoformat())
+            clock.date(match[1])
         if heading := line.startswith("RecordId,Timestamp,"):
             names, sockets = cells, [place for place, name in enumerate(cells) if _POWER.fullmatch(name)]
         if heading or (line and not names):
             account.headers += 1
+        elif line and (not sockets or len(cells) != len(names)):
+            account.reject(reasons.WRONG_CELLS, number, line)
         elif line:
-            fits = sockets and len(cells) - (not cells[-1]) == len(names) - (not names[-1])
-            at = _CLOCK.fullmatch(cells[1]) if fits else None
+            at = _CLOCK.fullmatch(cells[1])
             time = clock.at(parse_time_of_day(f"{at[1]}:{at[2]:0>2}:{at[3]:0>2}")) if at else None
             moment = (time[0] + int(at[4]) * 1000, False) if time and at else None
-            figures = [FIGURE.fullmatch(cells[place]) for place in sockets] if fits else []
+            figures = [FIGURE.fullmatch(cells[place]) for place in sockets]
             watts = sum(_parse(each[1]) if each else nan for each in figures)
-            yield number, line, moment, [{"watts": watts}] if fits else None, "timechart"
+            yield number, line, moment, [{"watts": watts}], "timechart"
 
 
 def _begins_table(text: str) -> bool:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from gpureport.importers import account as reasons
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.clock import parse_printed_time
-from gpureport.importers.columns import LOST, TIME, Column, Rows, make_column, rows_from_records
+from gpureport.importers.columns import LOST, TIME, Column, Record, form, make_column
 from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_field, read_cell
 from gpureport.metrics import BY_NAME
 
@@ -82,8 +82,8 @@ _OWN = {
 
 @lru_cache(8192)
 def _find_column(path: str) -> Column | None:
-    for form, (source, target, unit) in _OWN.items():
-        if re.fullmatch(form, path):
+    for pattern, (source, target, unit) in _OWN.items():
+        if re.fullmatch(pattern, path):
             return make_column(target, source, unit)
     found = next((match.expand(name) for form, name in _PATHS.items() if (match := re.fullmatch(form, path))), "")
     section, _, leaf = found.rpartition(".")
@@ -110,7 +110,7 @@ def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
             section["flaw"] = reasons.TORN
 
 
-def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[str, Any]]:
+def _records(documents: Iterable[_Document], account: Account) -> Iterator[Record]:
     account.snapshot = True
     indices: dict[str, str] = {}
     for head, sections in documents:
@@ -126,11 +126,11 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[
                 account.note(*[] if whole else [_NUMBERED])
             if (record := _record(section, account)) is not None:
                 named = {"bus_id": bus_id, "index": indices.get(bus_id), "driver": driver}
-                yield record | named | {TIME: time and time[0]}
+                yield record | named | {TIME: time and (time[0], False)}
 
 
-def _record(section: _Section, account: Account) -> dict[str, Any] | None:
-    record: dict[str, Any] = {"line": section["line"]}
+def _record(section: _Section, account: Account) -> Record | None:
+    record: Record = {"line": section["line"]}
     absent: dict[tuple[str, str], None] = {}
     parts: dict[str, dict[str, int | None]] = {}
     measured, averaged, flaw, lost = False, False, section["flaw"], section["lost"]
@@ -176,8 +176,9 @@ _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
 """Most characters held of a GPU's element and of a line, most sections of a document, and levels below a GPU."""
 
 
-def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    yield from rows_from_records(_records(_text_documents(lines, first, account), account))
+@form
+def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    yield from _records(_text_documents(lines, first, account), account)
 
 
 @lru_cache(8192)
@@ -232,9 +233,10 @@ _BOUNDS = re.compile(r"(?=<gpu[\s>])|(?<=</gpu>)|(?=<\?xml)")
 _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpus)>([^<]*)</\1>")
 
 
-def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
+@form
+def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     """Yield the rows of `nvidia-smi -q -x`: each GPU is parsed alone, so that damage costs no other."""
-    yield from rows_from_records(_records(_xml_documents(lines, first, account), account))
+    yield from _records(_xml_documents(lines, first, account), account)
 
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
@@ -258,9 +260,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             if begins or len(sections) >= _MOST:
                 yield head, sections
                 head, sections = {} if begins else head, []
-            if opens_gpu:
-                # a row each, in lines that rise
-                begun = max(number, begun + 1)
+            begun = number if opens_gpu else begun
             if element or opens_gpu:
                 account.continued += bool(element)
                 held = len(part) if opens_gpu else held + len(part)
@@ -332,11 +332,6 @@ _FIELDS = (
 """Query fields of the cells; one says why both of the memory are missing."""
 
 
-def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    account.snapshot = True
-    yield from rows_from_records(_table_records(lines, first, account))
-
-
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
     """Yield numbered lines that are not blank; those of one GPU together."""
     begun, gpu = 0, list[str]()
@@ -356,7 +351,9 @@ def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
         yield begun, "\n".join(gpu)
 
 
-def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterator[dict[str, Any]]:
+@form
+def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    account.snapshot = True
     above = time = driver = None
     told, last = 0, -1
     for number, text in _parts(lines, first):
@@ -367,7 +364,7 @@ def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterat
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
                 account.note(*[_ZONES] if time and time[1] else [])
-                yield record | {TIME: time and time[0], "driver": driver}
+                yield record | {TIME: time and (time[0], False), "driver": driver}
         elif (banner := _BANNER.match(text)) is not None:
             time, above, driver, last = above, None, banner[1], -1
             account.headers += 1
@@ -385,8 +382,8 @@ def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterat
             account.reject(reasons.TORN, number, text)
 
 
-def _table_record(match: re.Match[str], number: int, account: Account) -> dict[str, Any] | None:
-    record: dict[str, Any] = {"line": number}
+def _table_record(match: re.Match[str], number: int, account: Account) -> Record | None:
+    record: Record = {"line": number}
     absent: dict[str, str] = {}
     *cells, mig = zip(_FIELDS, match.groups(), strict=True)
     for name, text in [*cells, mig] if mig[1] is not None else cells:

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from gpureport.importers import account as reasons
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
-from gpureport.importers.columns import TIME, Column, Layout, Rows, Texts, make_column, make_layout, rows_from_records
+from gpureport.importers.columns import TIME, Column, Layout, Record, Rows, Texts, form, make_column, make_layout
 from gpureport.importers.extraction import Form
 from gpureport.importers.nvidia_smi import declare, documents, opens_query
 from gpureport.importers.nvidia_smi.query import NAME, Opening, QueryLines, as_pieces, read_query
@@ -253,34 +252,31 @@ def _listed(
             yield number, time[0], gpu, row
 
 
+@form
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
-) -> Iterator[Rows]:
+) -> Iterator[Record]:
     """Yield one row per GPU and list, whose lines are within the slack and name a process once."""
     slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
-
-    def records() -> Iterator[dict[str, Any]]:
-        gpus: dict[tuple[str, ...], dict[str, Any]] = {}
-        began = 0
-        for number, time, gpu, row in _listed(lines, first, account, opens):
-            account.note(note)
-            key, pid = tuple(gpu.values()), row["pid"]
-            if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
-                yield from map(_record, gpus.values())
-                gpus = {}
-            began = began if gpus else time
-            account.continued += key in gpus
-            gpus.setdefault(key, {"line": number, TIME: time, **gpu, "rows": {}})["rows"][pid] = row
-        yield from map(_record, gpus.values())
-
-    yield from rows_from_records(records())
+    gpus: dict[tuple[str, ...], Record] = {}
+    began = 0
+    for number, time, gpu, row in _listed(lines, first, account, opens):
+        account.note(note)
+        key, pid = tuple(gpu.values()), row["pid"]
+        if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
+            yield from map(_record, gpus.values())
+            gpus = {}
+        began = began if gpus else time
+        account.continued += key in gpus
+        gpus.setdefault(key, {"line": number, TIME: (time, False), **gpu, "rows": {}})["rows"][pid] = row
+    yield from map(_record, gpus.values())
 
 
 read_pmon = partial(_read_lists, opens=PMON.match)
 read_compute_apps = partial(_read_lists, opens=opens_apps)
 
 
-def _record(own: dict[str, Any]) -> dict[str, Any]:
+def _record(own: Record) -> Record:
     rows = own.pop("rows")
     running = [row for pid, row in rows.items() if pid != "-"]
     shown = next((name for name in ("fb", "used_gpu_memory", "used_memory") if name in next(iter(rows.values()))), "")

@@ -3,11 +3,10 @@
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial, wraps
-from itertools import groupby
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,17 +17,19 @@ from gpureport.importers import columns, extraction, headings, source_text
 from gpureport.importers.account import Account, damage
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import TIME
+from gpureport.importers.columns import Record as Record
+from gpureport.importers.columns import Stamp as Stamp
+from gpureport.importers.columns import form as form
 from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import LONGEST_LINE, MOST, UNITS, replace_half_characters
 from gpureport.redaction import redact_start
 
-Record = dict[str, Any]
 Meaning = tuple[str, str]
 """Metric or attribute of a GPU, and the unit that numbers without one count in."""
-Stamp = tuple[int, bool] | None
-"""A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
+Column = tuple[int, int | None, str, Meaning]
+"""Place, GPU (None for the machine), name and meaning of a column."""
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
 """What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
 T = TypeVar("T")
@@ -262,29 +263,18 @@ def parse_with(text: str, pattern: str) -> Stamp:
         return None
 
 
+def take_row(
+    account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
+) -> dict[int | None, Record]:
+    """Return what a row says of each device, by GPU index, None for the machine; some cells are `without` a value."""
+    devices: dict[int | None, Record] = {}
+    for place, gpu, name, meaning in cells:
+        if row[place] not in without:
+            take_cells(devices.setdefault(gpu, {}), account, [(name, row[place])], {name: meaning})
+    return devices
+
+
 def split_devices(number: int, when: Stamp, devices: Mapping[int | None, Record]) -> Iterator[Record]:
-    """Yield what a line says of several devices, by GPU index; None is the machine."""
     for gpu, record in devices.items():
         name = {columns.HOST_ROW: True} if gpu is None else {"index": str(gpu)}
         yield {"line": number, TIME: when, **name, **record}
-
-
-def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[columns.Rows]]:
-    """Make a form of what yields records with a `Stamp` as time; further ones of a line get the next numbers."""
-
-    @wraps(records)
-    def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[columns.Rows]:
-        found = _place(records(lines, first, account, **more))
-        for zone, part in groupby(found, lambda record: record.pop("zone")):
-            yield from columns.rows_from_records(part, zone)
-
-    return read
-
-
-def _place(records: Iterable[Record]) -> Iterator[Record]:
-    last = 0
-    for record in records:
-        when = record.get(TIME)
-        last = record["line"] = max(last + 1, record["line"])
-        record[TIME], record["zone"] = (when[0], "UTC" if when[1] else None) if when else (None, None)
-        yield record
