@@ -327,11 +327,11 @@ def _opener(line: str) -> Form | None:
 
 
 def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    names = {form: name for _, form, name in FORMS}
-    for (_, form, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
+    names = {reads: name for _, reads, name in FORMS}
+    for (_, reads, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
         begin = next(parts)
-        read = partial(read_query, opening=Opening(layout=declare(header))) if header else form or _unread
-        name = names[form] if form else "text"
+        read = partial(read_query, opening=Opening(layout=declare(header))) if header else reads or _unread
+        name = names[reads] if reads else "text"
         account.forms.setdefault(name, 0)
         for rows in read(chain.from_iterable(part for *_, part in chain([begin], parts)), begin[1], account):
             account.forms[name] += len(rows)
