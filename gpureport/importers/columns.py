@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, count, groupby, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -79,24 +79,25 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return what fills a metric, an attribute or an extra column; `unit` is the heading's, else nvidia-smi's."""
-    metric = BY_NAME.get(target)
-    if metric is not None and metric.dtype != "bool" and metric.unit and target not in _PATTERNS:
-        assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
-        read: Callable[[str], Any] = partial(_number, target=target, unit=assumed, decimal=decimal)
-        return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
-    read = str
+    """Return what fills a metric, an attribute or an extra column; without a `unit`, numbers are in nvidia-smi's."""
+    metric, assumed = BY_NAME.get(target), ""
+    read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
         read = _FLAGS.get
-    elif metric is not None or target in _PATTERNS:
-        most = math.inf if metric is None else int(np.iinfo(metric.dtype).max)
-        pattern, value = _PATTERNS.get(target, ("[0-9]{1,20}", int))
+    elif target in _PATTERNS or (metric is not None and not metric.unit):
+        read = partial(_code, target=target)
+    elif metric is not None:
+        assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
+        read = partial(_number, target=target, unit=assumed, decimal=decimal)
+    target = target or extra_name(source)
+    return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
 
-        def read(text: str) -> Any:
-            found = value(text) if re.fullmatch(pattern, text) else None
-            return None if isinstance(found, int) and found > most else found
 
-    return Column(target=target or extra_name(source), source=source, read=read, stated=unit, **more)
+def _code(text: str, *, target: str) -> Any:
+    pattern, value = _PATTERNS.get(target, ("[0-9]{1,20}", int))
+    found = value(text) if re.fullmatch(pattern, text) else None
+    most = np.iinfo(BY_NAME[target].dtype).max if target in BY_NAME else math.inf
+    return None if isinstance(found, int) and found > most else found
 
 
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
@@ -361,17 +362,13 @@ def make_layout(
         held = chosen.get(column.target)
         if held is None or (column.source in preferred and columns[held].source not in preferred):
             chosen[column.target] = place
-    taken, found = set(chosen), []
-    for place, column in enumerate(columns):
-        if chosen[column.target] == place:
-            found.append(column)
-            continue
-        aside = make_column("", column.source, column.stated, heading=column.heading)
-        name, number = aside.target, 2
-        while name in taken:
-            name, number = f"{aside.target}_{number}", number + 1
+    taken, found = set(chosen), list(columns)
+    for place in sorted({*range(len(found))} - {*chosen.values()}):
+        aside = make_column("", found[place].source, found[place].stated, heading=found[place].heading)
+        names = chain([aside.target], (f"{aside.target}_{number}" for number in count(2)))
+        name = next(name for name in names if name not in taken)
         taken.add(name)
-        found.append(replace(aside, target=name))
+        found[place] = replace(aside, target=name)
     return Layout(tuple(found), delimiter, header)
 
 

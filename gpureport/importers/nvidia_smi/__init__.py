@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from gpureport.importers import headings
 from gpureport.importers.account import LOST_WORDS, NOISE, find_message_kind
 from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, Layout, absence, make_column, make_layout
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
@@ -99,10 +100,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
     """Return columns in their places; without a time stamp, GPU names must be the driver's."""
     if all(each.target != TIME for each in columns):
-        columns = [
-            replace(each, read=_READ_NAMES[each.target], known={}) if each.target in _READ_NAMES else each
-            for each in columns
-        ]
+        columns = [replace(each, read=_READ_NAMES.get(each.target, each.read), known={}) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
 
 
@@ -128,16 +126,14 @@ def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tup
 @lru_cache(2048)
 def read_heading(heading: str, decimal: str = ".") -> Column | None:
     own, name = parse_query_field(heading, decimal), find_query_field(heading)
-    written = (
-        None if name is None or (own and not own.target.startswith("extra_")) else parse_query_field(name, decimal)
-    )
-    return own if written is None else replace(written, heading=heading.strip(), translated=True)
+    if name is None or (own and not own.target.startswith("extra_")):
+        return own
+    written = parse_query_field(name, decimal)
+    return written and replace(written, heading=heading.strip(), translated=True)
 
 
 @lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
-    from gpureport.importers import headings
-
     found = headings.recognise_column(heading, headings.GPU_COLUMNS)
     if found is None:
         return None
@@ -151,9 +147,8 @@ def is_metric(target: str) -> bool:
 
 def _names_gpu(heading: str) -> bool:
     """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
-    from gpureport.importers.headings import heading_words
-
-    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
+    words = headings.heading_words(heading)
+    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(words)
 
 
 @lru_cache(1024)
@@ -165,32 +160,26 @@ def declare(line: str) -> Layout | None:
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
     delimiter = next((each for each in (",", ";", "\t") if each in line), ",")
-    headings = [cell.strip() for cell in line.split(delimiter)]
-    if not headings[-1]:
-        headings[-1] = f"column_{len(headings)}"
-    if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
+    cells = [cell.strip() for cell in line.split(delimiter)]
+    cells[-1] = cells[-1] or f"column_{len(cells)}"
+    if len(cells) > _MOST or 2 * len(set(cells)) < len(cells):
         return None
     decimal = "," if delimiter == ";" else "."
-    own = [each for heading in headings if (each := parse_query_field(heading, decimal)) is not None]
+    own = [each for cell in cells if (each := parse_query_field(cell, decimal)) is not None]
     targets = {each.target for each in own if not each.target.startswith("extra_")}
-    if len(headings) == len(targets) and TIME in targets and any(map(is_metric, targets)):
+    if len(cells) == len(targets) and TIME in targets and any(map(is_metric, targets)):
         return arrange(own, delimiter, line)
-    from gpureport.importers.headings import is_time_heading
-
-    columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
-    ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))
-    if len(headings) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
+    columns = [each for cell in cells if (each := read_heading(cell, decimal)) is not None]
+    ours = any(map(_names_gpu, cells)) or any(map(_is_of_gpu, own))
+    if len(cells) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
         # any single word is a heading
-        columns = own if targets - {TIME} or (targets and len(headings) == 1) else []
-    if len(columns) < len(headings):
+        columns = own if targets - {TIME} or (targets and len(cells) == 1) else []
+    if len(columns) < len(cells):
         return None
-    time = next((place for place, each in enumerate(headings) if is_time_heading(each)), None)
-    if (
-        time is not None
-        and all(column.target != TIME for column in columns)
-        and any(is_metric(each.target) for each in columns)
-    ):
-        columns[time] = make_column(TIME, TIME, heading=headings[time], translated=True)
+    time = next((place for place, cell in enumerate(cells) if headings.is_time_heading(cell)), None)
+    known = {column.target for column in columns}
+    if time is not None and TIME not in known and any(map(is_metric, known)):
+        columns[time] = make_column(TIME, TIME, heading=cells[time], translated=True)
     return arrange(columns, delimiter, line)
 
 
