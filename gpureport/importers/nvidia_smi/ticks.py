@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import IntArray
-from gpureport.importers.account import NO_TIME, WRONG_TICK, Account
+from gpureport.importers.account import NO_TIME, WRONG_TICK
 from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
@@ -49,10 +49,8 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
     times = times[:_HEAD]
     if len(times) < 2 * _FEWEST_TICKS:
         return None
-    shown = [
-        values.codes[:_HEAD] if isinstance(values, Texts) else np.nan_to_num(values[:_HEAD])
-        for values in rows.data.values()
-    ]
+    held = [values[:_HEAD] for values in rows.data.values()]
+    shown = [values.codes if isinstance(values, Texts) else np.nan_to_num(values) for values in held]
     columns = [column for column in shown if (column != column[0]).any()]
     gaps, best, most = np.abs(np.diff(times)), None, _HALF
     resolution = int(np.gcd.reduce(np.abs(times - times[0])))
@@ -93,8 +91,9 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
     return _Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
 
 
-def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, account: Account) -> Iterator[Rows]:
+def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) -> Iterator[Rows]:
     """Yield rows, indexed by their place in the tick of `per_tick` or inferred size where no column names the GPU."""
+    account = log.account
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0
@@ -103,28 +102,28 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             begun = False
             yield rows
             continue
-        first, times = not begun, rows.times
+        first, times, count = not begun, rows.times, np.arange(len(rows))
         # what was torn off stands before the row that was kept of its line
         lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
         if first:
             begun, counted = True, 0
-            ticks = None if times is None else _infer(rows, times, np.arange(len(rows)) + lost)
+            ticks = None if times is None else _infer(rows, times, count + lost)
             if per_tick is not None:
                 gap = ticks.gap if ticks is not None and ticks.size == per_tick else None
                 ticks = _Ticks(per_tick, f"--gpus-per-tick {per_tick}", gap)
-            note = _ONE_GPU if times is None else ""
-            account.note(*filter(None, [note if ticks is None else _PLACES.format(ticks.evidence)]))
+            if ticks is not None or times is None:
+                account.note(_PLACES.format(ticks.evidence) if ticks else _ONE_GPU)
         if ticks is None:
             yield rows
             continue
-        order = np.arange(len(rows)) if times is None else _swap_back(times)
+        order = count if times is None else _swap_back(times)
         if ticks.gap is not None and times is not None:
             starts = np.abs(np.diff(times[order], prepend=times[order[0]] if first else last)) > ticks.gap
             starts[0] |= first
             tick = np.cumsum(starts) - starts[0]
             before = 0 if starts[0] else before
             sizes = np.bincount(tick)
-            places = np.arange(len(rows)) - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
+            places = count - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
             sizes[0] += before
             fits = sizes == ticks.size
             # what went before, and what is to come, is not known again
@@ -135,7 +134,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             account.reject_rows(WRONG_TICK, rows.lines[~kept])
             rows, places = rows.select(kept), places[kept]  # noqa: PLW2901
         else:
-            places = (counted + np.arange(len(rows)) + lost)[order] % ticks.size
+            places = (counted + count + lost)[order] % ticks.size
             counted += len(rows)
         yield _numbered(rows, places, ticks.size)
 
@@ -149,9 +148,9 @@ def _swap_back(times: IntArray) -> IntArray:
     """Return the order of rows that restores two swapped neighbouring lines."""
     order, padded = np.arange(len(times)), np.concatenate([[times.min()], times, [times.max()]])
     back = np.flatnonzero(np.diff(times) < 0)
-    back = back if len(back) <= _SWAPPED * len(times) else back[:0]
-    back = back[(padded[back] <= times[back + 1]) & (times[back] <= padded[back + 3])]
-    order[back], order[back + 1] = back + 1, back
+    if len(back) <= _SWAPPED * len(times):
+        back = back[(padded[back] <= times[back + 1]) & (times[back] <= padded[back + 3])]
+        order[back], order[back + 1] = back + 1, back
     return order
 
 
