@@ -28,10 +28,8 @@ from gpureport.parsing import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import Device
 
 _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
-"""What the tables begin with."""
 _NOTE = "The table holds one mean of the whole run, which stands at its start and its end."
 _LONGEST = 1e9
-"""Seconds of a run, some thirty years."""
 _RUNNING = {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"}
 Cells = Mapping[str, str]
 

@@ -37,7 +37,6 @@ TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 machine's, and what a row says of a GPU that answers no more."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
-"""What describes a GPU instead of being a series."""
 _BARE = {"N/A", "-", "ERR!", "nan", ""}
 CUT = "cut"
 """The reason of a cell that may have lost a part; `[cut]` is its text."""
@@ -101,7 +100,6 @@ def _code(text: str, *, target: str) -> Any:
 
 
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
-"""A whole number with a dot before every three digits."""
 
 
 def _is_part(target: str) -> bool:
@@ -155,7 +153,6 @@ class Texts:
 
 Values = FloatArray | Texts
 Cells = Any
-"""Texts of a column: an Arrow dictionary array, or a list."""
 
 
 @dataclass(slots=True)
@@ -207,7 +204,6 @@ def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -
 
 
 _REMEMBERED, _MANY = 200_000, 200
-"""Texts that a column remembers, and so many in a block that Arrow reads them faster."""
 
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
@@ -278,7 +274,6 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
 
 
 _TOGETHER = 20_000
-"""Records that become rows at once: some megabytes, and enough for arrays to be fast."""
 Record = dict[str, Any]
 Stamp = tuple[int, bool] | None
 """A time in microseconds, and whether it is UTC, as `parse_time` finds it."""

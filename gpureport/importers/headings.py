@@ -38,12 +38,10 @@ _WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
 _CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 """Where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
 _LONGEST = 100
-"""Letters of a heading at most."""
 
 
 @lru_cache(4096)
 def heading_words(heading: str) -> tuple[str, ...]:
-    """Return the words of a heading in the table's spelling; none for a text too long to be one."""
     parts = _WORD.findall(_CAPITAL.sub(" ", heading).lower()) if len(heading) <= _LONGEST else []
     return tuple(word for part in parts for word in _SPELLINGS.get(part, part).split())
 
@@ -162,7 +160,6 @@ _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
 
 def parse_number(cell: object) -> float | None:
-    """Return the finite number in a cell of text or JSON, else None."""
     # float() keeps ASCII separators that strip() removes
     cell = cell.strip() if isinstance(cell, str) else cell
     is_text = isinstance(cell, str) and _NUMBER.fullmatch(cell)

@@ -46,7 +46,6 @@ _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
 Around = tuple[int, int] | None
 """First and last local time of the log that one lies beside, which dates a log without dates."""
 Cells = Mapping[str, Any]
-"""A row by the names of its columns: texts, or the numbers of JSON."""
 Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
 """Line, its text (none: a list ends), its time, its rows (None for a wrong number of cells), and their table."""
 
@@ -88,7 +87,6 @@ def _memory(row: Cells) -> dict[str, float]:
 
 
 def _disk(row: Cells) -> dict[str, float]:
-    """Return what a disk moved; what is made of other disks is not counted again."""
     moved = dict(zip(_SUMS, (parse_figure(row, name, _KIB) for name in ("rkB/s", "wkB/s")), strict=True))
     return {"disks": 1} | ({} if _STACKED.match(str(row["DEV"])) else moved)
 
@@ -114,12 +112,10 @@ _TABLES: dict[str, Callable[[Cells], dict[str, float]]] = {
     "Command RSS": _process,
     "total used": lambda row: {_TOTAL: row["total"], _USED: row["used"], _SHARE: row["used"] / row["total"]},
 }
-"""Columns that a table must have, and what reads a row of it."""
 _FIGURES = {
     **{"bread/s": (_READ, _SECTOR), "bwrtn/s": (_WRITTEN, _SECTOR), "bi": (_READ, _KIB), "bo": (_WRITTEN, _KIB)},
     **{"ldavg-1": ("host_load_average", 1), "machine_cores": (CORE_COUNT, 1), "watts": ("cpu_power_watts", 1)},
 }
-"""Metric and unit of columns that stand for themselves."""
 
 
 @lru_cache(1024)
@@ -247,7 +243,6 @@ _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
 """A share that is rounded may exceed 1 by so much; unit of a share that states none: 93 is 93 %, 0.93 may be too."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
-"""Characters of a heading, rows that are read at once, and columns that a note names."""
 
 
 class _Table(NamedTuple):

@@ -91,7 +91,6 @@ _SADF = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
 
 @host_form
 def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows of the first machine that the log names."""
     names, host = tuple[str, ...](), ""
     for number, line in whole_lines(lines, first, account):
         heading, cells = _SADF.match(line), line.split(";")
@@ -122,7 +121,6 @@ _NAMES = {
     **{name: f"{name}/s" for name in ("bread", "bwrtn", "rkB", "wkB")},
     "memused-percent": "%memused",
 }
-"""Names of the JSON to those of the tables."""
 
 
 @host_form

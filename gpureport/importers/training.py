@@ -44,14 +44,12 @@ _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps")
 _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
-"""Characters among which an event file says what it is, and lines among which the first sound row or header stands."""
 _FEW, _FALLING = 2, 0.1
 """Rows that tell no clock, and the share of changes that fall from which times since the start are none."""
 _SLOW = 2
 """Times the usual iteration that those take in which the loop starts up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST_TIME = 1e8
-"""Seconds a training may last, above which a number is a date."""
 _KINDS = ("none", "elapsed", "local", "utc")
 """How rows tell their time."""
 _NOTES = {
@@ -63,12 +61,10 @@ _START_UP = (
     "and left out."
 )
 Row = tuple[int, str, Mapping[str, Any]]
-"""Line, what it says, and the cells by name."""
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
 STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
 _DATA_TIMES = {"data", "data_time"}
 LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
-"""What only a training loop writes."""
 _STAMP = re.compile(
     r"\W{0,4}((?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII
 )
@@ -102,10 +98,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _ASIDE = re.compile(
     r"val|eval|test|predict|infer|load|token|map|filter|sanity|generat|extract|fetch|shard", re.IGNORECASE
 )
-"""Bars of something else than training."""
 _SCALES = {"ms": 1e-3, "us": 1e-6}
 _HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
-"""Lines that are looked at to recognise a text, steps that must be among them, and characters of a line that count."""
 _ADDED = "The bars of the training log were taken one after the other: time between two of them is not in them."
 
 

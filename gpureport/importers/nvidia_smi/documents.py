@@ -95,7 +95,6 @@ def _find_column(path: str) -> Column | None:
 _Section = dict[str, Any]
 """What a log says of one GPU at one time: `line` and `text` that it begins with, `bus_id`, `cells`, `flaw`, `lost`."""
 _Document = tuple[dict[str, str], list[_Section]]
-"""What `nvidia-smi -q` writes at one time: its head, and its GPUs."""
 
 
 def _section(line: int, text: str, **known: str) -> _Section:
@@ -333,7 +332,6 @@ _FIELDS = (
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines that are not blank; those of one GPU together."""
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
         # damage joins no lines

@@ -18,7 +18,6 @@ from gpureport.importers.nvidia_smi.query import NAME, Opening, QueryLines, as_p
 from gpureport.parsing import parse_quantity
 
 _CLOCK = "time of day"
-"""Target of a column that holds a time without a date."""
 _CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
 _SERIES = {
@@ -72,9 +71,7 @@ _DEFAULT = ("gpu", *" ".join(list(_SETS)[:3]).split())
 """Columns of dmon without `-s`, drivers of R550 and newer, which can leave the header out."""
 _ALL = ("gpu", *" ".join(_SETS).split())
 _FIRST_UNITS = {"YYYYMMDD": "Date", "HH:MM:SS": "Time", "Idx": "gpu"}
-"""What the line of units says below the first headings."""
 _BARE = re.compile(r" ?\d{8}, \d\d:\d\d:\d\d((?:, *(?:\d+|-))+)\s*", re.ASCII)
-"""A row of `--format csv,noheader -o DT`."""
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
@@ -216,7 +213,6 @@ _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_ins
 
 
 def opens_apps(line: str) -> bool:
-    """Return whether a line is a header with a process id and only fields of these queries."""
     names = _words(line) if "," in line and "pid" in line else []
     return "pid" in names and set(names) <= _FIELDS and len(set(names)) == len(names)
 
@@ -292,7 +288,6 @@ def _record(own: Record) -> Record:
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 """A line with a command and its prompt, or a line across the page: what stood above ends there."""
 _LONGEST = 16_384
-"""A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
 _ABOVE, _HANDED_ON = 6, 2_000
 """Lines of text above a table in which its time is looked for, and lines that are handed on together."""
 _Block = tuple[int, Form | None, str]
@@ -316,7 +311,6 @@ _INSIDE: dict[Form | None, tuple[str, ...]] = {
 
 
 def begins_other_form(text: str) -> bool:
-    """Return whether a block other than a CSV of queries begins; others write XML as well."""
     forms = {form for (_, form, _), *_ in _cut(text.split("\n"), 1)} - {read_query, None}
     return bool(forms) and (forms != {documents.read_query_xml} or "nvidia_smi_log" in text)
 

@@ -42,18 +42,13 @@ _STAMPED = len("2026/03/14 09:26:53")
 _ODD = ("\0", "\ufffd", TIME)
 """What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
 _LONGEST = 4096
-"""A line longer than this does not end in a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
-"""Rows from which on a name is that of a machine, and not a damaged one."""
 _LOOKED_AT = 2**20
-"""How much of a log is looked at; more of it where what a job printed stands above."""
 _LINES = 2_000
-"""Lines around the first header whose content is looked at."""
 _SLASHED = re.compile(r"(\d{1,2})/\d{1,2}/\d{4} ")
 _LAST_MONTH = 12
 _TOGETHER, _AHEAD = 50_000, 2
-"""Lines of a block, and blocks that are parsed ahead."""
 Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
@@ -192,7 +187,6 @@ def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
 
 
 def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout, Rows]]:
-    """Yield the rows of blocks, while two threads are at the next ones."""
     pending: deque[tuple[Piece, Layout, Future[Scan] | None]] = deque()
     with ThreadPoolExecutor(_AHEAD) as pool:
         for piece in chain(pieces, [None] * _AHEAD):

@@ -18,7 +18,6 @@ from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
 
 _MOST = 32
-"""Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
 """Ticks of one size at least, their share of all, and share of those that may hold more: some may lack rows, but one
 GPU sampled in bursts has bursts of any length (pragmatic)."""
@@ -76,7 +75,6 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
 
 
 def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: IntArray) -> _Ticks | None:
-    """Return the ticks after which a column repeats itself, if the longest gap lies there."""
     most = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS)
     share, size = _REPEATED, 0
     for column in columns:

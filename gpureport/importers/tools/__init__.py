@@ -29,7 +29,6 @@ from gpureport.redaction import redact_start
 Meaning = tuple[str, str]
 """Metric or attribute of a GPU, and the unit that numbers without one count in."""
 Column = tuple[int, int | None, str, Meaning]
-"""Place, GPU (None for the machine), name and meaning of a column."""
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
 """What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
 T = TypeVar("T")
@@ -97,7 +96,6 @@ class ToolLog:
         return any(recognises(text) for _, recognises, _ in self.forms)
 
     def extract(self, file: RawFile, options: ReadOptions) -> extraction.Extraction:
-        """Begin to read a log; raise `SourceError` when it is of no form, though a person says so."""
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
         for name, recognises, read in self.forms:
             if recognises(text):

@@ -85,7 +85,6 @@ _SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
 
 @tools.form
 def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield a row at the start and end of each job in `dcgmi stats`, for each of its GPUs."""
     found: list[tuple[int, str | None, dict[str, str]]] = []
     for number, text in tools.text_lines(lines, first, account):
         section, figure = _SECTION.fullmatch(text.strip()), _FIGURE.fullmatch(text.strip())
@@ -176,7 +175,6 @@ _MOST_ANSWERED = 2**25
 """Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
 and takes 200 MiB (measured)."""
 _DEPTH = 8
-"""Lists and objects around a series at most: a list of answers has four."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
@@ -209,7 +207,6 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
 
 @field_form
 def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield the samples of pages of dcgm-exporter; a line with a time above a page is its time."""
     account.snapshot = True
     page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
     when: tools.Stamp = None

@@ -73,16 +73,13 @@ _TABLE = {
 }
 """By metric: unit, and the names of the field that counts in it: symbols without `DCGM_FI_`, its number, the tag."""
 FIELDS: dict[str, tools.Meaning] = {}
-"""Metric and unit of a field by each of its names, with or without `DCGM_`."""
 for _metric, _text in _TABLE.items():
     for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
         for _name in _names.split():
             _symbols = (f"DCGM_FI_{_name}", f"FI_{_name}") if "_" in _name else (_name, f"DCGM_{_name}")
             FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
 _WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
-"""Fields that are whole numbers of per cent."""
 _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
-"""No clock is 100 GHz and no GPU has 4 TiB."""
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
 """What DCGM writes where it has no value: numbers from these on are blank, not found, not supported, not permitted
 (dcgm_structs.h, DCGM_INT64_BLANK, DCGM_FP64_BLANK, DCGM_INT32_BLANK). As floats those of 64 bits are 2**63."""

@@ -52,7 +52,6 @@ class Mapping(NamedTuple):
     delimiter: str
 
     def __str__(self) -> str:
-        """Return everything that decides what is read, as one line."""
         columns = ";".join(f"{each.heading}|{each.metric}|{each.unit}|{each.gpu}" for each in self.columns)
         return f"{self.time}|{self.format}|{self.device}|{self.delimiter};{columns}"
 
@@ -62,7 +61,6 @@ class Mapping(NamedTuple):
 
 
 def read_column_map(path: Path) -> Mapping:
-    """Read a map; a `SettingsError` says that it is missing, no TOML, or invalid."""
     file = Settings(file=str(path), content=read_toml(path, "see docs/how-to/read-logs.md").content)
     whole = Section(file=file.file, name="map", values=file.content)
     whole.only({"columns", "delimiter", "device", "time"})
@@ -84,7 +82,6 @@ def read_column_map(path: Path) -> Mapping:
 
 
 def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn:
-    """Return a map's entry for a column; `by_row`: another column names the GPU."""
     column, values = f"column {heading!r}", columns.values[heading]
     if not isinstance(values, dict):
         raise columns.wrong(heading, f"{column} must be a table", _EXAMPLE, code="not_a_table")

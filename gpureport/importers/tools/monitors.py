@@ -18,12 +18,10 @@ from gpureport.importers.columns import LOST, TIME, extra_name
 from gpureport.importers.headings import is_time_heading, parse_number
 
 _MOST = 2**24
-"""Characters of a document; one of 16 GPUs with a thousand processes has a tenth."""
 _CLOSING = {"{": "}", "[": "]"}
 _FAILED = re.compile(r"\(\((.+)\)\)")
 """Replaces the name of a GPU that could not be queried, and says why."""
 _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "device_type"}
-"""Keys of a GPU that are left out: some repeat what stands above."""
 
 
 @tools.form
@@ -129,7 +127,6 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 
 _Table = tuple[int | None, list[tools.Column]]
-"""Place of the time, and other columns."""
 _ALLOCATED, _CORE = "memoryAllocated", "core"
 """Share of the memory installed that is used, in per cent; and what the load of a core is called here."""
 _EMPTY = {"", "nan", "NaN", "null", "None"}
@@ -205,7 +202,6 @@ _CUMULATIVE = "The means are those since the collection began: that of each wind
 _OVERSHOOT = 0.02
 """Share by which the difference of two means may err, since duration and mean are taken a moment apart."""
 _Windows = tuple[int | None, int | None, list[tools.Column], set[int]]
-"""Places of the time and its duration, the columns, and the places of those that are means."""
 
 
 def _find_windows(header: list[str]) -> _Windows | None:
