@@ -240,41 +240,34 @@ def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterat
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
-    element: list[str] = []
-    begun = held = 0
-
-    def close(flaw: str) -> None:
-        if element:
-            sections.append(_xml_section("".join(element), begun, flaw))
-            element.clear()
-
+    element, begun = "", 0
     for number, line in enumerate(lines, first):
         for part in _BOUNDS.split(line) if "gpu" in line or "<?xml" in line else [line]:
             text = part.strip()
             if not text:
                 continue
             opens_gpu, begins = text.startswith(("<gpu ", "<gpu>")), text.startswith("<?xml")
-            if opens_gpu or begins:
-                close(reasons.TORN)
+            if element and (opens_gpu or begins):
+                sections.append(_xml_section(element, begun, reasons.TORN))
+                element = ""
             if begins or len(sections) >= _MOST:
                 yield head, sections
                 head, sections = {} if begins else head, []
-            begun = number if opens_gpu else begun
             if element or opens_gpu:
                 account.continued += bool(element)
-                held = len(part) if opens_gpu else held + len(part)
-                if held <= _HELD:
-                    # a longer one lacks its end, so it is torn
-                    element.append(part)
-                close("") if text.endswith("</gpu>") else None
+                begun = begun if element else number
+                # a longer one lacks its end, so it is torn
+                element += part if len(element) <= _HELD else ""
+                if text.endswith("</gpu>"):
+                    sections.append(_xml_section(element, begun, ""))
+                    element = ""
                 continue
             head |= {label: said.strip() for label, said in _HEAD_ELEMENT.findall(text)}
             account.headers += begins
             account.continued += text[0] == "<" and not begins
             if text[0] != "<":
                 account.stray(number, text)
-    close(reasons.CUT_LAST_LINE)
-    yield head, sections
+    yield head, [*sections, *([_xml_section(element, begun, reasons.CUT_LAST_LINE)] if element else [])]
 
 
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
