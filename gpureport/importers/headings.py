@@ -5,7 +5,6 @@
 
 import math
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -136,18 +135,16 @@ class ColumnName(NamedTuple):
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
     """Return what a heading says of its column, by one of the tables above; None unless that knows all its words."""
     words = heading_words(heading)
-    readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
-    return next((found for each in readings if each for found in _matches(frozenset(each), columns)), None)
-
-
-def _matches(words: frozenset[str], columns: _Columns) -> Iterator[ColumnName]:
-    numbered = frozenset("#" if word.isdigit() else word for word in words)
-    for target, needs, may, base, needs_unit in columns:
-        have = numbered if "#" in needs else words
-        if needs <= have:
-            stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
-            if not have - needs - may - {stated} and (stated or not needs_unit):
-                yield ColumnName(target, UNIT_WORDS.get(stated, ""))
+    of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
+    for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):
+        numbered = frozenset("#" if word.isdigit() else word for word in plain)
+        units = [word for word in UNIT_WORDS if word in plain]
+        for target, needs, may, base, needs_unit in columns:
+            have = numbered if "#" in needs else plain
+            stated = next((word for word in units if UNITS[UNIT_WORDS[word]].base == base), "")
+            if needs <= have and not have - needs - may - {stated} and (stated or not needs_unit):
+                return ColumnName(target, UNIT_WORDS.get(stated, ""))
+    return None
 
 
 def is_time_heading(heading: str) -> bool:

@@ -49,11 +49,12 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
         at = parse_time_of_day(timed["at"]) if timed and timed["at"] else None
         if timed and "RESTART" in line:
             account.messages += 1
-        elif heading or banner:
+        elif banner:
             account.headers += 1
-            if banner:
-                clock.date(banner["date"])
-                cores = [banner["cores"]] if banner["cores"] else []
+            clock.date(banner["date"])
+            cores, names = [banner["cores"]] if banner["cores"] else [], ()
+        elif heading:
+            account.headers += 1
             names = (*heading, "machine_cores") if cores and "%idle" in heading else heading
             # the time the first row counts from: midnight may lie between
             clock.at(at, names)
@@ -74,8 +75,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
     timed = _TIMED.match(line)
     cells = timed["rest"].split() if timed else []
     # one name may be a message
-    is_heading = line[:1] == "#" or (len(cells) > 1 and not any(map(FIGURE.fullmatch, cells)))
-    return tuple(cells) if is_heading else ()
+    return tuple(cells) if line[:1] == "#" or (len(cells) > 1 and not any(map(FIGURE.fullmatch, cells))) else ()
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
