@@ -217,13 +217,15 @@ def opens_apps(line: str) -> bool:
     return "pid" in names and set(names) <= _FIELDS and len(set(names)) == len(names)
 
 
-def _listed(
-    lines: Iterable[str], first: int, account: Account, opens: Callable[[str], object]
-) -> Iterator[tuple[int, int, dict[str, str], dict[str, str]]]:
+@form
+def _read_lists(
+    lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
+) -> Iterator[Record]:
+    """Yield one row per GPU and list, whose lines are within the slack and name a process once."""
+    slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
+    gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None
     for number, line in whole_lines(lines, first, account):
-        if not line:
-            continue
         if opens(line) or line.lstrip()[:1] == "#":
             names = _words(line.lower()) if opens(line) else names
             comma = "," if "," in line else None
@@ -231,8 +233,9 @@ def _listed(
             continue
         # pmon's last cell is a process name, which may hold blanks and commas
         cells = line.split(comma, max(len(names) - 1, 0) if opens is not opens_apps else -1)
-        if not names or len(cells) != len(names):
-            account.sort_out(number, line, reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER)
+        if not line or len(cells) != len(names):
+            missing = reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER
+            account.sort_out(number, line, missing) if line else None
             continue
         row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
         ended = _ENDED & row.keys() and "date" not in row
@@ -245,26 +248,15 @@ def _listed(
         elif time is None or not re.fullmatch("[0-9]{1,10}|-", row["pid"]):
             account.reject(f"{reasons.MALFORMED} {'pid' if time else 'time'}", number, line)
         else:
-            yield number, time[0], gpu, row
-
-
-@form
-def _read_lists(
-    lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
-) -> Iterator[Record]:
-    """Yield one row per GPU and list, whose lines are within the slack and name a process once."""
-    slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
-    gpus: dict[tuple[str, ...], Record] = {}
-    began = 0
-    for number, time, gpu, row in _listed(lines, first, account, opens):
-        account.note(note)
-        key, pid = tuple(gpu.values()), row["pid"]
-        if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
-            yield from map(_record, gpus.values())
-            gpus = {}
-        began = began if gpus else time
-        account.continued += key in gpus
-        gpus.setdefault(key, {"line": number, TIME: (time, False), **gpu, "rows": {}})["rows"][pid] = row
+            account.note(note)
+            key = tuple(gpu.values())
+            if gpus and (abs(time[0] - began) > slack or (key in gpus and row["pid"] in gpus[key]["rows"])):
+                yield from map(_record, gpus.values())
+                gpus = {}
+            began = began if gpus else time[0]
+            account.continued += key in gpus
+            own = gpus.setdefault(key, {"line": number, TIME: (time[0], False), **gpu, "rows": {}})
+            own["rows"][row["pid"]] = row
     yield from map(_record, gpus.values())
 
 
@@ -292,22 +284,19 @@ _ABOVE, _HANDED_ON = 6, 2_000
 """Lines of text above a table in which its time is looked for, and lines that are handed on together."""
 _Block = tuple[int, Form | None, str]
 """How many blocks came before, its form, and the header of a CSV that goes on in it below a table."""
-FORMS: tuple[tuple[Callable[[str], object], Form, str], ...] = (
-    (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi"),
-    (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x"),
-    (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q"),
-    (opens_dmon, read_dmon, "nvidia-smi dmon"),
-    (PMON.match, read_pmon, "nvidia-smi pmon"),
-    (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps"),
-    (opens_query, read_query, NAME),
+FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = (
+    (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
+    (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),
+    (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q", (" ",)),
+    (opens_dmon, read_dmon, "nvidia-smi dmon", ()),
+    (PMON.match, read_pmon, "nvidia-smi pmon", ()),
+    (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
+    (opens_query, read_query, NAME, ()),
 )
-"""What tells a line that opens a block, what reads the block, and what a person calls it; the first has it."""
-_INSIDE: dict[Form | None, tuple[str, ...]] = {
-    documents.read_drawn_tables: ("|", "+"),
-    documents.read_query_xml: (" ", "\t", "<"),
-    documents.read_query_text: (" ",),
+"""What tells a line that opens a block, what reads the block, its name, and how lines begin that open no other one."""
+_KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
+    reads: (name, inside) for _, reads, name, inside in FORMS
 }
-"""What lines of a block begin with that open no other one."""
 
 
 def begins_other_form(text: str) -> bool:
@@ -317,15 +306,14 @@ def begins_other_form(text: str) -> bool:
 
 @lru_cache(4096)
 def _opener(line: str) -> Form | None:
-    return next((form for opens, form, _ in FORMS if opens(line)), None) if len(line) < _LONGEST else None
+    return next((form for opens, form, *_ in FORMS if opens(line)), None) if len(line) < _LONGEST else None
 
 
 def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    names = {reads: name for _, reads, name in FORMS}
     for (_, reads, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
         begin = next(parts)
         read = partial(read_query, opening=Opening(layout=declare(header))) if header else reads or _unread
-        name = names[reads] if reads else "text"
+        name, _ = _KNOWN[reads]
         account.forms.setdefault(name, 0)
         for rows in read(chain.from_iterable(part for *_, part in chain([begin], parts)), begin[1], account):
             account.forms[name] += len(rows)
@@ -351,7 +339,7 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
                 part = part[len(part) - own :]
                 interrupted = table and block[1] is read_query
                 block = block[0] + 1, read_query if back else form, header if back else ""
-                inside = _INSIDE.get(block[1], ())
+                _, inside = _KNOWN[block[1]]
             header = text if form is read_query else header
         part.append(line)
         if len(part) > _HANDED_ON:
