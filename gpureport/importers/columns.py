@@ -214,15 +214,12 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
         found = Texts.of(cells)
         coded, codes = strings_to_arrow(found.texts), found.codes
     none = np.zeros(len(cells), dtype=np.bool_)
-    if column.unit and column.decimal == "." and len(coded) > _MANY:
-        numbers = _read_numbers(column, coded)
-        if numbers is not None:
-            gone = np.isnan(numbers)
-            if not gone.any():
-                return numbers[codes], None, none
-            texts: Any = coded.to_pylist()
-            whys = Texts.of([absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=True)])
-            return numbers[codes], whys[codes], none
+    numbers = _read_numbers(column, coded) if column.unit and column.decimal == "." and len(coded) > _MANY else None
+    if numbers is not None:
+        gone = np.isnan(numbers).tolist()
+        texts: Any = coded.to_pylist() if any(gone) else []
+        whys = Texts.of(absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=False))
+        return numbers[codes], whys[codes] if texts else None, none
     distinct: Any = coded.to_pylist()
     known = column.known
     if len(known) > _REMEMBERED:

@@ -131,7 +131,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[Recor
 def _record(section: _Section, account: Account) -> Record | None:
     record: Record = {"line": section["line"]}
     absent: dict[tuple[str, str], None] = {}
-    parts: dict[str, dict[str, int | None]] = {}
+    parts: dict[str, list[tuple[str, int | None]]] = {}
     measured, averaged, flaw, lost = False, False, section["flaw"], section["lost"]
     for path, text in section["cells"].items():
         if (column := _find_column(path)) is None:
@@ -143,16 +143,15 @@ def _record(section: _Section, account: Account) -> Record | None:
         elif value is None:
             flaw = flaw or f"{reasons.MALFORMED} {column.source}"
         measured |= column.target in BY_NAME
-        if _PART.fullmatch(path):
-            parts.setdefault(column.target, {})[path] = value
+        if part := _PART.fullmatch(path):
+            parts.setdefault(column.target, []).append((part[1], value))
         elif record.get(column.target) is None or (value is not None and column.source in PREFERRED):
             record[column.target] = value
             averaged |= column.source == "power.draw.average" and value is not None
     for target, counts in parts.items():
         # there is no sum where a part has no value, or a kind is missing
-        kinds = {path.rpartition("/")[2].partition("_")[0] for path in counts}
-        whole = None not in counts.values() and kinds == {"sram", "dram"}
-        record[target] = sum(count or 0 for count in counts.values()) if whole else None
+        known = [count for _, count in counts if count is not None]
+        record[target] = sum(known) if len(known) == len(counts) and len(dict(counts)) > 1 else None
     if flaw := flaw or ("" if measured or lost else reasons.NO_READING):
         account.reject(flaw, section["line"], section["text"])
         return None

@@ -204,9 +204,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if written == "F":
         number, written = (number - 32) / 1.8, "C"
     wanted = BY_NAME[metric]
-    if written not in UNITS or UNITS[written].base != wanted.unit:
-        return None
-    value = UNITS[written].to_base(number)
+    value = UNITS[written].to_base(number) if written in UNITS and UNITS[written].base == wanted.unit else MOST
     if abs(value) >= MOST or (value < 0 and wanted.unit != "Cel"):
         return None
     if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
