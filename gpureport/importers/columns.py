@@ -78,7 +78,7 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return what fills a metric, an attribute or an extra column; without a `unit`, numbers are in nvidia-smi's."""
+    """Return what fills a metric, an attribute or an extra column; `unit` is the heading's."""
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
@@ -184,7 +184,7 @@ class Rows:
 
 
 def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows by lines and cells, lists or Arrow dictionaries, and the rows of each fault, still among them."""
+    """Return rows by lines and cells, and which of them have a fault."""
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
     # what is wrong with a time is said where nothing else is
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
@@ -207,7 +207,6 @@ _REMEMBERED, _MANY = 200_000, 200
 
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
-    """Return a column's values, why cells hold none, and which are invalid; each distinct text is read once."""
     if isinstance(cells, pa.DictionaryArray):
         coded, codes = cells.dictionary, read_codes(cells.indices)
     else:
@@ -365,7 +364,6 @@ def make_layout(
 
 
 def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]:
-    """Return the cells of lines, by column as Arrow dictionaries, and the places of lines of another width."""
     odd: list[int] = []
 
     def skip(row: csv.InvalidRow) -> Literal["skip"]:

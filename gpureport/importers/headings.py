@@ -92,7 +92,6 @@ GPU_COLUMNS = _columns(
 )
 """Columns over which a heading says all: no other quantity of a GPU is called so."""
 INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
-"""Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
 HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),
     ("host_memory_total_bytes", "memory total", "host"),

@@ -180,7 +180,6 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
 
 
 def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
-    """Drop what lists with missing lines say; add up the others where no table has the sum of all disks."""
     for kind in [kind for kind in _LISTS if kind in data]:
         lengths = data.pop(kind)
         known = ~np.isnan(lengths)

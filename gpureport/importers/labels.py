@@ -38,8 +38,6 @@ TIMES = "its times cannot be compared with those of the table"
 
 
 class LabelRow(NamedTuple):
-    """What a table line says of one job or run; its keys are `run`, `job` or `node` with a name or number."""
-
     line: int
     keys: tuple[tuple[str, str], ...]
     nodes: tuple[str, ...]

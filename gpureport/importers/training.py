@@ -290,7 +290,7 @@ def _make_table(
 
 
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | None:
-    """Return how a row tells its time, as a place in `_KINDS`, and its microseconds; a date without a year gets one."""
+    """Return how a row tells its time, as a place in `_KINDS`, and its microseconds."""
     if time is None:
         return 0, 0
     text = str(cells[time]).strip()

@@ -103,7 +103,6 @@ def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout
 
 
 def _read_id(text: str) -> str | None:
-    """Return what names a GPU in a column of ids; None for words that a job prints beside it."""
     # a damaged address may hold a comma
     return text if _NAME.fullmatch(text.replace(",", ".")) and re.search(r"[\d:*-]", text) else None
 
@@ -192,7 +191,6 @@ def is_of_gpus(layout: Layout) -> bool:
 
 
 def opens_query(line: str) -> bool:
-    """Return whether a line is such a header; a lone field name may be an item of a list."""
     layout = declare(line.strip())
     return layout is not None and (len(layout.columns) > 1 or layout.columns[0].stated != "") and is_of_gpus(layout)
 

@@ -62,7 +62,6 @@ _PATHS = {
     rf"{_REASONS}s/(?:\w+/)?(?:{_REASONS}_)?(\w+)": r"clocks_event_reasons.\1",
 }
 _PART = re.compile(r"ecc_errors/volatile/([sd]ram)_\w+")
-"""Paths whose numbers add up to a field, one of each kind at least."""
 _LEAVES = {
     "idle": "gpu_idle",
     "display_clocks_setting": "display_clock_setting",
@@ -299,7 +298,6 @@ _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
 """The first line of a GPU, by its index, and any further one."""
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
-"""Lines of a GPU at most, lines above a table that may hold its time, and characters of one that are looked at."""
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Borders, lines of the tables of processes and of instances, and headings."""
 _LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."

@@ -66,7 +66,7 @@ _SETS = {
     "sbecc dbecc pci": "errs errs errs",
     "rxpci txpci": "MB/s MB/s",
 }
-"""Columns of each letter of `-s pucvmet`, in the order in which dmon writes them, and their units; no two are alike."""
+"""Columns of each letter of `-s pucvmet`, in dmon's order, and their units; no two are alike."""
 _DEFAULT = ("gpu", *" ".join(list(_SETS)[:3]).split())
 """Columns of dmon without `-s`, drivers of R550 and newer, which can leave the header out."""
 _ALL = ("gpu", *" ".join(_SETS).split())
@@ -281,7 +281,6 @@ _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 """A line with a command and its prompt, or a line across the page: what stood above ends there."""
 _LONGEST = 16_384
 _ABOVE, _HANDED_ON = 6, 2_000
-"""Lines of text above a table in which its time is looked for, and lines that are handed on together."""
 _Block = tuple[int, Form | None, str]
 """How many blocks came before, its form, and the header of a CSV that goes on in it below a table."""
 FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = (
@@ -293,7 +292,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
 )
-"""What tells a line that opens a block, what reads the block, its name, and how lines begin that open no other one."""
+"""What opens a block, what reads it, its name, and how lines begin that open no other one."""
 _KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
     reads: (name, inside) for _, reads, name, inside in FORMS
 }

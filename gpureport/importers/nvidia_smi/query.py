@@ -38,7 +38,7 @@ _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}
 """Cells that cannot be the beginning of a longer one."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
 _STAMPED = len("2026/03/14 09:26:53")
-"""Letters that begin a row; it is one where damage leaves more than half of them digits."""
+"""Letters that begin a row; more than half are digits."""
 _ODD = ("\0", "\ufffd", TIME)
 """What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
 _LONGEST = 4096
@@ -53,8 +53,6 @@ Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How a log is read: columns of rows above any header, whether dates above rows are times."""
-
     layout: Layout | None = None
     notes: tuple[str, ...] = ()
     where: str = ""

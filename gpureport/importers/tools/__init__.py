@@ -218,7 +218,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
 def take_cells(
     record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Mapping[str, Meaning]
 ) -> Record:
-    """Put metrics, attributes, and others as text into a record, and return it; count cells without a valid value."""
+    """Put metrics, attributes, and others as text into a record; count cells without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -262,7 +262,7 @@ def parse_with(text: str, pattern: str) -> Stamp:
 def take_row(
     account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
 ) -> dict[int | None, Record]:
-    """Return what a row says of each device, by GPU index, None for the machine; some cells are `without` a value."""
+    """Return what a row says by GPU, None for the machine; some texts are `without` a value."""
     devices: dict[int | None, Record] = {}
     for place, gpu, name, meaning in cells:
         if row[place] not in without:

@@ -30,8 +30,6 @@ _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit
 
 
 class MappedColumn(NamedTuple):
-    """A column of a table: `unit` applies to cells that state none, `gpu` is None without a GPU."""
-
     heading: str
     metric: str
     unit: str
@@ -118,7 +116,6 @@ class Mapped:
         return False
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a table; raise `SourceError` without a map, with a draft where the header proves a column."""
         text, told = source_text.head_text(source_text.head(file.again(), HEAD_BYTES)), options.map
         if told is None:
             draft = draft_map(text)

@@ -128,7 +128,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
-"""Share of the memory installed that is used, in per cent; and what the load of a core is called here."""
+"""Per cent of the memory that are used; and what the load of a core is called here."""
 _EMPTY = {"", "nan", "NaN", "null", "None"}
 
 
@@ -136,7 +136,7 @@ _EMPTY = {"", "nan", "NaN", "null", "None"}
 def read_columns(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Table | None]
 ) -> Iterator[tools.Record]:
-    """Yield what each row says of each GPU, and of the machine; cells may be empty where sources were put together."""
+    """Yield what each row says of each GPU, and of the machine; cells may be empty."""
     for number, (time, columns), row in tools.table_rows(lines, first, account, find):
         loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in _EMPTY]
         others = (column for column in columns if column[1:3] != (None, _CORE))
