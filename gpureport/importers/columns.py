@@ -289,22 +289,17 @@ def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Row
             for record in part:
                 last = record["line"] = max(last + 1, record["line"])
             for zone, alike in groupby(part, key=lambda record: record[TIME] and record[TIME][1]):
-                yield _rows(list(alike), zone)
+                rows = list(alike)
+                cells = {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
+                numbers, times = np.array(cells.pop("line"), dtype=np.int64), cells.pop(TIME)
+                moments = None if zone is None else np.array([time[0] for time in times], dtype=np.int64)
+                data: dict[str, Values] = {
+                    name: np.array(own, dtype=np.float64) if name in BY_NAME or name == HOST_ROW else Texts.of(own)
+                    for name, own in cells.items()
+                }
+                yield Rows(numbers, moments, data, "UTC" if zone else None)
 
     return read
-
-
-def _rows(records: Sequence[Record], zone: bool | None) -> Rows:
-    data: dict[str, Values] = {}
-    for name in dict.fromkeys(name for record in records for name in record):
-        cells = [record.get(name) for record in records]
-        if name in BY_NAME or name == HOST_ROW:
-            data[name] = np.array(cells, dtype=np.float64)
-        elif name not in {"line", TIME}:
-            data[name] = Texts.of(cells)
-    times = None if zone is None else np.array([record[TIME][0] for record in records], dtype=np.int64)
-    lines = np.array([record["line"] for record in records], dtype=np.int64)
-    return Rows(lines, times, data, "UTC" if zone else None)
 
 
 def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:

@@ -65,12 +65,10 @@ class NvidiaSmi:
 
     def identify(self, head: bytes) -> bool:
         text = head_text(head)
-        if is_plain(text):
+        of_gpus = any(is_of_gpus(layout) for _, layout in find_headers(text))
+        if of_gpus or _begins_other_form(text[: text.rfind("\n") + 1] or text):
             return True
-        declared = [layout for _, layout in find_headers(text)]
-        if any(map(is_of_gpus, declared)) or _begins_other_form(text[: text.rfind("\n") + 1] or text):
-            return True
-        return not declared and is_headerless(text.split("\n"))
+        return next(find_headers(text), None) is None and is_headerless(text.split("\n"))
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         for length in (_LOOKED_AT, SEARCHED_BYTES):

@@ -254,22 +254,13 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
         yield from tools.split_devices(number, when, tools.take_row(account, figures, cells))
 
 
-GPUSTAT = tools.ToolLog(
-    kind="gpustat",
-    title="gpustat",
-    forms=(("gpustat --json", _opens("query_time", "gpus"), partial(read_snapshots, gpus="gpus", time="query_time")),),
-)
-NVITOP = tools.ToolLog(
-    kind="nvitop",
-    title="nvitop",
-    forms=(("nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop),),
-)
-WANDB = tools.ToolLog(
-    kind="wandb",
-    title="Weights & Biases",
-    forms=(("W&B system metrics", partial(tools.has_header, _find_names), partial(read_columns, find=_find_names)),),
-)
-_RECORDED = partial(read_snapshots, gpus="gpus", time="timestamp")
+_QUERIED, _RECORDED = (partial(read_snapshots, gpus="gpus", time=time) for time in ("query_time", "timestamp"))
+_SNAPSHOT = "gpustat --json", _opens("query_time", "gpus"), _QUERIED
+_WINDOWS = "nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop
+_EVENTS = "W&B system metrics", partial(tools.has_header, _find_names), partial(read_columns, find=_find_names)
+GPUSTAT = tools.ToolLog(kind="gpustat", title="gpustat", forms=(_SNAPSHOT,))
+NVITOP = tools.ToolLog(kind="nvitop", title="nvitop", forms=(_WINDOWS,))
+WANDB = tools.ToolLog(kind="wandb", title="Weights & Biases", forms=(_EVENTS,))
 MONITORS = tools.ToolLog(
     kind="monitors",
     title="nvtop, all-smi, tegrastats, GPU-Z, Lightning",
