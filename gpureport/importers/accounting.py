@@ -120,16 +120,12 @@ def _record(store: Table, info: RunInfo, selection: Selection, options: ReadOpti
 
 
 ACCOUNTING = Tracker(
-    kind="accounting",
-    title="accounting table",
-    holds=_holds,
-    open=lambda path, *_: Table(path),
-    record=_record,
+    kind="accounting", title="accounting table", holds=_holds, open=lambda path, *_: Table(path), record=_record
 )
 
 
 def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
-    """Yield Slurm's jobs with the mean use of their GPUs, which the rows of their steps state.
+    """Yield Slurm's jobs with the mean use of their GPUs.
 
     A step's use is the sum over its GPUs, as a mean of its tasks; a batch script is one task. For an unsupported GPU
     or driver, use and memory are both 0, so that alone does not mean idle.

@@ -33,8 +33,7 @@ from gpureport.recording import METRIC_TYPES
 from gpureport.redaction import redact_text
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
-"""Names in `Rows.data` and in records that are no metric: the time, NVML's mask of clock events, whether a row is the
-machine's, and what a row says of a GPU that answers no more."""
+"""Names in records that are no metric; LOST is what a row says of a GPU that answers no more."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 _BARE = {"N/A", "-", "ERR!", "nan", ""}
@@ -54,12 +53,10 @@ def absence(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What one column of a log fills, and how its cells are read.
+    """What one column of a log fills, its `target`, and how its cells are read.
 
-    It fills `target`: a metric, a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`. `source` is its name in
-    the log, or the known name that a hand-written `heading` was `translated` to. `read` reads a stripped cell, None if
-    it cannot; `unit` is that of numbers without one, `stated` by the heading or not, empty for columns without units.
-    `known` holds values of texts already read, as texts of a log recur.
+    `source` is its name in the log, or the known name that a hand-written `heading` was `translated` to. `unit` is that
+    of numbers without one, `stated` by the heading or not. `known` holds values of texts already read.
     """
 
     target: str
@@ -159,9 +156,8 @@ Cells = Any
 class Rows:
     """Rows of a log by their `lines`, rising: a running number where a line holds several rows.
 
-    `times` are microseconds, as written, or UTC where the stamps state a `zone`; None without times. `data` has columns
-    by target: numbers in base units, NaN for none; `Texts` of ATTRIBUTES, extras, MASK and LOST. `reasons` has why
-    cells of a column hold no value, by the column's name in the log.
+    `times` are as written, or UTC where stamps state a `zone`. `data` has columns by target: numbers in base units, NaN
+    for none, else `Texts`. `reasons` has why cells hold no value, by the column's name in the log.
     """
 
     lines: IntArray
@@ -242,7 +238,7 @@ _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"+-.0123456789", dtype=np.u
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers of one unit at once, NaN for `[reasons]`; None where units differ or a text is no such number."""
+    """Return numbers of one unit, NaN for `[reasons]`; None where a text is no such number."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     texts = pc.if_else(pc.starts_with(texts, "["), none, texts)
@@ -279,8 +275,7 @@ def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Row
     """Make a form of what yields records, each a row: those of one kind of time together.
 
     A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: names of ATTRIBUTES as text,
-    metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine. Further records of a
-    line get the next numbers.
+    metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
     """
 
     def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
@@ -303,7 +298,7 @@ def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Row
 
 
 def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
-    """Return a column as Arrow arrays; the clock event mask gives one per reason, and its unnamed bits."""
+    """Return a column as Arrow arrays; the clock event mask gives one per reason."""
     if not isinstance(values, Texts):
         kind = METRIC_TYPES[name]
         if pa.types.is_integer(kind):
@@ -342,7 +337,7 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which one column, `preferred` or the first, fills each target; others become extra columns."""
+    """Return a layout in which one column, `preferred` or the first, fills each target."""
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):
         held = chosen.get(column.target)

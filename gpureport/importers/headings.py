@@ -46,7 +46,7 @@ def heading_words(heading: str) -> tuple[str, ...]:
 
 
 INDEX, MODEL, CORE = "index", "model", "core"
-"""What a column may hold besides metrics: the number of a GPU, its model, and the load of one of several cores."""
+"""What a column may hold besides metrics: the number of a GPU, its model, and a core's load."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 """Loads that a heading may state in per cent of a core."""
 _LOAD = "percent usage utilization used total average"
@@ -54,7 +54,7 @@ _LOAD = "percent usage utilization used total average"
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""Metrics, the words that a heading of each must hold and may hold, its base unit, and whether to state one."""
+"""Metric, words a heading must hold and may hold, base unit, and whether it must state one."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
@@ -132,7 +132,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return what a heading says of its column, by one of the tables above; None unless that knows all its words."""
+    """Return what a heading says of its column; None unless the table knows all its words."""
     words = heading_words(heading)
     of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
     for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):

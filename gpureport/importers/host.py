@@ -39,15 +39,15 @@ FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 """Disks that are made of others, or of memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""Shares in whole per cent exceed the whole by so much at most; one of two decimals is off by half of the last."""
+"""What shares in whole per cent may exceed the whole by, and those of two decimals be off by."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""A clock that falls by more was set back, as when summer time ends; a time of day that does has passed midnight."""
+"""A clock that falls by more was set back; a time of day that does has passed midnight."""
 
 Around = tuple[int, int] | None
 """First and last local time of the log that one lies beside, which dates a log without dates."""
 Cells = Mapping[str, Any]
 Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
-"""Line, its text (none: a list ends), its time, its rows (None for a wrong number of cells), and their table."""
+"""Line, text (none: a list ends), time, rows (None for a wrong number of cells), and their table."""
 
 
 def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
@@ -126,8 +126,7 @@ def find_readers(names: tuple[str, ...]) -> list[Callable[[Cells], dict[str, flo
 
 
 def _figure(row: Cells, name: str) -> dict[str, float]:
-    metric, unit = _FIGURES[name]
-    return {metric: parse_figure(row, name, unit)}
+    return {_FIGURES[name][0]: parse_figure(row, name, _FIGURES[name][1])}
 
 
 def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
@@ -240,7 +239,7 @@ _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperat
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
-"""A share that is rounded may exceed 1 by so much; unit of a share that states none: 93 is 93 %, 0.93 may be too."""
+"""What a rounded share may reach; unit of one that states none: 93 is 93 %, 0.93 may be too."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
@@ -252,10 +251,7 @@ class _Table(NamedTuple):
 
 
 def find_table(header: Sequence[str]) -> _Table | None:
-    """Return the columns a header declares, None where it names no time or no processor load.
-
-    Beside GPU columns, memory is theirs unless its heading says otherwise.
-    """
+    """Return the columns of a header with a time and a load; beside GPU columns, memory is theirs unless named so."""
     # a line of no table may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
@@ -272,12 +268,11 @@ def find_table(header: Sequence[str]) -> _Table | None:
             target = f"{headings.CORE} {name}" if core else said.target
             stated = said.unit if said.unit or not bare else _BARE
             found.setdefault(target, Column(target=target, source=name, read=read, stated=stated))
-    cores = [target for target in found if target.startswith(headings.CORE)]
-    if not times or not (cores or _LOADS & found.keys()):
+    if BUSIEST in found:
+        found = {target: each for target, each in found.items() if not target.startswith(headings.CORE)}
+    if not times or _LOADS.isdisjoint(target.partition(" ")[0] for target in found):
         return None
-    kept = {
-        names.index(each.source): each for each in found.values() if not (BUSIEST in found and each.target in cores)
-    }
+    kept = {names.index(each.source): each for each in found.values()}
     stamps = [times["date"], times["time"]] if {"date", "time"} <= times.keys() else [min(times.values())]
     time, others = names[stamps[-1]], [name for at, name in enumerate(names) if name and at not in {*stamps, *kept}]
     return _Table(stamps, Column(target=TIME, source=time, heading=time), kept, others)

@@ -32,7 +32,7 @@ _TIMED = re.compile(
 _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
-"""The line that sysstat's programs begin with: system, release, host, date, and how many cores the machine has."""
+"""The line that sysstat's programs begin with: system, release, host, date, and cores."""
 _WIDEST = 300
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
@@ -167,7 +167,7 @@ def _name_figures(part: object) -> dict[str, Any]:
 
 _GROUPS = re.compile(r"-*procs-* -+memory-+ ")
 _SHORTEST, _SECOND = 10, 1_000_000
-"""Rows of a page at least, below which the heading is written again: 21 in a file, others on a screen; microseconds."""
+"""Rows of a page at least, below which the heading is written again; microseconds."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -216,7 +216,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield a summary and a list of processes per time, but no cores of the first, which cover no time of their own."""
+    """Yield a summary and a list of processes per time; cores of the first cover no time."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []
@@ -262,7 +262,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return the loads of cores and of all; None where a terminal cut some off: it keeps every second of eight."""
+    """Return the loads of cores and of all; None where a terminal cut some off."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:

@@ -24,7 +24,7 @@ from gpureport.regular_files import code_system_error, read_regular_file, read_s
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 _MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
-"""Machines of one list, and of all rows together: a month of the largest clusters has a tenth of either."""
+"""Machines of one list, and of all rows: a month of the largest clusters has a tenth of either."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
 _RAW_JOB = "job_id_raw"

@@ -45,7 +45,7 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""Rows that tell no clock, and the share of changes that fall from which times since the start are none."""
+"""Rows that tell no clock, and the share of falls from which times are none."""
 _SLOW = 2
 """Times the usual iteration that those take in which the loop starts up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
@@ -104,10 +104,7 @@ _ADDED = "The bars of the training log were taken one after the other: time betw
 
 
 class Training(NamedTuple):
-    """A training log: its points as `Recording.training`, and what is known of it, with span 0 without times.
-
-    Its points may be `dated`; without times, `work` is the total of steps, None if they don't rise.
-    """
+    """A training log's points, which may be `dated`; without times, `work` is the total of steps."""
 
     table: pa.Table
     outcome: Outcome

@@ -58,7 +58,7 @@ _TARGETS = (
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""Fields that fill a metric's column where a log holds two that could (`power.draw`, `power.draw.average`)."""
+"""Fields that fill a metric's column where a log holds two that could."""
 _FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
@@ -66,7 +66,7 @@ _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
 """What every header looks like; it rules out most other lines at a tenth of the cost."""
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
-"""How the driver names a GPU, digits that people black out included; what a job prints looks like a row sooner."""
+"""How the driver names a GPU, digits that people black out included."""
 _ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
@@ -143,7 +143,7 @@ def is_metric(target: str) -> bool:
 
 
 def _names_gpu(heading: str) -> bool:
-    """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
+    """Return whether a hand-written heading names a GPU or its load."""
     words = headings.heading_words(heading)
     return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(words)
 

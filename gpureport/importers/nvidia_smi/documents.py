@@ -76,7 +76,7 @@ _OWN = {
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
     "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
 }
-"""Paths of what no query field holds: a name for it, its metric, and the unit of a cell that states none."""
+"""Paths of what no query field holds: its name, its metric, and its usual unit."""
 
 
 @lru_cache(8192)
@@ -92,7 +92,7 @@ def _find_column(path: str) -> Column | None:
 
 
 _Section = dict[str, Any]
-"""What a log says of one GPU at one time: `line` and `text` that it begins with, `bus_id`, `cells`, `flaw`, `lost`."""
+"""What a log says of one GPU at one time: `line`, `text`, `bus_id`, `cells`, `flaw`, `lost`."""
 _Document = tuple[dict[str, str], list[_Section]]
 
 
@@ -101,7 +101,7 @@ def _section(line: int, text: str, **known: str) -> _Section:
 
 
 def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
-    """Keep what is known; a text whose path said otherwise before is another GPU's, so the section is torn."""
+    """Keep what is known; a path that said otherwise before is another GPU's: the section is torn."""
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
@@ -170,7 +170,7 @@ TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
-"""Most characters held of a GPU's element and of a line, most sections of a document, and levels below a GPU."""
+"""Most characters of an element and a line, sections of a document, and levels below a GPU."""
 
 
 @form
@@ -180,7 +180,7 @@ def read_query_text(lines: Iterable[str], first: int, account: Account) -> Itera
 
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
-    """Return the indentation of a line, the step of a path that it names, and its value; most lines are said again."""
+    """Return the indentation of a line, the step of a path that it names, and its value."""
     label, colon, value = text.partition(":")
     step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
     return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None
@@ -232,7 +232,7 @@ _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpu
 
 @form
 def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    """Yield the rows of `nvidia-smi -q -x`: each GPU is parsed alone, so that damage costs no other."""
+    """Parse each GPU of `nvidia-smi -q -x` alone, so that damage costs no other."""
     yield from _records(_xml_documents(lines, first, account), account)
 
 

@@ -1,4 +1,4 @@
-"""What nvidia-smi's monitors write, `dmon` and lists of processes, and all of its forms in one log, block by block."""
+"""nvidia-smi's monitors, `dmon` and lists of processes, and logs of several forms, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -194,7 +194,7 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
 
 
 _SLACK = 60_000
-"""Microseconds: rows of one tick of a query lie some milliseconds apart, those of pmon share their stamp."""
+"""Microseconds: rows of one tick of a query lie some milliseconds apart."""
 _PMON_NOTE = (
     "pmon lists processes: how many a GPU has and what memory they hold is kept. The sm of a GPU's only process is "
     "taken for the GPU's utilisation; nvidia-smi dmon -o DT records it."
@@ -282,7 +282,7 @@ _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 _LONGEST = 16_384
 _ABOVE, _HANDED_ON = 6, 2_000
 _Block = tuple[int, Form | None, str]
-"""How many blocks came before, its form, and the header of a CSV that goes on in it below a table."""
+"""Its number, its form, and the header of a CSV that goes on in it below a table."""
 FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = (
     (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
     (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),

@@ -223,7 +223,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of a log, which `damaged` rows lie in, `dates`; a line with the `mark` of headers is never a row."""
+    """The lines of a log; one with the `mark` of headers is never a row."""
 
     header: Callable[[str], Layout | None]
     account: Account
@@ -235,7 +235,7 @@ class QueryLines:
     mark: str = ""
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield a block's rows, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
+        """Yield a block's rows, each stretch with its layout; `scanned` are cells that were parsed ahead."""
         self.ended, layout, data, first = piece.last, self.layout, piece.data, piece.first_line
         if scanned is not None and layout is scanned[0]:
             cells, odd = scanned[1]

@@ -19,15 +19,14 @@ from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
 
 _MOST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""Ticks of one size at least, their share of all, and share of those that may hold more: some may lack rows, but one
-GPU sampled in bursts has bursts of any length (pragmatic)."""
+"""Ticks of one size at least, their share of all, and share of those that may hold more (pragmatic)."""
 _SILENCE, _TOGETHER = 4, 60_000
-"""The gap between ticks is so many times the largest gap inside one at least, else a stalled tick reads as two; half of
-the gaps inside are at most so many microseconds: 1 to 6 ms in genuine logs, 50 under load."""
+"""Least ratio of the gaps between ticks and inside; half of those inside are at most so many microseconds: 1 to 6 ms in
+genuine logs, 50 under load."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""Share of rows a slow column repeats at the right lag, and how much less at any lag that is no multiple of it."""
+"""Share of rows a slow column repeats at the right lag, and how much less at other ones."""
 _SWAPPED, _HEAD = 0.01, 50_000
-"""Share of the rows that may be swapped with the one above them, and rows that are looked at for ticks (pragmatic)."""
+"""Share of rows that may be swapped with the one above, and rows looked at for ticks (pragmatic)."""
 _MIXED = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
@@ -90,7 +89,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) -> Iterator[Rows]:
-    """Yield rows, indexed by their place in the tick of `per_tick` or inferred size where no column names the GPU."""
+    """Yield rows, indexed by their place in the tick where no column names the GPU."""
     account = log.account
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
@@ -153,7 +152,7 @@ def _swap_back(times: IntArray) -> IntArray:
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
-    """Return rows without stamps with the date above them as time; where none names GPUs, their place does."""
+    """Return rows with the date above them as time; where none names GPUs, their place does."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows

@@ -128,7 +128,7 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the rows with as many cells as their header: number, what `find` made of the header, cells."""
+    """Yield number, what `find` made of the header, and cells of rows as wide as that."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):

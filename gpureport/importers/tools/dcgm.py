@@ -172,8 +172,7 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 
 _MOST_ANSWERED = 2**25
-"""Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
-and takes 200 MiB (measured)."""
+"""Characters of all answers, held in memory: a day of 8 GPUs and 20 metrics at 15 s has 19 million."""
 _DEPTH = 8
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
@@ -181,9 +180,9 @@ _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
-"""Labels that the scrape sets to the exporter itself where dcgm-exporter sets none, or is not honoured."""
+"""Labels that the scrape sets to the exporter itself where dcgm-exporter sets none."""
 _WHOLE_RUN = 0.95
-"""Share of the samples that a label must hold for: queries reach a little over the ends of a job. Pragmatic."""
+"""Share of the samples that a label must hold for (pragmatic)."""
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)

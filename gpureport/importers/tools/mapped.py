@@ -1,4 +1,4 @@
-"""Tables with their writer's own headings: a person's map names each column's metric, and a draft what is proved."""
+"""Tables with headings of their own: a map names each column's metric, and a draft what is proved."""
 
 import json
 import re
@@ -37,10 +37,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """A table's columns of metrics, and the headings of its time and GPU number, if any.
-
-    `format` is ISO, one of EPOCHS, or strptime's; without a `delimiter` the header shows it.
-    """
+    """A table's columns of metrics, and the headings of its time and GPU number, if any."""
 
     columns: tuple[MappedColumn, ...]
     time: str
@@ -175,7 +172,7 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell with a decimal dot for a comma; several commas, or one above a dot, separate thousands."""
+    """Return a cell with a decimal dot for a comma, unless it separates thousands."""
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 

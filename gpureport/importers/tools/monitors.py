@@ -26,10 +26,7 @@ _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "d
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents, pretty-printed or one per line; refuse GPUs of several machines without a uuid.
-
-    `gpus` and `time` are a document's keys; empty where it is the ordered list of GPUs, without a time.
-    """
+    """Yield the rows of documents; their keys are empty where one is the ordered list of GPUs, without a time."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
@@ -200,7 +197,7 @@ _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
 _OVERSHOOT = 0.02
-"""Share by which the difference of two means may err, since duration and mean are taken a moment apart."""
+"""Share by which the difference of two means may err."""
 _Windows = tuple[int | None, int | None, list[tools.Column], set[int]]
 
 
