@@ -1,7 +1,7 @@
 """`nvidia-smi -q` as text and XML, by one table of paths, and the tables of plain `nvidia-smi`."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -122,20 +122,20 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[Recor
             if bus_id not in indices and index.isdecimal() and index not in indices.values():
                 indices[bus_id] = index
                 account.note(*[] if whole else [_NUMBERED])
-            if (record := _record(section, account)) is not None:
+            if (record := _record(section, account, _find_column, _KEPT)) is not None:
                 named = {"bus_id": bus_id, "index": indices.get(bus_id), "driver": driver}
                 yield record | named | {TIME: time and (time[0], False)}
 
 
-def _record(section: _Section, account: Account) -> Record | None:
+def _record(section: _Section, account: Account, find: Callable[[str], Column | None], note: str) -> Record | None:
     record: Record = {"line": section["line"]}
     absent: dict[tuple[str, str], None] = {}
     parts: dict[str, list[tuple[str, int | None]]] = {}
     measured, averaged, flaw, lost = False, False, section["flaw"], section["lost"]
     for path, text in section["cells"].items():
-        if (column := _find_column(path)) is None:
+        if (column := find(path)) is None:
             continue
-        value, why = read_cell(_find_column, path, text)
+        value, why = read_cell(find, path, text)
         if why is not None:
             absent[column.source, why] = None
             lost = lost or (why if why in LOST_WORDS else "")
@@ -162,7 +162,7 @@ def _record(section: _Section, account: Account) -> Record | None:
     if unknown and instant is not None and not account.averaged:
         record["gpu_power_watts"] = instant
         account.note(_INSTANT)
-    account.note(_KEPT)
+    account.note(note)
     return record
 
 
@@ -319,6 +319,8 @@ _FIELDS = (
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
 """Query fields of the cells; one says why both of the memory are missing."""
+_MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
+"""What every board measures: a GPU with errors in all of them is lost."""
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
@@ -347,7 +349,13 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
     for number, text in _parts(lines, first):
         account.continued += text.count("\n")
         if (match := _GPU_LINES.fullmatch(text)) is not None:
-            if (record := _table_record(match, number, account)) is not None:
+            cells = dict(zip(_FIELDS, match.groups(), strict=True))
+            cells |= dict.fromkeys(("memory.used", "memory.total"), match[10]) if match[10] else {}
+            cells |= {"name": "[shortened]"} if match[2].endswith("...") else {}
+            cells = {name: cell for name, cell in cells.items() if name and cell is not None}
+            erred = match[10] not in LOST_WORDS and all(cells[name] == "ERR!" for name in _MEASURED)
+            section = _section(number, text, lost="ERR!" if erred else "") | {"cells": cells}
+            if (record := _record(section, account, parse_query_field, _LACKS)) is not None:
                 # GPUs are listed by index: a fall with nothing above means lost text
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
@@ -368,26 +376,3 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
             account.continued += 1
         else:
             account.reject(reasons.TORN, number, text)
-
-
-def _table_record(match: re.Match[str], number: int, account: Account) -> Record | None:
-    record: Record = {"line": number}
-    absent: dict[str, str] = {}
-    *cells, mig = zip(_FIELDS, match.groups(), strict=True)
-    for name, text in [*cells, mig] if mig[1] is not None else cells:
-        if not name:
-            continue
-        value, why = (None, match[10]) if text is None else read_cell(parse_query_field, name, text)
-        if value is None and why is None:
-            account.reject(f"{reasons.MALFORMED} {name}", number, match[0])
-            return None
-        why = "shortened" if name == "name" and str(value).endswith("...") else why
-        record[find_target(name)] = None if why else value
-        absent |= {name: why} if why else {}
-    lost = next((why for why in absent.values() if why in LOST_WORDS), None)
-    # what every board measures: a GPU with errors in all of them is lost
-    if lost or all(absent.get(name) == "ERR!" for name in ("utilization.gpu", "temperature.gpu", "power.draw")):
-        record[LOST] = lost or "ERR!"
-    account.absent.update(absent.items())
-    account.note(_LACKS)
-    return record
