@@ -28,6 +28,7 @@ from gpureport.redaction import redact_start
 
 Meaning = tuple[str, str]
 """Metric or attribute of a GPU, and the unit that numbers without one count in."""
+Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
 """What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
@@ -215,9 +216,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     return round(value) if round(value) <= np.iinfo(wanted.dtype).max else None
 
 
-def take_cells(
-    record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Mapping[str, Meaning]
-) -> Record:
+def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:
     """Put metrics, attributes, and others as text into a record; count cells without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))

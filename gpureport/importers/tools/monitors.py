@@ -150,26 +150,28 @@ def read_columns(
         yield from tools.split_devices(number, tools.parse_stamp("" if time is None else row[time]), devices)
 
 
-_WANDB_NAME = re.compile(
-    r"_?(?:system[./]_?)?(?:gpu\.(?P<gpu>\d{1,4})\.(?P<metric>\w+)|cpu\.\d{1,5}\.cpu_percent"
-    r"|(?P<host>cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
+_WANDB_HEADING = re.compile(
+    r"_?(?:system[./]_?)?(?:gpu\.(\d{1,4})\.(\w+)|cpu\.\d{1,5}\.cpu_percent"
+    r"|(cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
     re.ASCII,
 )
+_LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
 
 
-def _find_names(header: Sequence[str]) -> _Table | None:
+def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: tools.Meanings) -> _Table | None:
+    """Return the columns whose headings name a GPU and one of its metrics, or a figure of the machine."""
     others: list[tools.Column] = []
-    for place, match in enumerate(map(_WANDB_NAME.fullmatch, header)):
+    for place, match in enumerate(map(pattern.fullmatch, header)):
         if match:
-            name, gpu = match["metric"] or match["host"] or _CORE, int(match["gpu"]) if match["gpu"] else None
-            others.append((place, gpu, name, ("", "") if gpu is None else tools.WANDB.get(name, ("", ""))))
-    known = any(gpu is not None and (target or name == _ALLOCATED) for _, gpu, name, (target, _) in others)
-    time = next((header.index(name) for name in ("_timestamp", "timestamp") if name in header), None)
-    return (time, others) if known and (time is not None or "_runtime" in header) else None
+            gpu, name = int(match[1]) if match[1] else None, match[match.lastindex] if match.lastindex else _CORE
+            others.append((place, gpu, name, ("", "") if gpu is None else meanings.get(name, ("", ""))))
+    known = any(target or (gpu is not None and name == _ALLOCATED) for _, gpu, name, (target, _) in others)
+    time = next((place for place, heading in enumerate(header) if is_time_heading(heading)), None)
+    is_whole = time is not None or "_runtime" in header or pattern is _LIGHTNING_HEADING
+    return (time, others) if known and is_whole else None
 
 
 _GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
-_LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
 
 
 def _find_sensors(header: Sequence[str]) -> _Table | None:
@@ -181,15 +183,6 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
         of_host, in_fahrenheit = target.startswith("host_"), match and match[2].endswith("F")
         others.append((place, None if of_host else 0, name, (target, "F" if in_fahrenheit else unit)))
     return (0, others) if any(target.startswith("gpu_") for *_, (target, _) in others) else None
-
-
-def _find_devices(header: Sequence[str]) -> _Table | None:
-    found = [(place, match) for place, heading in enumerate(header) if (match := _LIGHTNING_HEADING.fullmatch(heading))]
-    others: list[tools.Column] = [
-        (place, int(match[1]), match[2], tools.LIGHTNING.get(match[2], ("", ""))) for place, match in found
-    ]
-    time = next((place for place, heading in enumerate(header) if is_time_heading(heading)), None)
-    return (time, others) if any(target for *_, (target, _) in others) else None
 
 
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
@@ -254,7 +247,9 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
 _QUERIED, _RECORDED = (partial(read_snapshots, gpus="gpus", time=time) for time in ("query_time", "timestamp"))
 _SNAPSHOT = "gpustat --json", _opens("query_time", "gpus"), _QUERIED
 _WINDOWS = "nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop
-_EVENTS = "W&B system metrics", partial(tools.has_header, _find_names), partial(read_columns, find=_find_names)
+_find_events = partial(_find_devices, pattern=_WANDB_HEADING, meanings=tools.WANDB)
+_find_logged = partial(_find_devices, pattern=_LIGHTNING_HEADING, meanings=tools.LIGHTNING)
+_EVENTS = "W&B system metrics", partial(tools.has_header, _find_events), partial(read_columns, find=_find_events)
 GPUSTAT = tools.ToolLog(kind="gpustat", title="gpustat", forms=(_SNAPSHOT,))
 NVITOP = tools.ToolLog(kind="nvitop", title="nvitop", forms=(_WINDOWS,))
 WANDB = tools.ToolLog(kind="wandb", title="Weights & Biases", forms=(_EVENTS,))
@@ -266,6 +261,6 @@ MONITORS = tools.ToolLog(
         ("all-smi record", _opens("power_consumption", "used_memory"), _RECORDED),
         ("tegrastats", lambda text: any(map(_TEGRA.match, tools.first_lines(text))), read_tegrastats),
         ("GPU-Z sensor log", partial(tools.has_header, _find_sensors), partial(read_columns, find=_find_sensors)),
-        ("Lightning metrics.csv", partial(tools.has_header, _find_devices), partial(read_columns, find=_find_devices)),
+        ("Lightning metrics.csv", partial(tools.has_header, _find_logged), partial(read_columns, find=_find_logged)),
     ),
 )
