@@ -2,13 +2,13 @@
 
 import re
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import groupby, islice
 from math import nan
 from operator import add, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -241,13 +241,8 @@ _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
 """What a rounded share may reach; unit of one that states none: 93 is 93 %, 0.93 may be too."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
-
-
-class _Table(NamedTuple):
-    stamps: list[int]
-    time: Column
-    kept: dict[int, Column]
-    others: list[str]
+_Table = tuple[list[int], Column, dict[int, Column], list[str]]
+"""Places of the time, its column, the columns that are kept by place, and the names of others."""
 
 
 def find_table(header: Sequence[str]) -> _Table | None:
@@ -275,7 +270,7 @@ def find_table(header: Sequence[str]) -> _Table | None:
     kept = {names.index(each.source): each for each in found.values()}
     stamps = [times["date"], times["time"]] if {"date", "time"} <= times.keys() else [min(times.values())]
     time, others = names[stamps[-1]], [name for at, name in enumerate(names) if name and at not in {*stamps, *kept}]
-    return _Table(stamps, Column(target=TIME, source=time, heading=time), kept, others)
+    return stamps, Column(target=TIME, source=time, heading=time), kept, others
 
 
 def _read_cell(text: str, scale: float, most: float) -> float | None:
@@ -288,23 +283,23 @@ def _read_cell(text: str, scale: float, most: float) -> float | None:
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
     found = tools.table_rows(lines, first, account, find_table, "")
-    for table, same in groupby(found, itemgetter(1)):
-        if table.others:
-            account.note(f"Columns that are not kept: {list_first(table.others, _LISTED)}.")
+    for (places, time, kept, others), same in groupby(found, itemgetter(1)):
+        if others:
+            account.note(f"Columns that are not kept: {list_first(others, _LISTED)}.")
         while part := list(islice(same, _MANY)):
             numbers, _, rows = zip(*part, strict=True)
             cells = list(zip(*rows, strict=True))
-            stamps = list(map(" ".join, zip(*(cells[place] for place in table.stamps), strict=True)))
-            texts = [stamps, *(cells[place] for place in table.kept)]
-            kept, faulty = without_faults(*decode([table.time, *table.kept.values()], texts, np.array(numbers)))
+            stamps = list(map(" ".join, zip(*(cells[place] for place in places), strict=True)))
+            texts = [stamps, *(cells[place] for place in kept)]
+            sound, faulty = without_faults(*decode([time, *kept.values()], texts, np.array(numbers)))
             for place, reason in faulty:
                 account.reject(reason, numbers[place], ",".join(rows[place]))
-            yield _finish_rows(table, kept, account)
+            yield _finish_rows(kept.values(), sound, account)
 
 
-def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
+def _finish_rows(kept: Collection[Column], rows: Rows, account: Account) -> Rows:
     found: dict[Column, FloatArray] = {}
-    for column in table.kept.values():
+    for column in kept:
         values, why = rows.data.pop(column.target), rows.reasons.get(column.source)
         found[column] = values if not isinstance(values, Texts) else np.array([*values.texts, nan])[values.codes]
         impossible = int((np.isnan(found[column]) & (why is None or why.codes < 0)).sum())
@@ -318,7 +313,7 @@ def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
     for column, numbers in found.items():
         target = BUSIEST if column.target.startswith(headings.CORE) else column.target
         rows.data[target] = np.fmax(np.asarray(rows.data.get(target, numbers)), numbers)
-    cores = {int(re.findall(r"\d+", each.source)[0]) for each in table.kept.values() if each.target not in BY_NAME}
+    cores = {int(re.findall(r"\d+", each.source)[0]) for each in kept if each.target not in BY_NAME}
     if len(cores) > 1 and min(cores) <= 1 and max(cores) - min(cores) == len(cores) - 1:
         rows.data.setdefault(CORE_COUNT, np.full(len(rows), float(len(cores))))
     rows.data[HOST_ROW] = np.ones(len(rows))
