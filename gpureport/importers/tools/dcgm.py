@@ -59,7 +59,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
             said = (
                 (tag, f"{cell} {units[tag]}" if tag in units else cell) for tag, cell in zip(tags, cells, strict=True)
             )
-            yield Reading(number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said)
+            yield number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said
         else:
             account.reject(reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER, number, line)
 
@@ -168,7 +168,7 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         tools.refuse_machines(hosts, said.get("node"), named="uuid" in gpu)
         cells = [(name, row[place]) for place, name in fields if name in FIELDS or row[place]]
         cells = cells if fields else [(said["field"], said["value"])]
-        yield Reading(number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells)
+        yield number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells
 
 
 _MOST_ANSWERED = 2**25
@@ -223,7 +223,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
             if key in seen:
                 page, seen, when = page + 1, set(), None
             seen.add(key)
-            yield Reading(number, page, parse_time(stamp) if stamp else when, gpu, [(name, cell)])
+            yield number, page, parse_time(stamp) if stamp else when, gpu, [(name, cell)]
         elif sample or moment or line.startswith("#"):
             account.noise += 1
         else:
@@ -282,7 +282,7 @@ def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account
             if when is None or not when[1]:
                 account.absent[name, "no sample"] += 1
             else:
-                yield Reading(first, 0, when, gpu, [(name, str(sample[1]))])
+                yield first, 0, when, gpu, [(name, str(sample[1]))]
 
 
 def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:

@@ -8,7 +8,6 @@ Fields whose unit differs between NVIDIA's own sources are text: NVLink throughp
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers import extraction, tools
@@ -83,16 +82,8 @@ _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
 """What DCGM writes where it has no value (dcgm_structs.h, DCGM_INT64_BLANK); as floats those of 64 bits are 2**63."""
 _MOST = 5_000_000
-
-
-class Reading(NamedTuple):
-    """What a line says of a GPU; others of its moment may come later on its `page`, held in memory."""
-
-    line: int
-    page: int
-    time: tools.Stamp
-    gpu: tools.Record
-    fields: Iterable[tuple[str, str]]
+Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
+"""Line, page, time, GPU and fields; others of the moment may come later on the page, which is held in memory."""
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
