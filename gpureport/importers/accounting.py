@@ -1,7 +1,6 @@
 """Tables with one row per run and no series: `sacct -P` with GPU use, and CodeCarbon's emissions.csv.
 
-A row states means of the whole run, kept at each GPU's first and last moment: enough for GPU hours, mean
-use and energy, too little to judge anything.
+A row states means of the whole run: enough for GPU hours, mean use and energy, too little to judge anything.
 """
 
 import csv

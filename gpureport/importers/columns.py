@@ -45,7 +45,7 @@ _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": 
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell holds no value, None if it does; any `[bracketed]` text is such a reason."""
+    """Return why a cell holds no value; any `[bracketed]` text is such a reason."""
     if text.startswith("[") and text.endswith("]"):
         return text[1:-1]
     return (text or "empty") if text in _BARE else None
@@ -127,7 +127,7 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(slots=True)
 class Texts:
-    """A column that is no number: a code per row, and the text of each code; -1 for no value."""
+    """A code per row, and the text of each code; -1 for no value."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]

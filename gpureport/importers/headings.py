@@ -22,7 +22,7 @@ UNIT_WORDS = _by_word(
     "W: w watts; mW: mw milliwatts; kW: kw; Hz: hz; kHz: khz; MHz: mhz; GHz: ghz",
     "%: percent; 1: ratio; C: c celsius",
 )
-"""Words that state a unit. What monitoring scripts call MB are the MiB that drivers and psutil count."""
+"""Words that state a unit; MB are the MiB that drivers and psutil count."""
 _SPELLINGS = _by_word(
     "gpu: cuda; gpu memory: vram hbm fb; memory: mem; host memory: ram; host: virtual; system: sys",
     "index: idx; device id: deviceid; name: model; process: proc pid python train",

@@ -1,4 +1,4 @@
-"""What columns of host logs mean, how all that a log says of a time becomes one row, and the CSV of a recorder."""
+"""What columns of host logs mean, how a log becomes one row per time, and the CSV of a recorder."""
 
 import re
 from array import array
@@ -92,7 +92,7 @@ def _disk(row: Cells) -> dict[str, float]:
 
 
 def _process(row: Cells) -> dict[str, float]:
-    """Return a process's cores and memory; `pidstat -I` divides the whole by all cores, but no part of it."""
+    """Return a process's cores and memory; `pidstat -I` divides the whole by all cores."""
     if row.get("TGID") == "-":
         return {}
     found = {"processes": 1.0} | ({_HELD: parse_figure(row, "RSS", _KIB)} if "RSS" in row else {})
@@ -134,7 +134,7 @@ def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Sai
 
 
 def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
-    """Yield one row per time: each table goes through all times once, or again where its clock is set back."""
+    """Yield one row per time: a table goes through all times again where its clock is set back."""
     places: dict[tuple[int, int], int] = {}
     passes: dict[Hashable, tuple[int, int]] = {}
     columns: dict[str, array[float]] = {}
@@ -199,7 +199,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
 
 
 class DayClock:
-    """Turns times of day into moments, table by table: `sar` prints one for the whole day, then the next."""
+    """Turns times of day into moments, table by table."""
 
     def __init__(self, account: Account, around: Around) -> None:
         self._account, self._around = account, around

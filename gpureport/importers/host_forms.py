@@ -1,4 +1,4 @@
-"""What tools print of a machine: a form yields what each line says, and counts those that say nothing."""
+"""What tools print of a machine: a form yields what each line says, and counts the others."""
 
 import json
 import re

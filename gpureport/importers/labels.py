@@ -162,7 +162,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
-    """Return what a line says by column name; None for a step of a job, such as `4411.batch`."""
+    """Return what a line says; None for a step of a job, such as `4411.batch`."""
     run, start, end = (next((values[name] for name in names if name in values), "") for names in (_RUN, _START, _END))
     tags: dict[str, str] = {}
     for name, text in values.items():

@@ -120,7 +120,7 @@ class TrainingLog:
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether an unnamed file is a training log: it must also name a loss or the like."""
+        """Return whether an unnamed file is one: it must also name a loss or the like."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:

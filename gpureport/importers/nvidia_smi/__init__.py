@@ -61,7 +61,7 @@ PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 """Fields that fill a metric's column where a log holds two that could."""
 _FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _MOST = 500
-"""Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
+"""Columns of a header at most: nvidia-smi knows 241 fields."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
 """What every header looks like; it rules out most other lines at a tenth of the cost."""
@@ -185,7 +185,7 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header names a GPU metric, or a time and a column of GPU logs only."""
+    """Return whether a header names a metric, or a time and a column of GPU logs only."""
     metric = any(is_metric(each.target) for each in layout.columns)
     return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
 
@@ -203,7 +203,7 @@ def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is a header from `timestamp` on, and rows: it holds no other form."""
+    """Return whether a text is a header and rows: it holds no other form."""
     header, _, rows = text.partition("\n")
     if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
         return False
@@ -212,7 +212,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first line with several cells, and half of all lines, are nvidia-smi's rows."""
+    """Return whether the first row, and half of all lines, are nvidia-smi's."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

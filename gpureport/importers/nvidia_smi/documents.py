@@ -292,7 +292,7 @@ def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
 TABLE = re.compile(
     r"\s*(?:\| NVIDIA-SMI \d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}\s*$)", re.ASCII
 )
-"""The banner of a table, or nvidia-smi's own line above it, which C's asctime writes."""
+"""The banner of a table, or nvidia-smi's own line above it."""
 _BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
 _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")

@@ -68,7 +68,7 @@ _SETS = {
 }
 """Columns of each letter of `-s pucvmet`, in dmon's order, and their units; no two are alike."""
 _DEFAULT = ("gpu", *" ".join(list(_SETS)[:3]).split())
-"""Columns of dmon without `-s`, drivers of R550 and newer, which can leave the header out."""
+"""Columns of dmon without `-s`, drivers of R550 and newer."""
 _ALL = ("gpu", *" ".join(_SETS).split())
 _FIRST_UNITS = {"YYYYMMDD": "Date", "HH:MM:SS": "Time", "Idx": "gpu"}
 _BARE = re.compile(r" ?\d{8}, \d\d:\d\d:\d\d((?:, *(?:\d+|-))+)\s*", re.ASCII)
@@ -221,7 +221,7 @@ def opens_apps(line: str) -> bool:
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Record]:
-    """Yield one row per GPU and list, whose lines are within the slack and name a process once."""
+    """Yield one row per GPU and list."""
     slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
     gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None
@@ -278,7 +278,7 @@ def _record(own: Record) -> Record:
 
 
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
-"""A line with a command and its prompt, or a line across the page: what stood above ends there."""
+"""A command with its prompt, or a line across the page: what stood above ends there."""
 _LONGEST = 16_384
 _ABOVE, _HANDED_ON = 6, 2_000
 _Block = tuple[int, Form | None, str]

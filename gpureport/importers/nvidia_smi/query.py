@@ -1,4 +1,4 @@
-"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: clean blocks at once, others by line."""
+"""CSV of `nvidia-smi --query-gpu`: clean blocks are read at once, others by line."""
 
 import re
 from collections import Counter, deque

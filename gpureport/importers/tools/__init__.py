@@ -31,7 +31,7 @@ Meaning = tuple[str, str]
 Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
-"""What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
+"""Its name, what recognises the beginning of a log, and what reads it."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
 """What the names of a tool mean; those in JSON are of gpustat, nvtop and all-smi."""
@@ -117,7 +117,7 @@ def first_lines(text: str, most: int = 20) -> list[str]:
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of nonempty lines; damaged ones, and a cut last one, are rejected."""
+    """Yield number and text of sound lines; a cut last one is rejected."""
     for number, line in enumerate(lines, first):
         if line and not line.isspace():
             if fault := damage(line) or ("" if may_be_cut or line.endswith("\n") else reasons.CUT_LAST_LINE):
@@ -237,7 +237,7 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Refuse GPUs of several machines without UUIDs; `seen` keeps whether each one's GPUs are `named`."""
+    """Refuse GPUs of several machines without UUIDs; `seen` keeps whether those of each are `named`."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):

@@ -127,7 +127,7 @@ _ROLES = {
 _BY_HEADING = {heading: role for role, names in _ROLES.items() for heading in names.split()}
 _GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
 _Table = tuple[dict[str, int], list[tuple[int, str]]]
-"""Places of columns by their role, and place and name of fields; none where each line is one reading."""
+"""Places of columns by role, and place and name of fields, none where a line is one reading."""
 
 
 def _find_role(heading: str) -> str:

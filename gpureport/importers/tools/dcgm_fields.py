@@ -1,8 +1,7 @@
 """DCGM's fields by every name (dcgm_fields.h, dcgm_fields.cpp), and the rows that their readings make.
 
-dcgm-exporter 4.9.0 renames fields that DCGM 4.7 deprecates; eleven of them change their unit too, so the name tells the
-unit, unless a relabelling kept an old name, and except for `DCGM_FI_DEV_GPU_UTIL_RATIO`, per cent in DCGM 4.5 and 4.6.
-Fields whose unit differs between NVIDIA's own sources are text: NVLink throughput, violation times, PCIe over NVML.
+dcgm-exporter 4.9.0 renames fields and their units, so the name tells the unit, but for `DCGM_FI_DEV_GPU_UTIL_RATIO`,
+per cent in DCGM 4.5 and 4.6. Fields whose unit differs between NVIDIA's own sources are text.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -91,7 +90,7 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
-    """Yield a row per GPU and moment, page by page in order of time; `raw` readings are as DCGM gave them."""
+    """Yield a row per GPU and moment, page by page; `raw` readings are as DCGM gave them."""
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
         for count, (number, _, time, gpu, fields) in enumerate(page):

@@ -1,4 +1,4 @@
-"""Reads monitors' logs: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
+"""Logs of monitors: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
 
 gpustat truncates watts and MiB (1.1.1, core.py); all-smi counts in UTC, the others in local time. A Jetson's memory is
 the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a name is another machine.
@@ -186,7 +186,7 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
 
 
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
-"""What is a level of its moment: of a window its last reading is wanted, not its mean."""
+"""Of what is a level, the last reading of a window is wanted, not its mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
 _OVERSHOOT = 0.02
