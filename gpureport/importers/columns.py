@@ -298,7 +298,6 @@ def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Row
 
 
 def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
-    """Return a column as Arrow arrays; the clock event mask gives one per reason."""
     if not isinstance(values, Texts):
         kind = METRIC_TYPES[name]
         if pa.types.is_integer(kind):

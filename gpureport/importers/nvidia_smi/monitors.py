@@ -272,7 +272,6 @@ def _record(own: Record) -> Record:
     memory = None if not shown or None in sizes else round(sum(size for size in sizes if size))
     own |= {"gpu_processes": len(running), "gpu_process_memory_bytes": memory}
     if any("sm" in row for row in rows.values()):
-        # over five minutes of one process on an H100, the mean of its sm was 59.2 %, dmon's 59.4 %
         own["gpu_utilization_ratio"] = parse_quantity(running[0]["sm"], "%", "1") if len(running) == 1 else None
     return own
 

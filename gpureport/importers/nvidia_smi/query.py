@@ -361,6 +361,5 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
 
 
 def names_gpus(rows: Rows) -> bool:
-    """Return whether a column names any row's GPU; a model names none."""
     columns = (rows.data.get(name) for name in NAMES if name != "model")
     return any(isinstance(column, Texts) and bool((column.codes >= 0).any()) for column in columns)

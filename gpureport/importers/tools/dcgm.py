@@ -232,7 +232,6 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 @tools.form
 def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of answers in order of time; raise `SourceError` where they cannot be used."""
     held, size = list[str](), 0
     for line in lines:
         size += len(line)
