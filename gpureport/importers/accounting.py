@@ -1,7 +1,6 @@
 """Tables with one row per run and no series: `sacct -P` with GPU use, and CodeCarbon's emissions.csv.
 
-A row states means of the whole run, kept at each GPU's first and last moment: enough for GPU hours, mean
-use and energy, too little to judge anything.
+A row states means of the whole run: enough for GPU hours, mean use and energy, too little to judge anything.
 """
 
 import csv
@@ -28,10 +27,8 @@ from gpureport.parsing import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import Device
 
 _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
-"""What the tables begin with."""
 _NOTE = "The table holds one mean of the whole run, which stands at its start and its end."
 _LONGEST = 1e9
-"""Seconds of a run, some thirty years."""
 _RUNNING = {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"}
 Cells = Mapping[str, str]
 
@@ -122,16 +119,12 @@ def _record(store: Table, info: RunInfo, selection: Selection, options: ReadOpti
 
 
 ACCOUNTING = Tracker(
-    kind="accounting",
-    title="accounting table",
-    holds=_holds,
-    open=lambda path, *_: Table(path),
-    record=_record,
+    kind="accounting", title="accounting table", holds=_holds, open=lambda path, *_: Table(path), record=_record
 )
 
 
 def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
-    """Yield Slurm's jobs with the mean use of their GPUs, which the rows of their steps state.
+    """Yield Slurm's jobs with the mean use of their GPUs.
 
     A step's use is the sum over its GPUs, as a mean of its tasks; a batch script is one task. For an unsupported GPU
     or driver, use and memory are both 0, so that alone does not mean idle.

@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, count, groupby, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from gpureport.columns import (
     strings_to_arrow,
     to_arrow,
 )
+from gpureport.importers.account import Account
 from gpureport.importers.clock import letters_of, read_times
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.parsing import MOST, UNITS, parse_quantity
@@ -32,11 +33,9 @@ from gpureport.recording import METRIC_TYPES
 from gpureport.redaction import redact_text
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
-"""Names in `Rows.data` and in records that are no metric: the time, NVML's mask of clock events, whether a row is the
-machine's, and what a row says of a GPU that answers no more."""
+"""Names in records that are no metric; LOST is what a row says of a GPU that answers no more."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
-"""What describes a GPU instead of being a series."""
 _BARE = {"N/A", "-", "ERR!", "nan", ""}
 CUT = "cut"
 """The reason of a cell that may have lost a part; `[cut]` is its text."""
@@ -46,7 +45,7 @@ _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": 
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell holds no value, None if it does; any `[bracketed]` text is such a reason."""
+    """Return why a cell holds no value; any `[bracketed]` text is such a reason."""
     if text.startswith("[") and text.endswith("]"):
         return text[1:-1]
     return (text or "empty") if text in _BARE else None
@@ -54,12 +53,10 @@ def absence(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What one column of a log fills, and how its cells are read.
+    """What one column of a log fills, its `target`, and how its cells are read.
 
-    It fills `target`: a metric, a name of ATTRIBUTES, `timestamp`, `clock_events` or `extra_…`. `source` is its name in
-    the log, or the known name that a hand-written `heading` was `translated` to. `read` reads a stripped cell, None if
-    it cannot; `unit` is that of numbers without one, `stated` by the heading or not, empty for columns without units.
-    `known` holds values of texts already read, as texts of a log recur.
+    `source` is its name in the log, or the known name that a hand-written `heading` was `translated` to. `unit` is that
+    of numbers without one, `stated` by the heading or not. `known` holds values of texts already read.
     """
 
     target: str
@@ -78,28 +75,28 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return what fills a metric, an attribute or an extra column; `unit` is the heading's, else nvidia-smi's."""
-    metric = BY_NAME.get(target)
-    if metric is not None and metric.dtype != "bool" and metric.unit and target not in _PATTERNS:
-        assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
-        read: Callable[[str], Any] = partial(_number, target=target, unit=assumed, decimal=decimal)
-        return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
-    read = str
+    """Return what fills a metric, an attribute or an extra column; `unit` is the heading's."""
+    metric, assumed = BY_NAME.get(target), ""
+    read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
         read = _FLAGS.get
-    elif metric is not None or target in _PATTERNS:
-        most = math.inf if metric is None else int(np.iinfo(metric.dtype).max)
-        pattern, value = _PATTERNS.get(target, ("[0-9]{1,20}", int))
+    elif target in _PATTERNS or (metric is not None and not metric.unit):
+        read = partial(_code, target=target)
+    elif metric is not None:
+        assumed = unit or ("Hz" if target == "gpu_encoder_frame_rate_hertz" else _SOURCE_UNITS[metric.unit])
+        read = partial(_number, target=target, unit=assumed, decimal=decimal)
+    target = target or extra_name(source)
+    return Column(target=target, source=source, read=read, unit=assumed, stated=unit, decimal=decimal, **more)
 
-        def read(text: str) -> Any:
-            found = value(text) if re.fullmatch(pattern, text) else None
-            return None if isinstance(found, int) and found > most else found
 
-    return Column(target=target or extra_name(source), source=source, read=read, stated=unit, **more)
+def _code(text: str, *, target: str) -> Any:
+    pattern, value = _PATTERNS.get(target, ("[0-9]{1,20}", int))
+    found = value(text) if re.fullmatch(pattern, text) else None
+    most = np.iinfo(BY_NAME[target].dtype).max if target in BY_NAME else math.inf
+    return None if isinstance(found, int) and found > most else found
 
 
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
-"""A whole number with a dot before every three digits."""
 
 
 def _is_part(target: str) -> bool:
@@ -130,7 +127,7 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(slots=True)
 class Texts:
-    """A column that is no number: a code per row, and the text of each code; -1 for no value."""
+    """A code per row, and the text of each code; -1 for no value."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]
@@ -153,16 +150,14 @@ class Texts:
 
 Values = FloatArray | Texts
 Cells = Any
-"""Texts of a column: an Arrow dictionary array, or a list."""
 
 
 @dataclass(slots=True)
 class Rows:
     """Rows of a log by their `lines`, rising: a running number where a line holds several rows.
 
-    `times` are microseconds, as written, or UTC where the stamps state a `zone`; None without times. `data` has columns
-    by target: numbers in base units, NaN for none; `Texts` of ATTRIBUTES, extras, MASK and LOST. `reasons` has why
-    cells of a column hold no value, by the column's name in the log.
+    `times` are as written, or UTC where stamps state a `zone`. `data` has columns by target: numbers in base units, NaN
+    for none, else `Texts`. `reasons` has why cells hold no value, by the column's name in the log.
     """
 
     lines: IntArray
@@ -185,7 +180,7 @@ class Rows:
 
 
 def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows by lines and cells, lists or Arrow dictionaries, and the rows of each fault, still among them."""
+    """Return rows by lines and cells, and which of them have a fault."""
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
     # what is wrong with a time is said where nothing else is
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
@@ -205,26 +200,21 @@ def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -
 
 
 _REMEMBERED, _MANY = 200_000, 200
-"""Texts that a column remembers, and so many in a block that Arrow reads them faster."""
 
 
 def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
-    """Return a column's values, why cells hold none, and which are invalid; each distinct text is read once."""
     if isinstance(cells, pa.DictionaryArray):
         coded, codes = cells.dictionary, read_codes(cells.indices)
     else:
         found = Texts.of(cells)
         coded, codes = strings_to_arrow(found.texts), found.codes
     none = np.zeros(len(cells), dtype=np.bool_)
-    if column.unit and column.decimal == "." and len(coded) > _MANY:
-        numbers = _read_numbers(column, coded)
-        if numbers is not None:
-            gone = np.isnan(numbers)
-            if not gone.any():
-                return numbers[codes], None, none
-            texts: Any = coded.to_pylist()
-            whys = Texts.of([absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=True)])
-            return numbers[codes], whys[codes], none
+    numbers = _read_numbers(column, coded) if column.unit and column.decimal == "." and len(coded) > _MANY else None
+    if numbers is not None:
+        gone = np.isnan(numbers).tolist()
+        texts: Any = coded.to_pylist() if any(gone) else []
+        whys = Texts.of(absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=False))
+        return numbers[codes], whys[codes] if texts else None, none
     distinct: Any = coded.to_pylist()
     known = column.known
     if len(known) > _REMEMBERED:
@@ -248,7 +238,7 @@ _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"+-.0123456789", dtype=np.u
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers of one unit at once, NaN for `[reasons]`; None where units differ or a text is no such number."""
+    """Return numbers of one unit, NaN for `[reasons]`; None where a text is no such number."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     texts = pc.if_else(pc.starts_with(texts, "["), none, texts)
@@ -276,36 +266,38 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
 
 
 _TOGETHER = 20_000
-"""Records that become rows at once: some megabytes, and enough for arrays to be fast."""
+Record = dict[str, Any]
+Stamp = tuple[int, bool] | None
+"""A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
 
 
-def rows_from_records(records: Iterable[Mapping[str, Any]], zone: str | None = None) -> Iterator[Rows]:
-    """Yield what a form reads line by line as rows, in order, those with a time apart from those without.
+def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
+    """Make a form of what yields records, each a row: those of one kind of time together.
 
-    A record is `{"line": 1, "timestamp": microseconds or None, "index": "0", "gpu_power_watts": 250.0}`: names of
-    ATTRIBUTES as text, metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
-    Times are local ones unless they state a `zone`.
+    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: names of ATTRIBUTES as text,
+    metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
     """
-    remaining = iter(records)
-    while part := list(islice(remaining, _TOGETHER)):
-        for stamped, run in groupby(part, key=lambda record: record.get(TIME) is not None):
-            yield _rows(list(run), zone, stamped=stamped)
 
+    def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
+        remaining, last = iter(records(lines, first, account, **more)), 0
+        while part := list(islice(remaining, _TOGETHER)):
+            for record in part:
+                last = record["line"] = max(last + 1, record["line"])
+            for zone, alike in groupby(part, key=lambda record: record[TIME] and record[TIME][1]):
+                rows = list(alike)
+                cells = {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
+                numbers, times = np.array(cells.pop("line"), dtype=np.int64), cells.pop(TIME)
+                moments = None if zone is None else np.array([time[0] for time in times], dtype=np.int64)
+                data: dict[str, Values] = {
+                    name: np.array(own, dtype=np.float64) if name in BY_NAME or name == HOST_ROW else Texts.of(own)
+                    for name, own in cells.items()
+                }
+                yield Rows(numbers, moments, data, "UTC" if zone else None)
 
-def _rows(records: Sequence[Mapping[str, Any]], zone: str | None, *, stamped: bool) -> Rows:
-    data: dict[str, Values] = {}
-    for name in dict.fromkeys(name for record in records for name in record):
-        cells = [record.get(name) for record in records]
-        if name in BY_NAME or name == HOST_ROW:
-            data[name] = np.array(cells, dtype=np.float64)
-        elif name not in {"line", TIME}:
-            data[name] = Texts.of(cells)
-    times = np.array([record[TIME] for record in records], dtype=np.int64) if stamped else None
-    return Rows(np.array([record["line"] for record in records], dtype=np.int64), times, data, zone)
+    return read
 
 
 def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
-    """Return a column as Arrow arrays; the clock event mask gives one per reason, and its unnamed bits."""
     if not isinstance(values, Texts):
         kind = METRIC_TYPES[name]
         if pa.types.is_integer(kind):
@@ -344,28 +336,23 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which one column, `preferred` or the first, fills each target; others become extra columns."""
+    """Return a layout in which one column, `preferred` or the first, fills each target."""
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):
         held = chosen.get(column.target)
         if held is None or (column.source in preferred and columns[held].source not in preferred):
             chosen[column.target] = place
-    taken, found = set(chosen), []
-    for place, column in enumerate(columns):
-        if chosen[column.target] == place:
-            found.append(column)
-            continue
-        aside = make_column("", column.source, column.stated, heading=column.heading)
-        name, number = aside.target, 2
-        while name in taken:
-            name, number = f"{aside.target}_{number}", number + 1
+    taken, found = set(chosen), list(columns)
+    for place in sorted({*range(len(found))} - {*chosen.values()}):
+        aside = make_column("", found[place].source, found[place].stated, heading=found[place].heading)
+        names = chain([aside.target], (f"{aside.target}_{number}" for number in count(2)))
+        name = next(name for name in names if name not in taken)
         taken.add(name)
-        found.append(replace(aside, target=name))
+        found[place] = replace(aside, target=name)
     return Layout(tuple(found), delimiter, header)
 
 
 def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]:
-    """Return the cells of lines, by column as Arrow dictionaries, and the places of lines of another width."""
     odd: list[int] = []
 
     def skip(row: csv.InvalidRow) -> Literal["skip"]:

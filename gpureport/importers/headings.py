@@ -5,7 +5,6 @@
 
 import math
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ UNIT_WORDS = _by_word(
     "W: w watts; mW: mw milliwatts; kW: kw; Hz: hz; kHz: khz; MHz: mhz; GHz: ghz",
     "%: percent; 1: ratio; C: c celsius",
 )
-"""Words that state a unit. What monitoring scripts call MB are the MiB that drivers and psutil count."""
+"""Words that state a unit; MB are the MiB that drivers and psutil count."""
 _SPELLINGS = _by_word(
     "gpu: cuda; gpu memory: vram hbm fb; memory: mem; host memory: ram; host: virtual; system: sys",
     "index: idx; device id: deviceid; name: model; process: proc pid python train",
@@ -38,18 +37,16 @@ _WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
 _CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 """Where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
 _LONGEST = 100
-"""Letters of a heading at most."""
 
 
 @lru_cache(4096)
 def heading_words(heading: str) -> tuple[str, ...]:
-    """Return the words of a heading in the table's spelling; none for a text too long to be one."""
     parts = _WORD.findall(_CAPITAL.sub(" ", heading).lower()) if len(heading) <= _LONGEST else []
     return tuple(word for part in parts for word in _SPELLINGS.get(part, part).split())
 
 
 INDEX, MODEL, CORE = "index", "model", "core"
-"""What a column may hold besides metrics: the number of a GPU, its model, and the load of one of several cores."""
+"""What a column may hold besides metrics: the number of a GPU, its model, and a core's load."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 """Loads that a heading may state in per cent of a core."""
 _LOAD = "percent usage utilization used total average"
@@ -57,7 +54,7 @@ _LOAD = "percent usage utilization used total average"
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""Metrics, the words that a heading of each must hold and may hold, its base unit, and whether to state one."""
+"""Metric, words a heading must hold and may hold, base unit, and whether it must state one."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
@@ -95,7 +92,6 @@ GPU_COLUMNS = _columns(
 )
 """Columns over which a heading says all: no other quantity of a GPU is called so."""
 INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
-"""Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
 HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),
     ("host_memory_total_bytes", "memory total", "host"),
@@ -136,20 +132,18 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return what a heading says of its column, by one of the tables above; None unless that knows all its words."""
+    """Return what a heading says of its column; None unless the table knows all its words."""
     words = heading_words(heading)
-    readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
-    return next((found for each in readings if each for found in _matches(frozenset(each), columns)), None)
-
-
-def _matches(words: frozenset[str], columns: _Columns) -> Iterator[ColumnName]:
-    numbered = frozenset("#" if word.isdigit() else word for word in words)
-    for target, needs, may, base, needs_unit in columns:
-        have = numbered if "#" in needs else words
-        if needs <= have:
-            stated = next((word for word, unit in UNIT_WORDS.items() if word in words and UNITS[unit].base == base), "")
-            if not have - needs - may - {stated} and (stated or not needs_unit):
-                yield ColumnName(target, UNIT_WORDS.get(stated, ""))
+    of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
+    for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):
+        numbered = frozenset("#" if word.isdigit() else word for word in plain)
+        units = [word for word in UNIT_WORDS if word in plain]
+        for target, needs, may, base, needs_unit in columns:
+            have = numbered if "#" in needs else plain
+            stated = next((word for word in units if UNITS[UNIT_WORDS[word]].base == base), "")
+            if needs <= have and not have - needs - may - {stated} and (stated or not needs_unit):
+                return ColumnName(target, UNIT_WORDS.get(stated, ""))
+    return None
 
 
 def is_time_heading(heading: str) -> bool:
@@ -162,7 +156,6 @@ _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
 
 def parse_number(cell: object) -> float | None:
-    """Return the finite number in a cell of text or JSON, else None."""
     # float() keeps ASCII separators that strip() removes
     cell = cell.strip() if isinstance(cell, str) else cell
     is_text = isinstance(cell, str) and _NUMBER.fullmatch(cell)

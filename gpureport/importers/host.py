@@ -1,15 +1,14 @@
-"""What columns of host logs mean, how all that a log says of a time becomes one row, and the CSV of a recorder."""
+"""What columns of host logs mean, how a log becomes one row per time, and the CSV of a recorder."""
 
 import re
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import groupby, islice
 from math import nan
 from operator import add, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from gpureport.columns import FloatArray
 from gpureport.importers import headings, tools
 from gpureport.importers.account import MALFORMED, NO_TIME, WRONG_CELLS, Account, list_first
 from gpureport.importers.clock import DAY
-from gpureport.importers.columns import HOST_ROW, TIME, Column, Rows, Texts, Values, decode, without_faults
+from gpureport.importers.columns import HOST_ROW, TIME, Column, Rows, Texts, decode, without_faults
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import UNITS
 
@@ -40,18 +39,15 @@ FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 """Disks that are made of others, or of memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""Shares in whole per cent exceed the whole by so much at most; one of two decimals is off by half of the last."""
+"""What shares in whole per cent may exceed the whole by, and those of two decimals be off by."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""A clock that falls by more was set back, as when summer time ends; a time of day that does has passed midnight."""
+"""A clock that falls by more was set back; a time of day that does has passed midnight."""
 
 Around = tuple[int, int] | None
 """First and last local time of the log that one lies beside, which dates a log without dates."""
-Moment = tuple[int, bool] | None
-"""A time in microseconds, and whether it is UTC."""
 Cells = Mapping[str, Any]
-"""A row by the names of its columns: texts, or the numbers of JSON."""
-Said = tuple[int, str, Moment, Sequence[Cells] | None, str | tuple[str, ...]]
-"""Line, its text (none: a list ends), its time, its rows (None for a wrong number of cells), and their table."""
+Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
+"""Line, text (none: a list ends), time, rows (None for a wrong number of cells), and their table."""
 
 
 def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
@@ -91,13 +87,12 @@ def _memory(row: Cells) -> dict[str, float]:
 
 
 def _disk(row: Cells) -> dict[str, float]:
-    """Return what a disk moved; what is made of other disks is not counted again."""
     moved = dict(zip(_SUMS, (parse_figure(row, name, _KIB) for name in ("rkB/s", "wkB/s")), strict=True))
-    return {"disks": 1, **({} if _STACKED.match(str(row["DEV"])) else moved)}
+    return {"disks": 1} | ({} if _STACKED.match(str(row["DEV"])) else moved)
 
 
 def _process(row: Cells) -> dict[str, float]:
-    """Return a process's cores and memory; `pidstat -I` divides the whole by all cores, but no part of it."""
+    """Return a process's cores and memory; `pidstat -I` divides the whole by all cores."""
     if row.get("TGID") == "-":
         return {}
     found = {"processes": 1.0} | ({_HELD: parse_figure(row, "RSS", _KIB)} if "RSS" in row else {})
@@ -117,18 +112,21 @@ _TABLES: dict[str, Callable[[Cells], dict[str, float]]] = {
     "Command RSS": _process,
     "total used": lambda row: {_TOTAL: row["total"], _USED: row["used"], _SHARE: row["used"] / row["total"]},
 }
-"""Columns that a table must have, and what reads a row of it."""
 _FIGURES = {
     **{"bread/s": (_READ, _SECTOR), "bwrtn/s": (_WRITTEN, _SECTOR), "bi": (_READ, _KIB), "bo": (_WRITTEN, _KIB)},
     **{"ldavg-1": ("host_load_average", 1), "machine_cores": (CORE_COUNT, 1), "watts": ("cpu_power_watts", 1)},
 }
-"""Metric and unit of columns that stand for themselves."""
 
 
 @lru_cache(1024)
-def find_readers(names: tuple[str, ...]) -> tuple[list[Callable[[Cells], dict[str, float]]], list[str]]:
-    tables = {read: None for needed, read in _TABLES.items() if {*names}.issuperset(needed.split())}
-    return list(tables), [name for name in _FIGURES if name in names]
+def find_readers(names: tuple[str, ...]) -> list[Callable[[Cells], dict[str, float]]]:
+    figures = [partial(_figure, name=name) for name in _FIGURES if name in names]
+    tables = dict.fromkeys(read for needed, read in _TABLES.items() if {*names}.issuperset(needed.split()))
+    return [*figures, *tables]
+
+
+def _figure(row: Cells, name: str) -> dict[str, float]:
+    return {_FIGURES[name][0]: parse_figure(row, name, _FIGURES[name][1])}
 
 
 def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
@@ -136,7 +134,7 @@ def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Sai
 
 
 def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
-    """Yield one row per time: each table goes through all times once, or again where its clock is set back."""
+    """Yield one row per time: a table goes through all times again where its clock is set back."""
     places: dict[tuple[int, int], int] = {}
     passes: dict[Hashable, tuple[int, int]] = {}
     columns: dict[str, array[float]] = {}
@@ -144,11 +142,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     for number, text, time, rows, table in said:
         height = text.count("\n") + 1 if text else 0
         try:
-            found = list[tuple[str, float]]()
-            for row in rows or ():
-                readers, figures = find_readers(tuple(row))
-                found += [(_FIGURES[name][0], parse_figure(row, name, _FIGURES[name][1])) for name in figures]
-                found += [pair for read in readers for pair in read(row).items()]
+            found = [pair for row in rows or () for read in find_readers(tuple(row)) for pair in read(row).items()]
         except ValueError as error:
             account.reject(str(error), number, text, rows=height)
             continue
@@ -178,17 +172,14 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     times, falls_of = np.array([*places], dtype=np.int64).reshape(-1, 2).T
     # a table may hold times that those before it lack
     order = np.lexsort((times, falls_of))
-    filled: dict[str, Values] = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
+    filled = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
     # lines that rise, each once
     rising = np.maximum.accumulate(np.sort(numbers) - np.arange(count)) + np.arange(count)
     yield Rows(rising, times[order], {HOST_ROW: np.ones(count), **filled}, "UTC" if utc else None)
 
 
 def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
-    """Drop what lists with missing lines say; add up the others where no table has the sum of all disks."""
-    for kind, names in _LISTS.items():
-        if kind not in data:
-            continue
+    for kind in [kind for kind in _LISTS if kind in data]:
         lengths = data.pop(kind)
         known = ~np.isnan(lengths)
         # the busiest core may not be among those that -P names
@@ -200,7 +191,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
         account.absent.update({(kind, "the list may lack some"): int(wrong.sum())} if wrong.any() else {})
         if kind == "cores":
             data[CORE_COUNT] = np.where(wrong | np.isnan(lengths), data.get(CORE_COUNT, lengths * nan), lengths)
-        for name in data.keys() & {*names}:
+        for name in data.keys() & {*_LISTS[kind]}:
             data[name][wrong] = nan
     for listed, name in _SUMS.items():
         if (spare := data.pop(listed, None)) is not None:
@@ -208,7 +199,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
 
 
 class DayClock:
-    """Turns times of day into moments, table by table: `sar` prints one for the whole day, then the next."""
+    """Turns times of day into moments, table by table."""
 
     def __init__(self, account: Account, around: Around) -> None:
         self._account, self._around = account, around
@@ -217,26 +208,22 @@ class DayClock:
 
     def date(self, text: str) -> None:
         """Take the date a log states: of several readings the one near the log beside, else the first."""
-        found: list[int] = []
-        for form in ("%Y-%m-%d", *(("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()), "%d-%m-%Y", "%d-%m-%y"):
-            with suppress(ValueError):
-                day = datetime.strptime(re.sub("[./]", "-", text), form).replace(tzinfo=UTC)
-                found.append(int(day.timestamp()) * 1_000_000)
-        found = list(dict.fromkeys(found))
+        month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
+        forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
+        dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
+        found = list(dict.fromkeys(date[0] for date in dates if date))
         near = [day for day in found if self._around and self._around[0] - DAY <= day <= self._around[1]]
         if found:
             self._day, self._last = near[0] if len(near) == 1 else found[0], {}
         if len(found) > 1 and len(near) != 1:
             self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
 
-    def at(self, since_midnight: int | None, table: Hashable = None) -> Moment:
-        if since_midnight is None:
-            return None
-        if self._day is None and self._around is not None:
+    def at(self, since_midnight: int | None, table: Hashable = None) -> tools.Stamp:
+        if since_midnight is not None and self._day is None and self._around:
             self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
             placed = f"its times were placed on {_name_day(self._day)}, where they are nearest to the start of the log."
             self._account.note(f"It writes no date: {placed}")
-        if self._day is None:
+        if since_midnight is None or self._day is None:
             return None
         last = self._last.get(table, self._day)
         now = last // DAY * DAY + since_midnight
@@ -252,23 +239,14 @@ _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperat
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
-"""A share that is rounded may exceed 1 by so much; unit of a share that states none: 93 is 93 %, 0.93 may be too."""
+"""What a rounded share may reach; unit of one that states none: 93 is 93 %, 0.93 may be too."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
-"""Characters of a heading, rows that are read at once, and columns that a note names."""
-
-
-class _Table(NamedTuple):
-    stamps: list[int]
-    time: Column
-    kept: dict[int, Column]
-    others: list[str]
+_Table = tuple[list[int], Column, dict[int, Column], list[str]]
+"""Places of the time, its column, the columns that are kept by place, and the names of others."""
 
 
 def find_table(header: Sequence[str]) -> _Table | None:
-    """Return the columns a header declares, None where it names no time or no processor load.
-
-    Beside GPU columns, memory is theirs unless its heading says otherwise.
-    """
+    """Return the columns of a header with a time and a load; beside GPU columns, memory is theirs unless named so."""
     # a line of no table may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
@@ -285,15 +263,14 @@ def find_table(header: Sequence[str]) -> _Table | None:
             target = f"{headings.CORE} {name}" if core else said.target
             stated = said.unit if said.unit or not bare else _BARE
             found.setdefault(target, Column(target=target, source=name, read=read, stated=stated))
-    cores = [target for target in found if target.startswith(headings.CORE)]
-    if not times or not (cores or _LOADS & found.keys()):
+    if BUSIEST in found:
+        found = {target: each for target, each in found.items() if not target.startswith(headings.CORE)}
+    if not times or _LOADS.isdisjoint(target.partition(" ")[0] for target in found):
         return None
-    kept = {
-        names.index(each.source): each for each in found.values() if not (BUSIEST in found and each.target in cores)
-    }
+    kept = {names.index(each.source): each for each in found.values()}
     stamps = [times["date"], times["time"]] if {"date", "time"} <= times.keys() else [min(times.values())]
     time, others = names[stamps[-1]], [name for at, name in enumerate(names) if name and at not in {*stamps, *kept}]
-    return _Table(stamps, Column(target=TIME, source=time, heading=time), kept, others)
+    return stamps, Column(target=TIME, source=time, heading=time), kept, others
 
 
 def _read_cell(text: str, scale: float, most: float) -> float | None:
@@ -306,23 +283,23 @@ def _read_cell(text: str, scale: float, most: float) -> float | None:
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:
     found = tools.table_rows(lines, first, account, find_table, "")
-    for table, same in groupby(found, itemgetter(1)):
-        if table.others:
-            account.note(f"Columns that are not kept: {list_first(table.others, _LISTED)}.")
+    for (places, time, kept, others), same in groupby(found, itemgetter(1)):
+        if others:
+            account.note(f"Columns that are not kept: {list_first(others, _LISTED)}.")
         while part := list(islice(same, _MANY)):
             numbers, _, rows = zip(*part, strict=True)
             cells = list(zip(*rows, strict=True))
-            stamps = list(map(" ".join, zip(*(cells[place] for place in table.stamps), strict=True)))
-            texts = [stamps, *(cells[place] for place in table.kept)]
-            kept, faulty = without_faults(*decode([table.time, *table.kept.values()], texts, np.array(numbers)))
+            stamps = list(map(" ".join, zip(*(cells[place] for place in places), strict=True)))
+            texts = [stamps, *(cells[place] for place in kept)]
+            sound, faulty = without_faults(*decode([time, *kept.values()], texts, np.array(numbers)))
             for place, reason in faulty:
                 account.reject(reason, numbers[place], ",".join(rows[place]))
-            yield _finish_rows(table, kept, account)
+            yield _finish_rows(kept.values(), sound, account)
 
 
-def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
+def _finish_rows(kept: Collection[Column], rows: Rows, account: Account) -> Rows:
     found: dict[Column, FloatArray] = {}
-    for column in table.kept.values():
+    for column in kept:
         values, why = rows.data.pop(column.target), rows.reasons.get(column.source)
         found[column] = values if not isinstance(values, Texts) else np.array([*values.texts, nan])[values.codes]
         impossible = int((np.isnan(found[column]) & (why is None or why.codes < 0)).sum())
@@ -336,7 +313,7 @@ def _finish_rows(table: _Table, rows: Rows, account: Account) -> Rows:
     for column, numbers in found.items():
         target = BUSIEST if column.target.startswith(headings.CORE) else column.target
         rows.data[target] = np.fmax(np.asarray(rows.data.get(target, numbers)), numbers)
-    cores = {int(re.findall(r"\d+", each.source)[0]) for each in table.kept.values() if each.target not in BY_NAME}
+    cores = {int(re.findall(r"\d+", each.source)[0]) for each in kept if each.target not in BY_NAME}
     if len(cores) > 1 and min(cores) <= 1 and max(cores) - min(cores) == len(cores) - 1:
         rows.data.setdefault(CORE_COUNT, np.full(len(rows), float(len(cores))))
     rows.data[HOST_ROW] = np.ones(len(rows))

@@ -1,10 +1,9 @@
-"""What tools print of a machine: a form yields what each line says, and counts those that say nothing."""
+"""What tools print of a machine: a form yields what each line says, and counts the others."""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from itertools import islice
 from math import nan
 from typing import Any
@@ -33,7 +32,7 @@ _TIMED = re.compile(
 _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
-"""The line that sysstat's programs begin with: system, release, host, date, and how many cores the machine has."""
+"""The line that sysstat's programs begin with: system, release, host, date, and cores."""
 _WIDEST = 300
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
@@ -50,11 +49,12 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
         at = parse_time_of_day(timed["at"]) if timed and timed["at"] else None
         if timed and "RESTART" in line:
             account.messages += 1
-        elif heading or banner:
+        elif banner:
             account.headers += 1
-            if banner:
-                clock.date(banner["date"])
-                cores = [banner["cores"]] if banner["cores"] else []
+            clock.date(banner["date"])
+            cores, names = [banner["cores"]] if banner["cores"] else [], ()
+        elif heading:
+            account.headers += 1
             names = (*heading, "machine_cores") if cores and "%idle" in heading else heading
             # the time the first row counts from: midnight may lie between
             clock.at(at, names)
@@ -75,8 +75,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
     timed = _TIMED.match(line)
     cells = timed["rest"].split() if timed else []
     # one name may be a message
-    is_heading = line[:1] == "#" or (len(cells) > 1 and not any(map(FIGURE.fullmatch, cells)))
-    return tuple(cells) if is_heading else ()
+    return tuple(cells) if line[:1] == "#" or (len(cells) > 1 and not any(map(FIGURE.fullmatch, cells))) else ()
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
@@ -92,7 +91,6 @@ _SADF = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
 
 @host_form
 def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows of the first machine that the log names."""
     names, host = tuple[str, ...](), ""
     for number, line in whole_lines(lines, first, account):
         heading, cells = _SADF.match(line), line.split(";")
@@ -123,7 +121,6 @@ _NAMES = {
     **{name: f"{name}/s" for name in ("bread", "bwrtn", "rkB", "wkB")},
     "memused-percent": "%memused",
 }
-"""Names of the JSON to those of the tables."""
 
 
 @host_form
@@ -150,7 +147,7 @@ def _read_object(text: str, number: int, account: Account, clock: DayClock) -> I
             time = found and (found[0], said.get("utc") == 1 or said.get("tz") in {"UTC", "GMT"})
         elif isinstance(said, str):
             time = clock.at(parse_time_of_day(said))
-        parts = (each for name in _ACTIVITIES for each in [content.get(name)])
+        parts = [content.get(name) for name in _ACTIVITIES]
         rows = [_name_figures(row) for part in parts for row in (part if isinstance(part, list) else [part])]
         yield number, text[:end], time, rows, ""
     elif _OBJECT.match(text):
@@ -170,7 +167,7 @@ def _name_figures(part: object) -> dict[str, Any]:
 
 _GROUPS = re.compile(r"-*procs-* -+memory-+ ")
 _SHORTEST, _SECOND = 10, 1_000_000
-"""Rows of a page at least, below which the heading is written again: 21 in a file, others on a screen; microseconds."""
+"""Rows of a page at least, below which the heading is written again; microseconds."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -219,7 +216,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield a summary and a list of processes per time, but no cores of the first, which cover no time of their own."""
+    """Yield a summary and a list of processes per time; cores of the first cover no time."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []
@@ -265,7 +262,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return the loads of cores and of all; None where a terminal cut some off: it keeps every second of eight."""
+    """Return the loads of cores and of all; None where a terminal cut some off."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:
@@ -284,22 +281,22 @@ _POWER = re.compile(r"socket\d+-package-power")
 def read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     clock, names, sockets = DayClock(account, around), list[str](), list[int]()
     for number, line in whole_lines(lines, first, account):
-        cells = [cell.strip() for cell in line.split(",")]
+        cells = [cell.strip() for cell in line.removesuffix(",").split(",")]
         if match := _STARTED.match(line):
-            with suppress(ValueError):
-                clock.date(datetime.strptime(match[1], "%b-%d-%Y").date().isoformat())
+            clock.date(match[1])
         if heading := line.startswith("RecordId,Timestamp,"):
             names, sockets = cells, [place for place, name in enumerate(cells) if _POWER.fullmatch(name)]
         if heading or (line and not names):
             account.headers += 1
+        elif line and (not sockets or len(cells) != len(names)):
+            account.reject(reasons.WRONG_CELLS, number, line)
         elif line:
-            fits = sockets and len(cells) - (not cells[-1]) == len(names) - (not names[-1])
-            at = _CLOCK.fullmatch(cells[1]) if fits else None
+            at = _CLOCK.fullmatch(cells[1])
             time = clock.at(parse_time_of_day(f"{at[1]}:{at[2]:0>2}:{at[3]:0>2}")) if at else None
             moment = (time[0] + int(at[4]) * 1000, False) if time and at else None
-            figures = [FIGURE.fullmatch(cells[place]) for place in sockets] if fits else []
+            figures = [FIGURE.fullmatch(cells[place]) for place in sockets]
             watts = sum(_parse(each[1]) if each else nan for each in figures)
-            yield number, line, moment, [{"watts": watts}] if fits else None, "timechart"
+            yield number, line, moment, [{"watts": watts}], "timechart"
 
 
 def _begins_table(text: str) -> bool:

@@ -23,14 +23,12 @@ from gpureport.regular_files import code_system_error, read_regular_file, read_s
 
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
-"""The command that prints such a table; `-S` and `-E` choose the days."""
 _MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
-"""Machines of one list, and of all rows together: a month of the largest clusters has a tenth of either."""
+"""Machines of one list, and of all rows: a month of the largest clusters has a tenth of either."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
 _RAW_JOB = "job_id_raw"
 _EMPTY = {"", "unknown", "none", "none assigned", "n/a", "null", "(null)", "nan"}
-"""Cells that say nothing, in lower case: Slurm writes most of them."""
 _WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"(?<![0-9])(?<![0-9]\.)\d+(?:_\d+)?(?![0-9A-Za-z])")
 _STEP = re.compile(r"[\d_+]+\.\w+")
@@ -40,8 +38,6 @@ TIMES = "its times cannot be compared with those of the table"
 
 
 class LabelRow(NamedTuple):
-    """What a table line says of one job or run; its keys are `run`, `job` or `node` with a name or number."""
-
     line: int
     keys: tuple[tuple[str, str], ...]
     nodes: tuple[str, ...]
@@ -166,7 +162,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
-    """Return what a line says by column name; None for a step of a job, such as `4411.batch`."""
+    """Return what a line says; None for a step of a job, such as `4411.batch`."""
     run, start, end = (next((values[name] for name in names if name in values), "") for names in (_RUN, _START, _END))
     tags: dict[str, str] = {}
     for name, text in values.items():

@@ -53,7 +53,6 @@ _COLUMNS = {
     "disk/read_mb_per_sec": ("host_disk_read_bytes_per_second", 2**20),
     "network/recv_mb_per_sec": ("host_network_receive_bytes_per_second", 2**20),
 }
-"""What is measured of a GPU, then of the machine: the column it becomes, and what its values are multiplied by."""
 _RUNS = """
     select RUN, run_name, min(timestamp),
            coalesce(max(case when system glob '*"gpu/[0-9]*' then system end), max(system))
@@ -100,7 +99,6 @@ class TrackioStore(LocalStore):
         return found
 
     def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, Series]:
-        """Return a run's points by name, ordered by time and step; rows that are not Trackio's count."""
         step, found = "step" if table == "metrics" else "0", defaultdict[str, list[tuple[int, float, int]]](list)
         for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
             time, content = parse_time(str(at)), _read_numbers(text)

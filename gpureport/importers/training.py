@@ -1,14 +1,10 @@
 """Metrics of a training loop: one long table of time, step, name and value.
 
-Lightning's CSVLogger, Hugging Face's Trainer, TensorBoard and most private loops write a CSV, JSON lines, a
-Trainer's state, an event file, or text on the screen. A row may state a date, seconds since 1970 or since the run
-began, or only a step; then its points have no time, and the steps count the run's work.
-
-A printed line counts if it states its step: bars of tqdm and Keras, Hugging Face's dictionaries, `Epoch: [0][ 10/5005]`
-(ImageNet), `Epoch(train) [1][50/5000]` (mmengine), `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`,
-`10/1000 [00:05<08:15, 2.00it/s]`. Numbers follow names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. A time is a date
-before the line, or a bar's elapsed time. Seconds per iteration are no clock: they are `iteration_time`, whatever the
-loop calls them, and the share of data loading in it is `data_wait_ratio`.
+A row may state a date, seconds since 1970 or since the run began, or only a step; then its points have no time, and the
+steps count the run's work. A printed line counts if it states its step: bars of tqdm and Keras, Hugging Face's
+dictionaries, `Epoch: [0][ 10/5005]` (ImageNet), `Epoch(train) [1][50/5000]` (mmengine), `iteration 10/ 1000 |`
+(Megatron), `iter 10:` (nanoGPT), `step=100`. Numbers follow names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. Seconds
+per iteration are no clock: they are `iteration_time`, and the share of data loading in it is `data_wait_ratio`.
 """
 
 import ast
@@ -18,11 +14,10 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -47,16 +42,14 @@ _TIMES = (
 )
 _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps")
 _BOARD = {"wall_time", "step", "value"}
-_HISTORY = "log_history"
+_HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
-"""Characters among which an event file says what it is, and lines among which the first sound row or header stands."""
 _FEW, _FALLING = 2, 0.1
-"""Rows that tell no clock, and the share of changes that fall from which times since the start are none."""
+"""Rows that tell no clock, and the share of falls from which times are none."""
 _SLOW = 2
 """Times the usual iteration that those take in which the loop starts up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST_TIME = 1e8
-"""Seconds a training may last, above which a number is a date."""
 _KINDS = ("none", "elapsed", "local", "utc")
 """How rows tell their time."""
 _NOTES = {
@@ -67,15 +60,11 @@ _START_UP = (
     "The first iterations of the training log took over twice as long as usual: what they waited for data is start-up, "
     "and left out."
 )
-
-
-Row = tuple[int, str, Mapping[str, object] | str]
-"""Line, what it says, and the cells by name, or why it is none."""
+Row = tuple[int, str, Mapping[str, Any]]
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
 STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
 _DATA_TIMES = {"data", "data_time"}
 LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
-"""What only a training loop writes."""
 _STAMP = re.compile(
     r"\W{0,4}((?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII
 )
@@ -109,19 +98,13 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _ASIDE = re.compile(
     r"val|eval|test|predict|infer|load|token|map|filter|sanity|generat|extract|fetch|shard", re.IGNORECASE
 )
-"""Bars of something else than training."""
 _SCALES = {"ms": 1e-3, "us": 1e-6}
 _HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
-"""Lines that are looked at to recognise a text, steps that must be among them, and characters of a line that count."""
 _ADDED = "The bars of the training log were taken one after the other: time between two of them is not in them."
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
-    """A training log: its points as `Recording.training`, and what is known of it, with span 0 without times.
-
-    Its points may be `dated`; without times, `work` is the total of steps, None if they don't rise.
-    """
+class Training(NamedTuple):
+    """A training log's points, which may be `dated`; without times, `work` is the total of steps."""
 
     table: pa.Table
     outcome: Outcome
@@ -137,7 +120,7 @@ class TrainingLog:
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether an unnamed file is a training log: it must also name a loss or the like."""
+        """Return whether an unnamed file is one: it must also name a loss or the like."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
@@ -146,14 +129,13 @@ class TrainingLog:
         Elapsed times count from when the run `started`, in microseconds; `name` is what a person called the log, as
         TensorBoard's export names its metric nowhere else.
         """
-        account, known, of_epochs = Account(), dict[str, int](), False
-        lines, kinds, whens, places, codes = (array(kind) for kind in "qbqqi")
-        steps, done, values = (array("d") for _ in range(3))
+        account, known, of_epochs, count = Account(), dict[str, int](), False, 0
+        rows, points = array("d"), array("d")
         for number, text, cells in _read_rows(file, name, account):
-            time, step, waits = ("", "", False) if isinstance(cells, str) else _find_time_and_step(tuple(cells))
-            when = cells if isinstance(cells, str) else _find_when(cells, time, started)
-            if isinstance(cells, str) or isinstance(when, str):
-                account.reject(str(when), number, text)
+            time, step, waits = _find_time_and_step(tuple(cells))
+            when = _find_when(cells, time, started)
+            if when is None:
+                account.reject(f"{reasons.MALFORMED} time", number, text)
                 continue
             # mmengine's rows of a validation count its own steps
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
@@ -161,24 +143,21 @@ class TrainingLog:
             of_epochs = of_epochs or not step or _normalise(step) == "epoch"
             for heading, cell in (add_waiting(cells) if waits else cells).items():
                 if heading not in {time, step} and (value := _parse_number(cell)) is not None:
-                    places.append(len(lines))
-                    codes.append(known.setdefault(heading, len(known)))
-                    values.append(value)
-            lines.append(number)
-            kinds.append(when[0])
-            whens.append(when[1])
-            steps.append(math.nan if at is None else at)
-            done.append(math.nan if turn is None else turn)
+                    points.extend((count, known.setdefault(heading, len(known)), value))
+            rows.extend((number, *when, *(math.nan if each is None else each for each in (at, turn))))
+            count += 1
+        lines, kinds, whens, steps, done = np.array(rows).reshape(-1, 5).T
         # of rows that tell their time in different ways the fewer go
-        most = int(np.bincount(kinds, minlength=len(_KINDS)).argmax())
-        kept, rows, kind = np.array(kinds) == most, np.array(places, dtype=np.int64), _KINDS[most]
+        most = int(np.bincount(kinds.astype(np.int64), minlength=len(_KINDS)).argmax())
+        kept, kind = kinds == most, _KINDS[most]
         account.rows += int(kept.sum())
-        account.reject_rows(reasons.NO_TIME, np.array(lines, dtype=np.int64)[~kept])
-        told = kept[rows]
-        rows = rows[told]
-        if not len(rows):
+        account.reject_rows(reasons.NO_TIME, lines[~kept].astype(np.int64))
+        places, codes, values = np.array(points).reshape(-1, 3).T
+        told = kept[places.astype(np.int64)]
+        taken, codes = places[told].astype(np.int64), codes[told].astype(np.int64)
+        if not len(taken):
             raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
-        times = np.array(whens, dtype=np.int64)[rows]
+        times = whens[taken].astype(np.int64)
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
             # seconds of each iteration
@@ -187,20 +166,16 @@ class TrainingLog:
             times = clock.to_utc(times, clock.load_zone(options.tz))
         times += started if kind == "elapsed" else 0
         account.note(*_NOTES.get(kind, []))
-        work = _count_work(np.array(done)[kept], account, of_epochs=of_epochs)
-        points = Series(times * (kind != "none"), np.array(values)[told], np.array(steps)[rows])
-        table = _make_table(points, np.array(codes, dtype=np.int64)[told], known, account, dated=kind != "none")
-        outcome = Outcome(
-            devices=(),
-            quality=account.quality(),
-            span=(int(points.times.min()), int(points.times.max())),
-            timezone="UTC" if kind == "utc" else None,
-        )
+        work = _count_work(done[kept], account, of_epochs=of_epochs)
+        series = Series(times * (kind != "none"), values[told], steps[taken])
+        table = _make_table(series, codes, known, account, dated=kind != "none")
+        zone, span = "UTC" if kind == "utc" else None, (int(series.times.min()), int(series.times.max()))
+        outcome = Outcome(devices=(), quality=account.quality(), span=span, timezone=zone)
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
 
 
 def _is_training(text: str, *, of_loss: bool) -> bool:
-    if MARK in text[:_MARKED] or f'"{_HISTORY}"' in text or is_training_text(text):
+    if MARK in text[:_MARKED] or _HISTORY in text or is_training_text(text):
         return True
     lines = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
     return any(_tells_progress(tuple(_split_header(line)[1]), of_loss=of_loss) for line in lines)
@@ -230,9 +205,6 @@ def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None,
     return time, step or (known.get("epoch") if time is None else None), waits
 
 
-# rows of each kind of file
-
-
 def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
     if MARK.encode() in file.first_bytes(_MARKED):
         yield from ((number, "", cells) for number, cells in read_events(file, account))
@@ -240,8 +212,8 @@ def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
     lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
     text = "".join(lines)
     first = [line for line in lines if not line.isspace()][:_FIRST_LINES]
-    if f'"{_HISTORY}"' in text and isinstance(content := _parse_object(text), dict):
-        history = content.get(_HISTORY)
+    if _HISTORY in text and isinstance(content := _parse_object(text), dict):
+        history = content.get(_HISTORY.strip('"'))
         entries = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
         account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
         yield from ((0, "", entry) for entry in entries)
@@ -250,9 +222,11 @@ def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
     elif any(line.startswith("{") for line in first):
         for number, line in tools.text_lines(lines, 1, account, may_be_cut=True):
             cells = _parse_object(line)
-            cut = cells is None and number == len(lines)
-            damaged = reasons.CUT_LAST_LINE if cut else f"{reasons.MALFORMED} object"
-            yield number, line, cells if isinstance(cells, dict) else damaged
+            if isinstance(cells, dict):
+                yield number, line, cells
+            else:
+                cut = cells is None and number == len(lines)
+                account.reject(reasons.CUT_LAST_LINE if cut else f"{reasons.MALFORMED} object", number, line)
     else:
         yield from _read_table(lines, first, name, account)
 
@@ -312,11 +286,8 @@ def _make_table(
     return build_training_table(known, codes[kept], points.taken(kept), dated=dated, null=False)
 
 
-def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | str:
-    """Return how a row tells its time, as a place in `_KINDS`, and its microseconds, or what is wrong.
-
-    Elapsed time counts from the run's start. A date without a year gets the nearest.
-    """
+def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | None:
+    """Return how a row tells its time, as a place in `_KINDS`, and its microseconds."""
     if time is None:
         return 0, 0
     text = str(cells[time]).strip()
@@ -327,8 +298,7 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
         found = min(days, key=lambda day: abs(day[0] - started))
         return 3 if found[1] else 2, found[0]
     seconds = _parse_number(text)
-    is_elapsed = seconds is not None and 0 <= seconds < _LONGEST_TIME
-    return (1, round(seconds * 1e6)) if seconds is not None and is_elapsed else f"{reasons.MALFORMED} time"
+    return (1, round(seconds * 1e6)) if seconds is not None and 0 <= seconds < _LONGEST_TIME else None
 
 
 def _parse_number(cell: object) -> float | None:
@@ -338,15 +308,11 @@ def _parse_number(cell: object) -> float | None:
     return None
 
 
-# what loops print
-
-
 def is_training_text(text: str) -> bool:
-    rows = (cells for _, _, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account()))
+    rows = read_text(text.splitlines(keepends=True)[:_HEAD], Account())
     of_loop = (
         any(name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) for name in cells)
-        for cells in rows
-        if not isinstance(cells, str)
+        for *_, cells in rows
     )
     return sum(of_loop) >= _FEWEST
 
@@ -383,9 +349,9 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                 cells = where | ({str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {})
         elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
             keras += int(epoch["done"])
-            cells = {"step": keras} | _read_pairs(epoch["rest"])
-            if each := _EACH.search(epoch["rest"]):
-                cells[STEP_TIME] = float(each["each"]) * _SCALES.get(each["unit"], 1)
+            each = _EACH.search(epoch["rest"])
+            lasted = {STEP_TIME: float(each["each"]) * _SCALES.get(each["unit"], 1)} if each else {}
+            cells = {"step": keras} | _read_pairs(epoch["rest"]) | lasted
         elif counter := _COUNTER.search(line):
             stamp = _STAMP.match(line)
             start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
@@ -396,12 +362,13 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             from_zero = from_zero or bool(counter["colon"]) or not turn
             step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
             cells |= {"step": step, **_read_pairs(said)}
-        if len(cells.keys() - {"timestamp", "elapsed", "step"}):
-            # a bar and a dictionary have an end of their own
-            whole = raw.endswith("\n") or line.endswith(("]", "}"))
-            yield number, raw, cells if whole else reasons.CUT_LAST_LINE
-        else:
+        if not cells.keys() - {"timestamp", "elapsed", "step"}:
             account.noise += 1
+        elif raw.endswith("\n") or line.endswith(("]", "}")):
+            # a bar and a dictionary have an end of their own
+            yield number, raw, cells
+        else:
+            account.reject(reasons.CUT_LAST_LINE, number, raw)
 
 
 def _name_bar(bar: "re.Match[str]") -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from gpureport.importers import headings
 from gpureport.importers.account import LOST_WORDS, NOISE, find_message_kind
 from gpureport.importers.columns import ATTRIBUTES, MASK, TIME, Column, Layout, absence, make_column, make_layout
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
@@ -57,23 +58,21 @@ _TARGETS = (
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""Fields that fill a metric's column where a log holds two that could (`power.draw`, `power.draw.average`)."""
+"""Fields that fill a metric's column where a log holds two that could."""
 _FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _MOST = 500
-"""Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
+"""Columns of a header at most: nvidia-smi knows 241 fields."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
-"""What every heading looks like: a word, and perhaps a unit."""
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
 """What every header looks like; it rules out most other lines at a tenth of the cost."""
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
-"""How the driver names a GPU, digits that people black out included; what a job prints looks like a row sooner."""
+"""How the driver names a GPU, digits that people black out included."""
 _ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
     r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
     r"|(?:[0-9A-F]{4})?[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F]|(?:NVIDIA|Tesla|GeForce|Quadro) [^,]+) *(?=,|$)"
 )
-"""Cells that hardly anything but nvidia-smi writes."""
 
 
 @lru_cache(4096)
@@ -99,15 +98,11 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
     """Return columns in their places; without a time stamp, GPU names must be the driver's."""
     if all(each.target != TIME for each in columns):
-        columns = [
-            replace(each, read=_READ_NAMES[each.target], known={}) if each.target in _READ_NAMES else each
-            for each in columns
-        ]
+        columns = [replace(each, read=_READ_NAMES.get(each.target, each.read), known={}) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
 
 
 def _read_id(text: str) -> str | None:
-    """Return what names a GPU in a column of ids; None for words that a job prints beside it."""
     # a damaged address may hold a comma
     return text if _NAME.fullmatch(text.replace(",", ".")) and re.search(r"[\d:*-]", text) else None
 
@@ -128,16 +123,14 @@ def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tup
 @lru_cache(2048)
 def read_heading(heading: str, decimal: str = ".") -> Column | None:
     own, name = parse_query_field(heading, decimal), find_query_field(heading)
-    written = (
-        None if name is None or (own and not own.target.startswith("extra_")) else parse_query_field(name, decimal)
-    )
-    return own if written is None else replace(written, heading=heading.strip(), translated=True)
+    if name is None or (own and not own.target.startswith("extra_")):
+        return own
+    written = parse_query_field(name, decimal)
+    return written and replace(written, heading=heading.strip(), translated=True)
 
 
 @lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
-    from gpureport.importers import headings
-
     found = headings.recognise_column(heading, headings.GPU_COLUMNS)
     if found is None:
         return None
@@ -150,10 +143,9 @@ def is_metric(target: str) -> bool:
 
 
 def _names_gpu(heading: str) -> bool:
-    """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
-    from gpureport.importers.headings import heading_words
-
-    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
+    """Return whether a hand-written heading names a GPU or its load."""
+    words = headings.heading_words(heading)
+    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(words)
 
 
 @lru_cache(1024)
@@ -165,32 +157,26 @@ def declare(line: str) -> Layout | None:
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
     delimiter = next((each for each in (",", ";", "\t") if each in line), ",")
-    headings = [cell.strip() for cell in line.split(delimiter)]
-    if not headings[-1]:
-        headings[-1] = f"column_{len(headings)}"
-    if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
+    cells = [cell.strip() for cell in line.split(delimiter)]
+    cells[-1] = cells[-1] or f"column_{len(cells)}"
+    if len(cells) > _MOST or 2 * len(set(cells)) < len(cells):
         return None
     decimal = "," if delimiter == ";" else "."
-    own = [each for heading in headings if (each := parse_query_field(heading, decimal)) is not None]
+    own = [each for cell in cells if (each := parse_query_field(cell, decimal)) is not None]
     targets = {each.target for each in own if not each.target.startswith("extra_")}
-    if len(headings) == len(targets) and TIME in targets and any(map(is_metric, targets)):
+    if len(cells) == len(targets) and TIME in targets and any(map(is_metric, targets)):
         return arrange(own, delimiter, line)
-    from gpureport.importers.headings import is_time_heading
-
-    columns = [each for heading in headings if (each := read_heading(heading, decimal)) is not None]
-    ours = any(map(_names_gpu, headings)) or any(map(_is_of_gpu, own))
-    if len(headings) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
+    columns = [each for cell in cells if (each := read_heading(cell, decimal)) is not None]
+    ours = any(map(_names_gpu, cells)) or any(map(_is_of_gpu, own))
+    if len(cells) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
         # any single word is a heading
-        columns = own if targets - {TIME} or (targets and len(headings) == 1) else []
-    if len(columns) < len(headings):
+        columns = own if targets - {TIME} or (targets and len(cells) == 1) else []
+    if len(columns) < len(cells):
         return None
-    time = next((place for place, each in enumerate(headings) if is_time_heading(each)), None)
-    if (
-        time is not None
-        and all(column.target != TIME for column in columns)
-        and any(is_metric(each.target) for each in columns)
-    ):
-        columns[time] = make_column(TIME, TIME, heading=headings[time], translated=True)
+    time = next((place for place, cell in enumerate(cells) if headings.is_time_heading(cell)), None)
+    known = {column.target for column in columns}
+    if time is not None and TIME not in known and any(map(is_metric, known)):
+        columns[time] = make_column(TIME, TIME, heading=cells[time], translated=True)
     return arrange(columns, delimiter, line)
 
 
@@ -199,13 +185,12 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header names a GPU metric, or a time and a column of GPU logs only."""
+    """Return whether a header names a metric, or a time and a column of GPU logs only."""
     metric = any(is_metric(each.target) for each in layout.columns)
     return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
 
 
 def opens_query(line: str) -> bool:
-    """Return whether a line is such a header; a lone field name may be an item of a list."""
     layout = declare(line.strip())
     return layout is not None and (len(layout.columns) > 1 or layout.columns[0].stated != "") and is_of_gpus(layout)
 
@@ -218,7 +203,7 @@ def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is a header from `timestamp` on, and rows: it holds no other form."""
+    """Return whether a text is a header and rows: it holds no other form."""
     header, _, rows = text.partition("\n")
     if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
         return False
@@ -227,7 +212,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first line with several cells, and half of all lines, are nvidia-smi's rows."""
+    """Return whether the first row, and half of all lines, are nvidia-smi's."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

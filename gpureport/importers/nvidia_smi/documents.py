@@ -1,7 +1,7 @@
 """`nvidia-smi -q` as text and XML, by one table of paths, and the tables of plain `nvidia-smi`."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from gpureport.importers import account as reasons
 from gpureport.importers.account import LOST_WORDS, Account
 from gpureport.importers.clock import parse_printed_time
-from gpureport.importers.columns import LOST, TIME, Column, Rows, make_column, rows_from_records
+from gpureport.importers.columns import LOST, TIME, Column, Record, form, make_column
 from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_field, read_cell
 from gpureport.metrics import BY_NAME
 
@@ -62,7 +62,6 @@ _PATHS = {
     rf"{_REASONS}s/(?:\w+/)?(?:{_REASONS}_)?(\w+)": r"clocks_event_reasons.\1",
 }
 _PART = re.compile(r"ecc_errors/volatile/([sd]ram)_\w+")
-"""Paths whose numbers add up to a field, one of each kind at least."""
 _LEAVES = {
     "idle": "gpu_idle",
     "display_clocks_setting": "display_clock_setting",
@@ -77,13 +76,13 @@ _OWN = {
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
     "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
 }
-"""Paths of what no query field holds: a name for it, its metric, and the unit of a cell that states none."""
+"""Paths of what no query field holds: its name, its metric, and its usual unit."""
 
 
 @lru_cache(8192)
 def _find_column(path: str) -> Column | None:
-    for form, (source, target, unit) in _OWN.items():
-        if re.fullmatch(form, path):
+    for pattern, (source, target, unit) in _OWN.items():
+        if re.fullmatch(pattern, path):
             return make_column(target, source, unit)
     found = next((match.expand(name) for form, name in _PATHS.items() if (match := re.fullmatch(form, path))), "")
     section, _, leaf = found.rpartition(".")
@@ -93,9 +92,8 @@ def _find_column(path: str) -> Column | None:
 
 
 _Section = dict[str, Any]
-"""What a log says of one GPU at one time: `line` and `text` that it begins with, `bus_id`, `cells`, `flaw`, `lost`."""
+"""What a log says of one GPU at one time: `line`, `text`, `bus_id`, `cells`, `flaw`, `lost`."""
 _Document = tuple[dict[str, str], list[_Section]]
-"""What `nvidia-smi -q` writes at one time: its head, and its GPUs."""
 
 
 def _section(line: int, text: str, **known: str) -> _Section:
@@ -103,14 +101,14 @@ def _section(line: int, text: str, **known: str) -> _Section:
 
 
 def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
-    """Keep what is known; a text whose path said otherwise before is another GPU's, so the section is torn."""
+    """Keep what is known; a path that said otherwise before is another GPU's: the section is torn."""
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
             section["flaw"] = reasons.TORN
 
 
-def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[str, Any]]:
+def _records(documents: Iterable[_Document], account: Account) -> Iterator[Record]:
     account.snapshot = True
     indices: dict[str, str] = {}
     for head, sections in documents:
@@ -124,36 +122,35 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[dict[
             if bus_id not in indices and index.isdecimal() and index not in indices.values():
                 indices[bus_id] = index
                 account.note(*[] if whole else [_NUMBERED])
-            if (record := _record(section, account)) is not None:
+            if (record := _record(section, account, _find_column, _KEPT)) is not None:
                 named = {"bus_id": bus_id, "index": indices.get(bus_id), "driver": driver}
-                yield record | named | {TIME: time and time[0]}
+                yield record | named | {TIME: time and (time[0], False)}
 
 
-def _record(section: _Section, account: Account) -> dict[str, Any] | None:
-    record: dict[str, Any] = {"line": section["line"]}
+def _record(section: _Section, account: Account, find: Callable[[str], Column | None], note: str) -> Record | None:
+    record: Record = {"line": section["line"]}
     absent: dict[tuple[str, str], None] = {}
-    parts: dict[str, dict[str, int | None]] = {}
+    parts: dict[str, list[tuple[str, int | None]]] = {}
     measured, averaged, flaw, lost = False, False, section["flaw"], section["lost"]
     for path, text in section["cells"].items():
-        if (column := _find_column(path)) is None:
+        if (column := find(path)) is None:
             continue
-        value, why = read_cell(_find_column, path, text)
+        value, why = read_cell(find, path, text)
         if why is not None:
             absent[column.source, why] = None
             lost = lost or (why if why in LOST_WORDS else "")
         elif value is None:
             flaw = flaw or f"{reasons.MALFORMED} {column.source}"
         measured |= column.target in BY_NAME
-        if _PART.fullmatch(path):
-            parts.setdefault(column.target, {})[path] = value
+        if part := _PART.fullmatch(path):
+            parts.setdefault(column.target, []).append((part[1], value))
         elif record.get(column.target) is None or (value is not None and column.source in PREFERRED):
             record[column.target] = value
             averaged |= column.source == "power.draw.average" and value is not None
     for target, counts in parts.items():
         # there is no sum where a part has no value, or a kind is missing
-        kinds = {path.rpartition("/")[2].partition("_")[0] for path in counts}
-        whole = None not in counts.values() and kinds == {"sram", "dram"}
-        record[target] = sum(count or 0 for count in counts.values()) if whole else None
+        known = [count for _, count in counts if count is not None]
+        record[target] = sum(known) if len(known) == len(counts) and len(dict(counts)) > 1 else None
     if flaw := flaw or ("" if measured or lost else reasons.NO_READING):
         account.reject(flaw, section["line"], section["text"])
         return None
@@ -165,7 +162,7 @@ def _record(section: _Section, account: Account) -> dict[str, Any] | None:
     if unknown and instant is not None and not account.averaged:
         record["gpu_power_watts"] = instant
         account.note(_INSTANT)
-    account.note(_KEPT)
+    account.note(note)
     return record
 
 
@@ -173,16 +170,17 @@ TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
-"""Most characters held of a GPU's element and of a line, most sections of a document, and levels below a GPU."""
+"""Most characters of an element and a line, sections of a document, and levels below a GPU."""
 
 
-def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    yield from rows_from_records(_records(_text_documents(lines, first, account), account))
+@form
+def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    yield from _records(_text_documents(lines, first, account), account)
 
 
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
-    """Return the indentation of a line, the step of a path that it names, and its value; most lines are said again."""
+    """Return the indentation of a line, the step of a path that it names, and its value."""
     label, colon, value = text.partition(":")
     step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
     return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None
@@ -232,50 +230,42 @@ _BOUNDS = re.compile(r"(?=<gpu[\s>])|(?<=</gpu>)|(?=<\?xml)")
 _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpus)>([^<]*)</\1>")
 
 
-def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    """Yield the rows of `nvidia-smi -q -x`: each GPU is parsed alone, so that damage costs no other."""
-    yield from rows_from_records(_records(_xml_documents(lines, first, account), account))
+@form
+def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    """Parse each GPU of `nvidia-smi -q -x` alone, so that damage costs no other."""
+    yield from _records(_xml_documents(lines, first, account), account)
 
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
-    element: list[str] = []
-    begun = held = 0
-
-    def close(flaw: str) -> None:
-        if element:
-            sections.append(_xml_section("".join(element), begun, flaw))
-            element.clear()
-
+    element, begun = "", 0
     for number, line in enumerate(lines, first):
         for part in _BOUNDS.split(line) if "gpu" in line or "<?xml" in line else [line]:
             text = part.strip()
             if not text:
                 continue
             opens_gpu, begins = text.startswith(("<gpu ", "<gpu>")), text.startswith("<?xml")
-            if opens_gpu or begins:
-                close(reasons.TORN)
+            if element and (opens_gpu or begins):
+                sections.append(_xml_section(element, begun, reasons.TORN))
+                element = ""
             if begins or len(sections) >= _MOST:
                 yield head, sections
                 head, sections = {} if begins else head, []
-            if opens_gpu:
-                # a row each, in lines that rise
-                begun = max(number, begun + 1)
             if element or opens_gpu:
                 account.continued += bool(element)
-                held = len(part) if opens_gpu else held + len(part)
-                if held <= _HELD:
-                    # a longer one lacks its end, so it is torn
-                    element.append(part)
-                close("") if text.endswith("</gpu>") else None
+                begun = begun if element else number
+                # a longer one lacks its end, so it is torn
+                element += part if len(element) <= _HELD else ""
+                if text.endswith("</gpu>"):
+                    sections.append(_xml_section(element, begun, ""))
+                    element = ""
                 continue
             head |= {label: said.strip() for label, said in _HEAD_ELEMENT.findall(text)}
             account.headers += begins
             account.continued += text[0] == "<" and not begins
             if text[0] != "<":
                 account.stray(number, text)
-    close(reasons.CUT_LAST_LINE)
-    yield head, sections
+    yield head, [*sections, *([_xml_section(element, begun, reasons.CUT_LAST_LINE)] if element else [])]
 
 
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
@@ -302,13 +292,12 @@ def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
 TABLE = re.compile(
     r"\s*(?:\| NVIDIA-SMI \d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}\s*$)", re.ASCII
 )
-"""The banner of a table, or nvidia-smi's own line above it, which C's asctime writes."""
+"""The banner of a table, or nvidia-smi's own line above it."""
 _BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
 _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
 """The first line of a GPU, by its index, and any further one."""
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
-"""Lines of a GPU at most, lines above a table that may hold its time, and characters of one that are looked at."""
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Borders, lines of the tables of processes and of instances, and headings."""
 _LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
@@ -330,15 +319,11 @@ _FIELDS = (
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
 """Query fields of the cells; one says why both of the memory are missing."""
-
-
-def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    account.snapshot = True
-    yield from rows_from_records(_table_records(lines, first, account))
+_MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
+"""What every board measures: a GPU with errors in all of them is lost."""
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines that are not blank; those of one GPU together."""
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
         # damage joins no lines
@@ -356,18 +341,26 @@ def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
         yield begun, "\n".join(gpu)
 
 
-def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterator[dict[str, Any]]:
+@form
+def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
+    account.snapshot = True
     above = time = driver = None
     told, last = 0, -1
     for number, text in _parts(lines, first):
         account.continued += text.count("\n")
         if (match := _GPU_LINES.fullmatch(text)) is not None:
-            if (record := _table_record(match, number, account)) is not None:
+            cells = dict(zip(_FIELDS, match.groups(), strict=True))
+            cells |= dict.fromkeys(("memory.used", "memory.total"), match[10]) if match[10] else {}
+            cells |= {"name": "[shortened]"} if match[2].endswith("...") else {}
+            cells = {name: cell for name, cell in cells.items() if name and cell is not None}
+            erred = match[10] not in LOST_WORDS and all(cells[name] == "ERR!" for name in _MEASURED)
+            section = _section(number, text, lost="ERR!" if erred else "") | {"cells": cells}
+            if (record := _record(section, account, parse_query_field, _LACKS)) is not None:
                 # GPUs are listed by index: a fall with nothing above means lost text
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
                 account.note(*[_ZONES] if time and time[1] else [])
-                yield record | {TIME: time and time[0], "driver": driver}
+                yield record | {TIME: time and (time[0], False), "driver": driver}
         elif (banner := _BANNER.match(text)) is not None:
             time, above, driver, last = above, None, banner[1], -1
             account.headers += 1
@@ -383,26 +376,3 @@ def _table_records(lines: Iterable[str], first: int, account: Account) -> Iterat
             account.continued += 1
         else:
             account.reject(reasons.TORN, number, text)
-
-
-def _table_record(match: re.Match[str], number: int, account: Account) -> dict[str, Any] | None:
-    record: dict[str, Any] = {"line": number}
-    absent: dict[str, str] = {}
-    *cells, mig = zip(_FIELDS, match.groups(), strict=True)
-    for name, text in [*cells, mig] if mig[1] is not None else cells:
-        if not name:
-            continue
-        value, why = (None, match[10]) if text is None else read_cell(parse_query_field, name, text)
-        if value is None and why is None:
-            account.reject(f"{reasons.MALFORMED} {name}", number, match[0])
-            return None
-        why = "shortened" if name == "name" and str(value).endswith("...") else why
-        record[find_target(name)] = None if why else value
-        absent |= {name: why} if why else {}
-    lost = next((why for why in absent.values() if why in LOST_WORDS), None)
-    # what every board measures: a GPU with errors in all of them is lost
-    if lost or all(absent.get(name) == "ERR!" for name in ("utilization.gpu", "temperature.gpu", "power.draw")):
-        record[LOST] = lost or "ERR!"
-    account.absent.update(absent.items())
-    account.note(_LACKS)
-    return record

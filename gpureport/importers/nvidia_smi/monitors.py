@@ -1,25 +1,23 @@
-"""What nvidia-smi's monitors write, `dmon` and lists of processes, and all of its forms in one log, block by block."""
+"""nvidia-smi's monitors, `dmon` and lists of processes, and logs of several forms, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from gpureport.importers import account as reasons
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
-from gpureport.importers.columns import TIME, Column, Layout, Rows, Texts, make_column, make_layout, rows_from_records
+from gpureport.importers.columns import TIME, Column, Layout, Record, Rows, Texts, form, make_column, make_layout
 from gpureport.importers.extraction import Form
 from gpureport.importers.nvidia_smi import declare, documents, opens_query
 from gpureport.importers.nvidia_smi.query import NAME, Opening, QueryLines, as_pieces, read_query
 from gpureport.parsing import parse_quantity
 
 _CLOCK = "time of day"
-"""Target of a column that holds a time without a date."""
 _CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
 _SERIES = {
@@ -68,14 +66,12 @@ _SETS = {
     "sbecc dbecc pci": "errs errs errs",
     "rxpci txpci": "MB/s MB/s",
 }
-"""Columns of each letter of `-s pucvmet`, in the order in which dmon writes them, and their units; no two are alike."""
+"""Columns of each letter of `-s pucvmet`, in dmon's order, and their units; no two are alike."""
 _DEFAULT = ("gpu", *" ".join(list(_SETS)[:3]).split())
-"""Columns of dmon without `-s`, drivers of R550 and newer, which can leave the header out."""
+"""Columns of dmon without `-s`, drivers of R550 and newer."""
 _ALL = ("gpu", *" ".join(_SETS).split())
 _FIRST_UNITS = {"YYYYMMDD": "Date", "HH:MM:SS": "Time", "Idx": "gpu"}
-"""What the line of units says below the first headings."""
 _BARE = re.compile(r" ?\d{8}, \d\d:\d\d:\d\d((?:, *(?:\d+|-))+)\s*", re.ASCII)
-"""A row of `--format csv,noheader -o DT`."""
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
@@ -198,7 +194,7 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
 
 
 _SLACK = 60_000
-"""Microseconds: rows of one tick of a query lie some milliseconds apart, those of pmon share their stamp."""
+"""Microseconds: rows of one tick of a query lie some milliseconds apart."""
 _PMON_NOTE = (
     "pmon lists processes: how many a GPU has and what memory they hold is kept. The sm of a GPU's only process is "
     "taken for the GPU's utilisation; nvidia-smi dmon -o DT records it."
@@ -217,18 +213,19 @@ _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_ins
 
 
 def opens_apps(line: str) -> bool:
-    """Return whether a line is a header with a process id and only fields of these queries."""
     names = _words(line) if "," in line and "pid" in line else []
     return "pid" in names and set(names) <= _FIELDS and len(set(names)) == len(names)
 
 
-def _listed(
-    lines: Iterable[str], first: int, account: Account, opens: Callable[[str], object]
-) -> Iterator[tuple[int, int, dict[str, str], dict[str, str]]]:
+@form
+def _read_lists(
+    lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
+) -> Iterator[Record]:
+    """Yield one row per GPU and list."""
+    slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
+    gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None
     for number, line in whole_lines(lines, first, account):
-        if not line:
-            continue
         if opens(line) or line.lstrip()[:1] == "#":
             names = _words(line.lower()) if opens(line) else names
             comma = "," if "," in line else None
@@ -236,8 +233,9 @@ def _listed(
             continue
         # pmon's last cell is a process name, which may hold blanks and commas
         cells = line.split(comma, max(len(names) - 1, 0) if opens is not opens_apps else -1)
-        if not names or len(cells) != len(names):
-            account.sort_out(number, line, reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER)
+        if not line or len(cells) != len(names):
+            missing = reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER
+            account.sort_out(number, line, missing) if line else None
             continue
         row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
         ended = _ENDED & row.keys() and "date" not in row
@@ -250,37 +248,23 @@ def _listed(
         elif time is None or not re.fullmatch("[0-9]{1,10}|-", row["pid"]):
             account.reject(f"{reasons.MALFORMED} {'pid' if time else 'time'}", number, line)
         else:
-            yield number, time[0], gpu, row
-
-
-def _read_lists(
-    lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
-) -> Iterator[Rows]:
-    """Yield one row per GPU and list, whose lines are within the slack and name a process once."""
-    slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
-
-    def records() -> Iterator[dict[str, Any]]:
-        gpus: dict[tuple[str, ...], dict[str, Any]] = {}
-        began = 0
-        for number, time, gpu, row in _listed(lines, first, account, opens):
             account.note(note)
-            key, pid = tuple(gpu.values()), row["pid"]
-            if gpus and (abs(time - began) > slack or pid in gpus.get(key, {"rows": ()})["rows"]):
+            key = tuple(gpu.values())
+            if gpus and (abs(time[0] - began) > slack or (key in gpus and row["pid"] in gpus[key]["rows"])):
                 yield from map(_record, gpus.values())
                 gpus = {}
-            began = began if gpus else time
+            began = began if gpus else time[0]
             account.continued += key in gpus
-            gpus.setdefault(key, {"line": number, TIME: time, **gpu, "rows": {}})["rows"][pid] = row
-        yield from map(_record, gpus.values())
-
-    yield from rows_from_records(records())
+            own = gpus.setdefault(key, {"line": number, TIME: (time[0], False), **gpu, "rows": {}})
+            own["rows"][row["pid"]] = row
+    yield from map(_record, gpus.values())
 
 
 read_pmon = partial(_read_lists, opens=PMON.match)
 read_compute_apps = partial(_read_lists, opens=opens_apps)
 
 
-def _record(own: dict[str, Any]) -> dict[str, Any]:
+def _record(own: Record) -> Record:
     rows = own.pop("rows")
     running = [row for pid, row in rows.items() if pid != "-"]
     shown = next((name for name in ("fb", "used_gpu_memory", "used_memory") if name in next(iter(rows.values()))), "")
@@ -288,54 +272,46 @@ def _record(own: dict[str, Any]) -> dict[str, Any]:
     memory = None if not shown or None in sizes else round(sum(size for size in sizes if size))
     own |= {"gpu_processes": len(running), "gpu_process_memory_bytes": memory}
     if any("sm" in row for row in rows.values()):
-        # over five minutes of one process on an H100, the mean of its sm was 59.2 %, dmon's 59.4 %
         own["gpu_utilization_ratio"] = parse_quantity(running[0]["sm"], "%", "1") if len(running) == 1 else None
     return own
 
 
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
-"""A line with a command and its prompt, or a line across the page: what stood above ends there."""
+"""A command with its prompt, or a line across the page: what stood above ends there."""
 _LONGEST = 16_384
-"""A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
 _ABOVE, _HANDED_ON = 6, 2_000
-"""Lines of text above a table in which its time is looked for, and lines that are handed on together."""
 _Block = tuple[int, Form | None, str]
-"""How many blocks came before, its form, and the header of a CSV that goes on in it below a table."""
-FORMS: tuple[tuple[Callable[[str], object], Form, str], ...] = (
-    (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi"),
-    (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x"),
-    (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q"),
-    (opens_dmon, read_dmon, "nvidia-smi dmon"),
-    (PMON.match, read_pmon, "nvidia-smi pmon"),
-    (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps"),
-    (opens_query, read_query, NAME),
+"""Its number, its form, and the header of a CSV that goes on in it below a table."""
+FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = (
+    (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
+    (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),
+    (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q", (" ",)),
+    (opens_dmon, read_dmon, "nvidia-smi dmon", ()),
+    (PMON.match, read_pmon, "nvidia-smi pmon", ()),
+    (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
+    (opens_query, read_query, NAME, ()),
 )
-"""What tells a line that opens a block, what reads the block, and what a person calls it; the first has it."""
-_INSIDE: dict[Form | None, tuple[str, ...]] = {
-    documents.read_drawn_tables: ("|", "+"),
-    documents.read_query_xml: (" ", "\t", "<"),
-    documents.read_query_text: (" ",),
+"""What opens a block, what reads it, its name, and how lines begin that open no other one."""
+_KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
+    reads: (name, inside) for _, reads, name, inside in FORMS
 }
-"""What lines of a block begin with that open no other one."""
 
 
 def begins_other_form(text: str) -> bool:
-    """Return whether a block other than a CSV of queries begins; others write XML as well."""
     forms = {form for (_, form, _), *_ in _cut(text.split("\n"), 1)} - {read_query, None}
     return bool(forms) and (forms != {documents.read_query_xml} or "nvidia_smi_log" in text)
 
 
 @lru_cache(4096)
 def _opener(line: str) -> Form | None:
-    return next((form for opens, form, _ in FORMS if opens(line)), None) if len(line) < _LONGEST else None
+    return next((form for opens, form, *_ in FORMS if opens(line)), None) if len(line) < _LONGEST else None
 
 
 def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    names = {form: name for _, form, name in FORMS}
-    for (_, form, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
+    for (_, reads, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
         begin = next(parts)
-        read = partial(read_query, opening=Opening(layout=declare(header))) if header else form or _unread
-        name = names[form] if form else "text"
+        read = partial(read_query, opening=Opening(layout=declare(header))) if header else reads or _unread
+        name, _ = _KNOWN[reads]
         account.forms.setdefault(name, 0)
         for rows in read(chain.from_iterable(part for *_, part in chain([begin], parts)), begin[1], account):
             account.forms[name] += len(rows)
@@ -361,7 +337,7 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
                 part = part[len(part) - own :]
                 interrupted = table and block[1] is read_query
                 block = block[0] + 1, read_query if back else form, header if back else ""
-                inside = _INSIDE.get(block[1], ())
+                _, inside = _KNOWN[block[1]]
             header = text if form is read_query else header
         part.append(line)
         if len(part) > _HANDED_ON:

@@ -1,4 +1,4 @@
-"""The importer of nvidia-smi, and its usual log, CSV of `--query-gpu`: clean blocks at once, others by line."""
+"""CSV of `nvidia-smi --query-gpu`: clean blocks are read at once, others by line."""
 
 import re
 from collections import Counter, deque
@@ -38,28 +38,21 @@ _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}
 """Cells that cannot be the beginning of a longer one."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
 _STAMPED = len("2026/03/14 09:26:53")
-"""Letters that begin a row; it is one where damage leaves more than half of them digits."""
+"""Letters that begin a row; more than half are digits."""
 _ODD = ("\0", "\ufffd", TIME)
 """What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
 _LONGEST = 4096
-"""A line longer than this does not end in a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
-"""Rows from which on a name is that of a machine, and not a damaged one."""
 _LOOKED_AT = 2**20
-"""How much of a log is looked at; more of it where what a job printed stands above."""
 _LINES = 2_000
-"""Lines around the first header whose content is looked at."""
 _SLASHED = re.compile(r"(\d{1,2})/\d{1,2}/\d{4} ")
 _LAST_MONTH = 12
 _TOGETHER, _AHEAD = 50_000, 2
-"""Lines of a block, and blocks that are parsed ahead."""
 Scan = tuple[list["pa.Array[Any]"], list[int]]
 
 
 class Opening(NamedTuple):
-    """How a log is read: columns of rows above any header, whether dates above rows are times."""
-
     layout: Layout | None = None
     notes: tuple[str, ...] = ()
     where: str = ""
@@ -72,20 +65,19 @@ class NvidiaSmi:
 
     def identify(self, head: bytes) -> bool:
         text = head_text(head)
-        if is_plain(text):
+        of_gpus = any(is_of_gpus(layout) for _, layout in find_headers(text))
+        if of_gpus or _begins_other_form(text[: text.rfind("\n") + 1] or text):
             return True
-        declared = [layout for _, layout in find_headers(text)]
-        if any(map(is_of_gpus, declared)) or _begins_other_form(text[: text.rfind("\n") + 1] or text):
-            return True
-        return not declared and is_headerless(text.split("\n"))
+        return next(find_headers(text), None) is None and is_headerless(text.split("\n"))
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         for length in (_LOOKED_AT, SEARCHED_BYTES):
             data = head(file.again(), length)
             text = (data[: data.rfind(b"\n") + 1] or data).decode(errors="replace")
-            if len(data) < length or next(find_headers(text), None) is not None or _begins_other_form(text):
+            other = _begins_other_form(text)
+            if len(data) < length or next(find_headers(text), None) is not None or other:
                 break
-        if options.columns is None and _begins_other_form(text):
+        if options.columns is None and other:
             from gpureport.importers.nvidia_smi.monitors import read_blocks
 
             return Extraction(file, options, read_blocks)
@@ -106,10 +98,10 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
     place, header = next(find_headers(text), (len(text), None))
     before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
     dates = [match for line in before + after for match in _SLASHED.finditer(line)]
-    notes = list[str]()
+    notes: tuple[str, ...] = ()
     if dates and all(int(match[1]) <= _LAST_MONTH for match in dates):
-        notes += [f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell."]
-    headed = Opening(where=where, notes=tuple(notes))
+        notes = (f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell.",)
+    headed = Opening(where=where, notes=notes)
     if names is None:
         if header is None and is_headerless(before):
             rows = [cells for line in before if len(cells := line.split(",")) > 1]
@@ -140,17 +132,14 @@ def read_query(
             continue
         from gpureport.importers.nvidia_smi.ticks import number_gpus
 
-        yield from number_gpus(chain([rows], parts), per_tick, log, account)
+        yield from number_gpus(chain([rows], parts), per_tick, log)
     account.note(*[f"{log.torn} torn lines end in a whole row: the row is kept."] if log.torn else [])
     account.note(*opening.notes)
 
 
 def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, Rows]]) -> Iterator[Rows]:
     """Yield the rows that have a column of a GPU, and count the others."""
-    translated: dict[str, None] = {}
-    machines: Counter[str] = Counter()
-    doubted: set[str] = set()
-    account = log.account
+    translated, machines, doubted, account = dict[str, None](), Counter[str](), set[str](), log.account
     for layout, rows in parts:
         for each in layout.columns:
             account.averaged |= (each.source, each.target) == ("power.draw.average", "gpu_power_watts")
@@ -186,15 +175,14 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
 
 def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
     remaining = iter(lines)
-    part = list(islice(remaining, _TOGETHER))
-    while part:
+    following = list(islice(remaining, _TOGETHER))
+    while part := following:
         following = list(islice(remaining, _TOGETHER))
         yield Piece("".join(part).encode(), first, last=not following, lines=len(part))
-        part, first = following, first + len(part)
+        first += len(part)
 
 
 def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout, Rows]]:
-    """Yield the rows of blocks, while two threads are at the next ones."""
     pending: deque[tuple[Piece, Layout, Future[Scan] | None]] = deque()
     with ThreadPoolExecutor(_AHEAD) as pool:
         for piece in chain(pieces, [None] * _AHEAD):
@@ -235,7 +223,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of a log, which `damaged` rows lie in, `dates`; a line with the `mark` of headers is never a row."""
+    """The lines of a log; one with the `mark` of headers is never a row."""
 
     header: Callable[[str], Layout | None]
     account: Account
@@ -247,33 +235,31 @@ class QueryLines:
     mark: str = ""
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield a block's rows, each stretch with its layout; `scanned`: its cells, parsed ahead for a layout."""
-        self.ended, layout = piece.last, self.layout
+        """Yield a block's rows, each stretch with its layout; `scanned` are cells that were parsed ahead."""
+        self.ended, layout, data, first = piece.last, self.layout, piece.data, piece.first_line
         if scanned is not None and layout is scanned[0]:
-            (cells, odd), columns = scanned[1], layout.columns
-            blank = len(columns) == 1 and b"\n\n" in piece.data
-            if not (odd or blank or b"\0" in piece.data) and piece.data.endswith(b"\n"):
-                first = piece.first_line
-                rows, faults = _decode(columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
+            cells, odd = scanned[1]
+            blank = len(cells) == 1 and b"\n\n" in data
+            if not (odd or blank or b"\0" in data) and data.endswith(b"\n"):
+                rows, faults = _decode(layout.columns, cells, np.arange(first, first + len(cells[0]), dtype=np.int64))
                 if not faults:
                     yield layout, rows
                     return
-        text = piece.data.decode(errors="replace")
+        text = data.decode(errors="replace")
         whole, odd_text = text.count("\n"), any(each in text for each in _ODD)
         lines, numbers = list[str](), list[int]()
         for place, line in enumerate(text.split("\n")):
             same = layout is not None and line.count(layout.delimiter) == len(layout.columns) - 1
             sound = line[:1].isdigit() and place < whole and not (odd_text and any(each in line for each in _ODD))
-            number = piece.first_line + place
             row: str | None = line
             if not (same and sound):
-                row = self._sort(number, line, cut=place == whole) if line else None
+                row = self._sort(first + place, line, cut=place == whole) if line else None
                 if self.layout is not layout:
                     yield from self._rows_of(layout, lines, numbers)
                     layout, lines, numbers = self.layout, [], []
             if row is not None:
                 lines.append(row)
-                numbers.append(number)
+                numbers.append(first + place)
         yield from self._rows_of(layout, lines, numbers)
 
     def _sort(self, number: int, line: str, *, cut: bool) -> str | None:
@@ -375,6 +361,5 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
 
 
 def names_gpus(rows: Rows) -> bool:
-    """Return whether a column names any row's GPU; a model names none."""
     columns = (rows.data.get(name) for name in NAMES if name != "model")
     return any(isinstance(column, Texts) and bool((column.codes >= 0).any()) for column in columns)

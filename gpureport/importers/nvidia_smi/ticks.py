@@ -12,23 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import IntArray
-from gpureport.importers.account import NO_TIME, WRONG_TICK, Account
+from gpureport.importers.account import NO_TIME, WRONG_TICK
 from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import Rows, Texts
 from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
 
 _MOST = 32
-"""Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""Ticks of one size at least, their share of all, and share of those that may hold more: some may lack rows, but one
-GPU sampled in bursts has bursts of any length (pragmatic)."""
+"""Ticks of one size at least, their share of all, and share of those that may hold more (pragmatic)."""
 _SILENCE, _TOGETHER = 4, 60_000
-"""The gap between ticks is so many times the largest gap inside one at least, else a stalled tick reads as two; half of
-the gaps inside are at most so many microseconds: 1 to 6 ms in genuine logs, 50 under load."""
+"""Least ratio of the gaps between ticks and inside; half of those inside are at most so many microseconds: 1 to 6 ms in
+genuine logs, 50 under load."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""Share of rows a slow column repeats at the right lag, and how much less at any lag that is no multiple of it."""
+"""Share of rows a slow column repeats at the right lag, and how much less at other ones."""
 _SWAPPED, _HEAD = 0.01, 50_000
-"""Share of the rows that may be swapped with the one above them, and rows that are looked at for ticks (pragmatic)."""
+"""Share of rows that may be swapped with the one above, and rows looked at for ticks (pragmatic)."""
 _MIXED = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
@@ -49,10 +47,8 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
     times = times[:_HEAD]
     if len(times) < 2 * _FEWEST_TICKS:
         return None
-    shown = [
-        values.codes[:_HEAD] if isinstance(values, Texts) else np.nan_to_num(values[:_HEAD])
-        for values in rows.data.values()
-    ]
+    held = [values[:_HEAD] for values in rows.data.values()]
+    shown = [values.codes if isinstance(values, Texts) else np.nan_to_num(values) for values in held]
     columns = [column for column in shown if (column != column[0]).any()]
     gaps, best, most = np.abs(np.diff(times)), None, _HALF
     resolution = int(np.gcd.reduce(np.abs(times - times[0])))
@@ -78,7 +74,6 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
 
 
 def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: IntArray) -> _Ticks | None:
-    """Return the ticks after which a column repeats itself, if the longest gap lies there."""
     most = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS)
     share, size = _REPEATED, 0
     for column in columns:
@@ -93,8 +88,9 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
     return _Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
 
 
-def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, account: Account) -> Iterator[Rows]:
-    """Yield rows, indexed by their place in the tick of `per_tick` or inferred size where no column names the GPU."""
+def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) -> Iterator[Rows]:
+    """Yield rows, indexed by their place in the tick where no column names the GPU."""
+    account = log.account
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0
@@ -103,28 +99,28 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             begun = False
             yield rows
             continue
-        first, times = not begun, rows.times
+        first, times, count = not begun, rows.times, np.arange(len(rows))
         # what was torn off stands before the row that was kept of its line
         lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
         if first:
             begun, counted = True, 0
-            ticks = None if times is None else _infer(rows, times, np.arange(len(rows)) + lost)
+            ticks = None if times is None else _infer(rows, times, count + lost)
             if per_tick is not None:
                 gap = ticks.gap if ticks is not None and ticks.size == per_tick else None
                 ticks = _Ticks(per_tick, f"--gpus-per-tick {per_tick}", gap)
-            note = _ONE_GPU if times is None else ""
-            account.note(*filter(None, [note if ticks is None else _PLACES.format(ticks.evidence)]))
+            if ticks is not None or times is None:
+                account.note(_PLACES.format(ticks.evidence) if ticks else _ONE_GPU)
         if ticks is None:
             yield rows
             continue
-        order = np.arange(len(rows)) if times is None else _swap_back(times)
+        order = count if times is None else _swap_back(times)
         if ticks.gap is not None and times is not None:
             starts = np.abs(np.diff(times[order], prepend=times[order[0]] if first else last)) > ticks.gap
             starts[0] |= first
             tick = np.cumsum(starts) - starts[0]
             before = 0 if starts[0] else before
             sizes = np.bincount(tick)
-            places = np.arange(len(rows)) - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
+            places = count - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
             sizes[0] += before
             fits = sizes == ticks.size
             # what went before, and what is to come, is not known again
@@ -135,7 +131,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines, ac
             account.reject_rows(WRONG_TICK, rows.lines[~kept])
             rows, places = rows.select(kept), places[kept]  # noqa: PLW2901
         else:
-            places = (counted + np.arange(len(rows)) + lost)[order] % ticks.size
+            places = (counted + count + lost)[order] % ticks.size
             counted += len(rows)
         yield _numbered(rows, places, ticks.size)
 
@@ -149,14 +145,14 @@ def _swap_back(times: IntArray) -> IntArray:
     """Return the order of rows that restores two swapped neighbouring lines."""
     order, padded = np.arange(len(times)), np.concatenate([[times.min()], times, [times.max()]])
     back = np.flatnonzero(np.diff(times) < 0)
-    back = back if len(back) <= _SWAPPED * len(times) else back[:0]
-    back = back[(padded[back] <= times[back + 1]) & (times[back] <= padded[back + 3])]
-    order[back], order[back + 1] = back + 1, back
+    if len(back) <= _SWAPPED * len(times):
+        back = back[(padded[back] <= times[back + 1]) & (times[back] <= padded[back + 3])]
+        order[back], order[back + 1] = back + 1, back
     return order
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
-    """Return rows without stamps with the date above them as time; where none names GPUs, their place does."""
+    """Return rows with the date above them as time; where none names GPUs, their place does."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows

@@ -3,11 +3,10 @@
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial, wraps
-from itertools import groupby
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,19 +17,21 @@ from gpureport.importers import columns, extraction, headings, source_text
 from gpureport.importers.account import Account, damage
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import TIME
+from gpureport.importers.columns import Record as Record
+from gpureport.importers.columns import Stamp as Stamp
+from gpureport.importers.columns import form as form
 from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import LONGEST_LINE, MOST, UNITS, replace_half_characters
 from gpureport.redaction import redact_start
 
-Record = dict[str, Any]
 Meaning = tuple[str, str]
 """Metric or attribute of a GPU, and the unit that numbers without one count in."""
-Stamp = tuple[int, bool] | None
-"""A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
+Meanings = Mapping[str, Meaning]
+Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
-"""What a person calls a form, what recognises the beginning of a log of it, and what reads it."""
+"""Its name, what recognises the beginning of a log, and what reads it."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
 """What the names of a tool mean; those in JSON are of gpustat, nvtop and all-smi."""
@@ -96,7 +97,6 @@ class ToolLog:
         return any(recognises(text) for _, recognises, _ in self.forms)
 
     def extract(self, file: RawFile, options: ReadOptions) -> extraction.Extraction:
-        """Begin to read a log; raise `SourceError` when it is of no form, though a person says so."""
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
         for name, recognises, read in self.forms:
             if recognises(text):
@@ -117,7 +117,7 @@ def first_lines(text: str, most: int = 20) -> list[str]:
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of nonempty lines; damaged ones, and a cut last one, are rejected."""
+    """Yield number and text of sound lines; a cut last one is rejected."""
     for number, line in enumerate(lines, first):
         if line and not line.isspace():
             if fault := damage(line) or ("" if may_be_cut or line.endswith("\n") else reasons.CUT_LAST_LINE):
@@ -129,7 +129,7 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the rows with as many cells as their header: number, what `find` made of the header, cells."""
+    """Yield number, what `find` made of the header, and cells of rows as wide as that."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):
@@ -205,9 +205,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if written == "F":
         number, written = (number - 32) / 1.8, "C"
     wanted = BY_NAME[metric]
-    if written not in UNITS or UNITS[written].base != wanted.unit:
-        return None
-    value = UNITS[written].to_base(number)
+    value = UNITS[written].to_base(number) if written in UNITS and UNITS[written].base == wanted.unit else MOST
     if abs(value) >= MOST or (value < 0 and wanted.unit != "Cel"):
         return None
     if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
@@ -218,10 +216,8 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     return round(value) if round(value) <= np.iinfo(wanted.dtype).max else None
 
 
-def take_cells(
-    record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Mapping[str, Meaning]
-) -> Record:
-    """Put metrics, attributes, and others as text into a record, and return it; count cells without a valid value."""
+def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:
+    """Put metrics, attributes, and others as text into a record; count cells without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -241,7 +237,7 @@ def take_cells(
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Refuse GPUs of several machines without UUIDs; `seen` keeps whether each one's GPUs are `named`."""
+    """Refuse GPUs of several machines without UUIDs; `seen` keeps whether those of each are `named`."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
@@ -262,29 +258,18 @@ def parse_with(text: str, pattern: str) -> Stamp:
         return None
 
 
+def take_row(
+    account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
+) -> dict[int | None, Record]:
+    """Return what a row says by GPU, None for the machine; some texts are `without` a value."""
+    devices: dict[int | None, Record] = {}
+    for place, gpu, name, meaning in cells:
+        if row[place] not in without:
+            take_cells(devices.setdefault(gpu, {}), account, [(name, row[place])], {name: meaning})
+    return devices
+
+
 def split_devices(number: int, when: Stamp, devices: Mapping[int | None, Record]) -> Iterator[Record]:
-    """Yield what a line says of several devices, by GPU index; None is the machine."""
     for gpu, record in devices.items():
         name = {columns.HOST_ROW: True} if gpu is None else {"index": str(gpu)}
         yield {"line": number, TIME: when, **name, **record}
-
-
-def form(records: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[columns.Rows]]:
-    """Make a form of what yields records with a `Stamp` as time; further ones of a line get the next numbers."""
-
-    @wraps(records)
-    def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[columns.Rows]:
-        found = _place(records(lines, first, account, **more))
-        for zone, part in groupby(found, lambda record: record.pop("zone")):
-            yield from columns.rows_from_records(part, zone)
-
-    return read
-
-
-def _place(records: Iterable[Record]) -> Iterator[Record]:
-    last = 0
-    for record in records:
-        when = record.get(TIME)
-        last = record["line"] = max(last + 1, record["line"])
-        record[TIME], record["zone"] = (when[0], "UTC" if when[1] else None) if when else (None, None)
-        yield record

@@ -59,7 +59,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
             said = (
                 (tag, f"{cell} {units[tag]}" if tag in units else cell) for tag, cell in zip(tags, cells, strict=True)
             )
-            yield Reading(number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said)
+            yield number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said
         else:
             account.reject(reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER, number, line)
 
@@ -85,7 +85,6 @@ _SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
 
 @tools.form
 def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield a row at the start and end of each job in `dcgmi stats`, for each of its GPUs."""
     found: list[tuple[int, str | None, dict[str, str]]] = []
     for number, text in tools.text_lines(lines, first, account):
         section, figure = _SECTION.fullmatch(text.strip()), _FIGURE.fullmatch(text.strip())
@@ -128,7 +127,7 @@ _ROLES = {
 _BY_HEADING = {heading: role for role, names in _ROLES.items() for heading in names.split()}
 _GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
 _Table = tuple[dict[str, int], list[tuple[int, str]]]
-"""Places of columns by their role, and place and name of fields; none where each line is one reading."""
+"""Places of columns by role, and place and name of fields, none where a line is one reading."""
 
 
 def _find_role(heading: str) -> str:
@@ -169,23 +168,21 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         tools.refuse_machines(hosts, said.get("node"), named="uuid" in gpu)
         cells = [(name, row[place]) for place, name in fields if name in FIELDS or row[place]]
         cells = cells if fields else [(said["field"], said["value"])]
-        yield Reading(number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells)
+        yield number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells
 
 
 _MOST_ANSWERED = 2**25
-"""Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
-and takes 200 MiB (measured)."""
+"""Characters of all answers, held in memory: a day of 8 GPUs and 20 metrics at 15 s has 19 million."""
 _DEPTH = 8
-"""Lists and objects around a series at most: a list of answers has four."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
-"""Labels that the scrape sets to the exporter itself where dcgm-exporter sets none, or is not honoured."""
+"""Labels that the scrape sets to the exporter itself where dcgm-exporter sets none."""
 _WHOLE_RUN = 0.95
-"""Share of the samples that a label must hold for: queries reach a little over the ends of a job. Pragmatic."""
+"""Share of the samples that a label must hold for (pragmatic)."""
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)
@@ -209,7 +206,6 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
 
 @field_form
 def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    """Yield the samples of pages of dcgm-exporter; a line with a time above a page is its time."""
     account.snapshot = True
     page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
     when: tools.Stamp = None
@@ -227,7 +223,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
             if key in seen:
                 page, seen, when = page + 1, set(), None
             seen.add(key)
-            yield Reading(number, page, parse_time(stamp) if stamp else when, gpu, [(name, cell)])
+            yield number, page, parse_time(stamp) if stamp else when, gpu, [(name, cell)]
         elif sample or moment or line.startswith("#"):
             account.noise += 1
         else:
@@ -236,7 +232,6 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 @tools.form
 def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of answers in order of time; too large, cut, in error, or without DCGM is a `SourceError`."""
     held, size = list[str](), 0
     for line in lines:
         size += len(line)
@@ -286,7 +281,7 @@ def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account
             if when is None or not when[1]:
                 account.absent[name, "no sample"] += 1
             else:
-                yield Reading(first, 0, when, gpu, [(name, str(sample[1]))])
+                yield first, 0, when, gpu, [(name, str(sample[1]))]
 
 
 def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:

@@ -1,14 +1,12 @@
 """DCGM's fields by every name (dcgm_fields.h, dcgm_fields.cpp), and the rows that their readings make.
 
-dcgm-exporter 4.9.0 renames fields that DCGM 4.7 deprecates; eleven of them change their unit too, so the name tells the
-unit, unless a relabelling kept an old name, and except for `DCGM_FI_DEV_GPU_UTIL_RATIO`, per cent in DCGM 4.5 and 4.6.
-Fields whose unit differs between NVIDIA's own sources are text: NVLink throughput, violation times, PCIe over NVML.
+dcgm-exporter 4.9.0 renames fields and their units, so the name tells the unit, but for `DCGM_FI_DEV_GPU_UTIL_RATIO`,
+per cent in DCGM 4.5 and 4.6. Fields whose unit differs between NVIDIA's own sources are text.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
 
 from gpureport.errors import SourceError
 from gpureport.importers import extraction, tools
@@ -71,32 +69,20 @@ _TABLE = {
     "clock_event_hw_power_brake_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
     MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
 }
-"""By metric: unit, and the names of the field that counts in it: symbols without `DCGM_FI_`, its number, the tag."""
+"""By metric: unit and names of the field: symbols without `DCGM_FI_`, its number, the tag."""
 FIELDS: dict[str, tools.Meaning] = {}
-"""Metric and unit of a field by each of its names, with or without `DCGM_`."""
 for _metric, _text in _TABLE.items():
     for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
         for _name in _names.split():
             _symbols = (f"DCGM_FI_{_name}", f"FI_{_name}") if "_" in _name else (_name, f"DCGM_{_name}")
             FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
 _WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
-"""Fields that are whole numbers of per cent."""
 _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
-"""No clock is 100 GHz and no GPU has 4 TiB."""
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
-"""What DCGM writes where it has no value: numbers from these on are blank, not found, not supported, not permitted
-(dcgm_structs.h, DCGM_INT64_BLANK, DCGM_FP64_BLANK, DCGM_INT32_BLANK). As floats those of 64 bits are 2**63."""
+"""What DCGM writes where it has no value (dcgm_structs.h, DCGM_INT64_BLANK); as floats those of 64 bits are 2**63."""
 _MOST = 5_000_000
-
-
-class Reading(NamedTuple):
-    """What a line says of a GPU; others of its moment may come later on its `page`, held in memory."""
-
-    line: int
-    page: int
-    time: tools.Stamp
-    gpu: tools.Record
-    fields: Iterable[tuple[str, str]]
+Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
+"""Line, page, time, GPU and fields; others of the moment may come later on the page, which is held in memory."""
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
@@ -104,17 +90,12 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> extraction.Form:
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
-    """Yield a row per GPU and moment, page by page in order of time; `raw` readings are as DCGM gave them.
-
-    Raise `SourceError` when a page has too many readings, or a field's unit contradicts its name.
-    """
+    """Yield a row per GPU and moment, page by page; `raw` readings are as DCGM gave them."""
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
         for count, (number, _, time, gpu, fields) in enumerate(page):
             key = gpu.get("uuid") or gpu.get("index"), time
-            if key not in rows:
-                rows[key] = {"line": number, TIME: time, **gpu}, {}
-            row, cells = rows[key]
+            row, cells = rows.setdefault(key, ({"line": number, TIME: time, **gpu}, {}))
             account.continued += row["line"] != number
             for name, cell in fields:
                 if cells.setdefault(name, cell) != cell:
@@ -141,9 +122,8 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
     else:
         most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
         if found > most or (raw and 0 < found < 1 and name in _WHOLE):
-            what = (
-                f"{name} does not count in the unit of its name ({cell}): it was relabelled, or DCGM is older than 4.7"
-            )
+            cause = "it was relabelled, or DCGM is older than 4.7"
+            what = f"{name} does not count in the unit of its name ({cell}): {cause}"
             hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
             raise SourceError("the log", what, hint, code="unit_of_another_version")
         tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})

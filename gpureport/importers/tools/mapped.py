@@ -1,4 +1,4 @@
-"""Tables with their writer's own headings: a person's map names each column's metric, and a draft what is proved."""
+"""Tables with headings of their own: a map names each column's metric, and a draft what is proved."""
 
 import json
 import re
@@ -30,8 +30,6 @@ _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit
 
 
 class MappedColumn(NamedTuple):
-    """A column of a table: `unit` applies to cells that state none, `gpu` is None without a GPU."""
-
     heading: str
     metric: str
     unit: str
@@ -39,10 +37,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """A table's columns of metrics, and the headings of its time and GPU number, if any.
-
-    `format` is ISO, one of EPOCHS, or strptime's; without a `delimiter` the header shows it.
-    """
+    """A table's columns of metrics, and the headings of its time and GPU number, if any."""
 
     columns: tuple[MappedColumn, ...]
     time: str
@@ -52,7 +47,6 @@ class Mapping(NamedTuple):
     delimiter: str
 
     def __str__(self) -> str:
-        """Return everything that decides what is read, as one line."""
         columns = ";".join(f"{each.heading}|{each.metric}|{each.unit}|{each.gpu}" for each in self.columns)
         return f"{self.time}|{self.format}|{self.device}|{self.delimiter};{columns}"
 
@@ -62,7 +56,6 @@ class Mapping(NamedTuple):
 
 
 def read_column_map(path: Path) -> Mapping:
-    """Read a map; a `SettingsError` says that it is missing, no TOML, or invalid."""
     file = Settings(file=str(path), content=read_toml(path, "see docs/how-to/read-logs.md").content)
     whole = Section(file=file.file, name="map", values=file.content)
     whole.only({"columns", "delimiter", "device", "time"})
@@ -84,7 +77,6 @@ def read_column_map(path: Path) -> Mapping:
 
 
 def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn:
-    """Return a map's entry for a column; `by_row`: another column names the GPU."""
     column, values = f"column {heading!r}", columns.values[heading]
     if not isinstance(values, dict):
         raise columns.wrong(heading, f"{column} must be a table", _EXAMPLE, code="not_a_table")
@@ -121,7 +113,6 @@ class Mapped:
         return False
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        """Begin to read a table; raise `SourceError` without a map, with a draft where the header proves a column."""
         text, told = source_text.head_text(source_text.head(file.again(), HEAD_BYTES)), options.map
         if told is None:
             draft = draft_map(text)
@@ -181,7 +172,7 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell with a decimal dot for a comma; several commas, or one above a dot, separate thousands."""
+    """Return a cell with a decimal dot for a comma, unless it separates thousands."""
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 

@@ -1,4 +1,4 @@
-"""Reads monitors' logs: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
+"""Logs of monitors: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
 
 gpustat truncates watts and MiB (1.1.1, core.py); all-smi counts in UTC, the others in local time. A Jetson's memory is
 the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a name is another machine.
@@ -6,7 +6,8 @@ the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a n
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from gpureport.importers import account as reasons
@@ -17,22 +18,15 @@ from gpureport.importers.columns import LOST, TIME, extra_name
 from gpureport.importers.headings import is_time_heading, parse_number
 
 _MOST = 2**24
-"""Characters of a document; one of 16 GPUs with a thousand processes has a tenth."""
-Devices = dict[int | None, tools.Record]
-"""What a line says of each GPU, and of the machine at None."""
 _CLOSING = {"{": "}", "[": "]"}
 _FAILED = re.compile(r"\(\((.+)\)\)")
 """Replaces the name of a GPU that could not be queried, and says why."""
 _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "device_type"}
-"""Keys of a GPU that are left out: some repeat what stands above."""
 
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents, pretty-printed or one per line; refuse GPUs of several machines without a uuid.
-
-    `gpus` and `time` are a document's keys; empty where it is the ordered list of GPUs, without a time.
-    """
+    """Yield the rows of documents; their keys are empty where one is the ordered list of GPUs, without a time."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
@@ -52,12 +46,11 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             cells = {key: cell for key, cell in gpu.items() if key not in _NOT_KEPT}
             cells["driver"] = content.get("driver_version")
             record = tools.take_cells({}, account, cells.items(), tools.JSON)
-            for failed in (_FAILED.fullmatch(cell) for cell in cells.values() if isinstance(cell, str)):
-                if failed:
-                    record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
-                    account.absent["utilization.gpu", failed[1]] += 1
-                    if record.get("gpu_utilization_ratio") is None:
-                        record[LOST] = failed[1]
+            for failed in filter(None, (_FAILED.fullmatch(cell) for cell in cells.values() if isinstance(cell, str))):
+                record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
+                account.absent["utilization.gpu", failed[1]] += 1
+                if record.get("gpu_utilization_ratio") is None:
+                    record[LOST] = failed[1]
             index = str(gpu.get("index") if gpus else place)
             record |= {"index": index} if re.fullmatch(r"[0-9]{1,4}", index) else {}
             named = "uuid" in record or "model" not in record
@@ -66,6 +59,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
 
 
 def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
+    """Yield the lines of each document, and what they hold; a list of None is no JSON."""
     held: list[tuple[int, str]] = []
     size = 0
     for number, text in tools.text_lines(lines, first, account, may_be_cut=True):
@@ -79,11 +73,7 @@ def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         held.append((number, text))
         closing = _CLOSING[held[0][1][0]]
         if text[0] == closing or (len(held) == 1 and text.rstrip(", ")[-1:] == closing) or size > _MOST:
-            found = tools.parse_documents("\n".join(text for _, text in held))
-            if found and all(isinstance(each, dict | list) for each in found):
-                yield held, found
-            else:
-                _reject(held, reasons.NOT_JSON, account)
+            yield held, tools.parse_documents("\n".join(text for _, text in held)) or [None]
             held = []
     _reject(held, reasons.CUT_DOCUMENT, account)
 
@@ -98,11 +88,6 @@ def _opens(*keys: str) -> Callable[[str], bool]:
     return lambda text: bool(re.search(r"^\ufeff?[{[]", text, re.MULTILINE)) and all(f'"{key}"' in text for key in keys)
 
 
-GPUSTAT = tools.ToolLog(
-    kind="gpustat",
-    title="gpustat",
-    forms=(("gpustat --json", _opens("query_time", "gpus"), partial(read_snapshots, gpus="gpus", time="query_time")),),
-)
 _TEGRA = re.compile(
     r"\s*(?:(?P<time>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM (?P<used>\d{1,9})/(?P<total>\d{1,9})MB .*"
     r"\bGR3D_FREQ (?P<use>\d{1,3})%(?:@\[?(?P<clock>\d{1,5}))?.*",
@@ -138,31 +123,93 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
         yield from tools.split_devices(number, when, {None: host, 0: gpu})
 
 
+_Table = tuple[int | None, list[tools.Column]]
+_ALLOCATED, _CORE = "memoryAllocated", "core"
+"""Per cent of the memory that are used; and what the load of a core is called here."""
+_EMPTY = {"", "nan", "NaN", "null", "None"}
+
+
+@tools.form
+def read_columns(
+    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Table | None]
+) -> Iterator[tools.Record]:
+    """Yield what each row says of each GPU, and of the machine; cells may be empty."""
+    for number, (time, columns), row in tools.table_rows(lines, first, account, find):
+        loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in _EMPTY]
+        others = (column for column in columns if column[1:3] != (None, _CORE))
+        devices = tools.take_row(account, others, row, _EMPTY)
+        cores = [tools.parse_cell(row[place], "%", "cpu_utilization_ratio") for place in loads]
+        if cores and None not in cores:
+            devices.setdefault(None, {}).update(describe_cores([load or 0.0 for load in cores]))
+        for record in devices.values():
+            share, used = parse_number(record.get(extra_name(_ALLOCATED))), record.get("gpu_memory_used_bytes")
+            if used and share and 0 < share <= 100 and "gpu_memory_total_bytes" not in record:  # noqa: PLR2004 - per cent
+                del record[extra_name(_ALLOCATED)]
+                record["gpu_memory_total_bytes"] = round(used * 100 / share)
+        account.noise += not devices
+        yield from tools.split_devices(number, tools.parse_stamp("" if time is None else row[time]), devices)
+
+
+_WANDB_HEADING = re.compile(
+    r"_?(?:system[./]_?)?(?:gpu\.(\d{1,4})\.(\w+)|cpu\.\d{1,5}\.cpu_percent"
+    r"|(cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
+    re.ASCII,
+)
+_LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
+
+
+def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: tools.Meanings) -> _Table | None:
+    """Return the columns whose headings name a GPU and one of its metrics, or a figure of the machine."""
+    others: list[tools.Column] = []
+    for place, match in enumerate(map(pattern.fullmatch, header)):
+        if match:
+            gpu, name = int(match[1]) if match[1] else None, match[match.lastindex] if match.lastindex else _CORE
+            others.append((place, gpu, name, ("", "") if gpu is None else meanings.get(name, ("", ""))))
+    known = any(target or (gpu is not None and name == _ALLOCATED) for _, gpu, name, (target, _) in others)
+    time = next((place for place, heading in enumerate(header) if is_time_heading(heading)), None)
+    is_whole = time is not None or "_runtime" in header or pattern is _LIGHTNING_HEADING
+    return (time, others) if known and is_whole else None
+
+
+_GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
+
+
+def _find_sensors(header: Sequence[str]) -> _Table | None:
+    others: list[tools.Column] = []
+    for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
+        match = _GPUZ_HEADING.fullmatch(heading)
+        name = match[1] if match else heading
+        target, unit = tools.GPUZ.get(name, ("", ""))
+        of_host, in_fahrenheit = target.startswith("host_"), match and match[2].endswith("F")
+        others.append((place, None if of_host else 0, name, (target, "F" if in_fahrenheit else unit)))
+    return (0, others) if any(target.startswith("gpu_") for *_, (target, _) in others) else None
+
+
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
-"""What is a level of its moment: of a window its last reading is wanted, not its mean."""
+"""Of what is a level, the last reading of a window is wanted, not its mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
 _OVERSHOOT = 0.02
-"""Share by which the difference of two means may err, since duration and mean are taken a moment apart."""
-_Windows = tuple[int | None, int | None, list[tuple[int, int | None, str, bool]]]
-"""Places of the time and its duration; place, GPU and name of each figure, and whether it is a mean."""
+"""Share by which the difference of two means may err."""
+_Windows = tuple[int | None, int | None, list[tools.Column], set[int]]
 
 
 def _find_windows(header: list[str]) -> _Windows | None:
     places = {heading: place for place, heading in reversed(list(enumerate(header)))}
     found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
-    found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=lambda one: one[0])
+    found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=itemgetter(0))
     tags = [match[1] for _, match in found if match[4] in tools.NVITOP and match[1]]
     if not tags:
         return None
-    chosen: dict[tuple[int | None, str], tuple[int, bool]] = {}
+    chosen: dict[tuple[str | None, str], tools.Column] = {}
     for place, match in found:
-        key, is_mean = (int(match[3]) if match[3] else None, match[4]), match[5] == "mean"
-        if match[1] == tags[0] and (key not in chosen or is_mean != (match[4] in _LEVELS)):
-            chosen[key] = place, is_mean
+        key, gpu = (match[3], match[4]), int(match[3]) if match[3] else None
+        if match[1] == tags[0] and (key not in chosen or (match[5] == "mean") != (match[4] in _LEVELS)):
+            chosen[key] = place, gpu, match[4], tools.NVITOP.get(match[4], ("", ""))
+    means = {place for place, match in found if match[5] == "mean" and match[4] in tools.NVITOP}
     local = next((places[name] for name in ("time", "timestamp", "date") if name in places), None)
-    figures = [(place, *key, is_mean) for key, (place, is_mean) in chosen.items()]
-    return places.get(f"{tags[0]}/timestamp", local), places.get(f"{tags[0]}/duration (s)"), figures
+    time, lasted = places.get(f"{tags[0]}/timestamp", local), places.get(f"{tags[0]}/duration (s)")
+    return time, lasted, list(chosen.values()), means
 
 
 @tools.form
@@ -176,146 +223,44 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
     before: tuple[int, float, dict[int, float]] | None = None
     for number, layout, row in tools.table_rows(lines, first, account, _find_windows):
         known, before = layout, before if layout is known else None
-        time, lasted, figures = layout
+        time, lasted, figures, of_means = layout
         when = parse_time("" if time is None else row[time])
         duration = None if lasted is None else parse_number(row[lasted])
-        numbers = {place: parse_number(row[place]) for place, *_, is_mean in figures if is_mean}
-        means = values = {place: mean for place, mean in numbers.items() if mean is not None}
+        means = {place: mean for place in of_means if (mean := parse_number(row[place])) is not None}
+        cells: list[Any] = [means.get(place, cell) for place, cell in enumerate(row)]
         # a cleared collection is as old as the row before; one that goes on adds that row's age
         if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
-            values = {}
             for place, _, name, _ in figures:
-                if place in means and place in before[2]:
+                if place in means and place not in before[2]:
+                    cells[place] = ""
+                elif place in means:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
                     # what it misses 0 or the whole by is its error
                     value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
                     part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
-                    values[place] = min(value, 100.0) if part else value
+                    cells[place] = min(value, 100.0) if part else value
             account.note(_CUMULATIVE)
         before = None if when is None or duration is None else (when[0], duration, means)
-        said: dict[int | None, list[tuple[str, Any]]] = {}
-        for place, gpu, name, _ in figures:
-            cell = values.get(place, "") if place in means and name in tools.NVITOP else row[place]
-            said.setdefault(gpu, []).append((name, cell))
-        devices = {gpu: tools.take_cells({}, account, cells, tools.NVITOP) for gpu, cells in said.items()}
-        yield from tools.split_devices(number, when, devices)
+        yield from tools.split_devices(number, when, tools.take_row(account, figures, cells))
 
 
-NVITOP = tools.ToolLog(
-    kind="nvitop",
-    title="nvitop",
-    forms=(("nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop),),
-)
-
-_ALLOCATED, _CORE = "memoryAllocated", "core"
-"""Share of the memory installed that is used, in per cent; and what the load of a core is called here."""
-_WANDB_NAME = re.compile(
-    r"_?(?:system[./]_?)?(?:gpu\.(?P<gpu>\d{1,4})\.(?P<metric>\w+)|cpu\.\d{1,5}\.cpu_percent"
-    r"|(?P<host>cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
-    re.ASCII,
-)
-_TIMES = ("_timestamp", "timestamp")
-
-
-@lru_cache(4096)
-def _parse_name(text: str) -> tuple[int | None, str] | None:
-    match = _WANDB_NAME.fullmatch(text)
-    if match is None or match["gpu"] is None:
-        return match and (None, match["host"] or _CORE)
-    return int(match["gpu"]), match["metric"]
-
-
-def _find_names(names: list[str]) -> list[str] | None:
-    found = [name for name in map(_parse_name, names) if name and name[0] is not None]
-    known = not {*tools.WANDB, _ALLOCATED}.isdisjoint(metric for _, metric in found)
-    return names if known and not {*_TIMES, "_runtime"}.isdisjoint(names) else None
-
-
-@tools.form
-def read_wandb(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    for number, names, row in tools.table_rows(lines, first, account, _find_names):
-        cells, devices = dict(zip(names, row, strict=True)), Devices()
-        cores: list[float | None] = []
-        for text, cell in cells.items():
-            gpu, metric = _parse_name(text) or (None, "")
-            if not metric or cell in {"", "nan", "NaN", "null", "None"}:
-                continue
-            if gpu is None and metric == _CORE:
-                cores.append(tools.parse_cell(cell, "%", "cpu_utilization_ratio"))
-                continue
-            meanings = {} if gpu is None else tools.WANDB
-            tools.take_cells(devices.setdefault(gpu, {}), account, [(metric, cell)], meanings)
-        if cores and None not in cores:
-            devices.setdefault(None, {}).update(describe_cores([load or 0.0 for load in cores]))
-        for record in devices.values():
-            share, used = parse_number(record.get(extra_name(_ALLOCATED))), record.get("gpu_memory_used_bytes")
-            if used and share and 0 < share <= 100 and "gpu_memory_total_bytes" not in record:  # noqa: PLR2004 - per cent
-                del record[extra_name(_ALLOCATED)]
-                record["gpu_memory_total_bytes"] = round(used * 100 / share)
-        account.noise += not devices
-        when = parse_time(next((cells[key] for key in _TIMES if key in cells), ""))
-        yield from tools.split_devices(number, when, devices)
-
-
-WANDB = tools.ToolLog(
-    kind="wandb",
-    title="Weights & Biases",
-    forms=(("W&B system metrics", partial(tools.has_header, _find_names), read_wandb),),
-)
-
-_GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
-_LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
-_Column = tuple[int, int | None, str, tools.Meaning]
-"""Place, GPU (None for the machine), name and meaning of a column."""
-_Columns = tuple[int | None, list[_Column]]
-"""Place of the time, and other columns."""
-
-
-def _find_sensors(header: Sequence[str]) -> _Columns | None:
-    others: list[_Column] = []
-    for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
-        match = _GPUZ_HEADING.fullmatch(heading)
-        name = match[1] if match else heading
-        target, unit = tools.GPUZ.get(name, ("", ""))
-        of_host, in_fahrenheit = target.startswith("host_"), match and match[2].endswith("F")
-        others.append((place, None if of_host else 0, name, (target, "F" if in_fahrenheit else unit)))
-    return (0, others) if any(target.startswith("gpu_") for *_, (target, _) in others) else None
-
-
-def _find_devices(header: Sequence[str]) -> _Columns | None:
-    found = [(place, match) for place, heading in enumerate(header) if (match := _LIGHTNING_HEADING.fullmatch(heading))]
-    others: list[_Column] = [
-        (place, int(match[1]), match[2], tools.LIGHTNING.get(match[2], ("", ""))) for place, match in found
-    ]
-    time = next((place for place, heading in enumerate(header) if is_time_heading(heading)), None)
-    return (time, others) if any(target for *_, (target, _) in others) else None
-
-
-@tools.form
-def read_columns(
-    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Columns | None]
-) -> Iterator[tools.Record]:
-    for number, (time, others), row in tools.table_rows(lines, first, account, find):
-        devices: Devices = {}
-        for place, gpu, name, meaning in others:
-            if row[place]:
-                tools.take_cells(devices.setdefault(gpu, {}), account, [(name, row[place])], {name: meaning})
-        account.noise += not devices
-        yield from tools.split_devices(number, tools.parse_stamp("" if time is None else row[time]), devices)
-
-
+_QUERIED, _RECORDED = (partial(read_snapshots, gpus="gpus", time=time) for time in ("query_time", "timestamp"))
+_SNAPSHOT = "gpustat --json", _opens("query_time", "gpus"), _QUERIED
+_WINDOWS = "nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop
+_find_events = partial(_find_devices, pattern=_WANDB_HEADING, meanings=tools.WANDB)
+_find_logged = partial(_find_devices, pattern=_LIGHTNING_HEADING, meanings=tools.LIGHTNING)
+_EVENTS = "W&B system metrics", partial(tools.has_header, _find_events), partial(read_columns, find=_find_events)
+GPUSTAT = tools.ToolLog(kind="gpustat", title="gpustat", forms=(_SNAPSHOT,))
+NVITOP = tools.ToolLog(kind="nvitop", title="nvitop", forms=(_WINDOWS,))
+WANDB = tools.ToolLog(kind="wandb", title="Weights & Biases", forms=(_EVENTS,))
 MONITORS = tools.ToolLog(
     kind="monitors",
     title="nvtop, all-smi, tegrastats, GPU-Z, Lightning",
     forms=(
         ("nvtop -s", _opens("device_name", "gpu_util"), partial(read_snapshots, gpus="", time="")),
-        (
-            "all-smi record",
-            _opens("power_consumption", "used_memory"),
-            partial(read_snapshots, gpus="gpus", time="timestamp"),
-        ),
+        ("all-smi record", _opens("power_consumption", "used_memory"), _RECORDED),
         ("tegrastats", lambda text: any(map(_TEGRA.match, tools.first_lines(text))), read_tegrastats),
         ("GPU-Z sensor log", partial(tools.has_header, _find_sensors), partial(read_columns, find=_find_sensors)),
-        ("Lightning metrics.csv", partial(tools.has_header, _find_devices), partial(read_columns, find=_find_devices)),
+        ("Lightning metrics.csv", partial(tools.has_header, _find_logged), partial(read_columns, find=_find_logged)),
     ),
 )
