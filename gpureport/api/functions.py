@@ -65,16 +65,14 @@ def read(  # noqa: PLR0913 - each option is given by name
         gpus_per_tick: number of GPUs of a log in which no column distinguishes them.
         column_map: TOML file that says what the columns of an unknown table mean.
         tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
-            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`.
+            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. One that cannot be read
+            where others can is a `UserWarning`.
         mlflow_raw_times: whether system metrics of MLflow stay at the times they were logged at.
 
     Raises:
         PlaceError: when a bucket cannot be reached, or refuses.
         SourceError: when the source is missing or holds nothing that can be used.
         TypeError: when a key of `labels` or `tracker` is unknown.
-
-    Warns:
-        UserWarning: of each run of a tracker that cannot be read, where others are.
     """
     (source,), hosts, trained = map(_fetch, (source, host, training))
     mapping = None
@@ -162,13 +160,11 @@ def analyze(
         select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
         ignore: kinds not to look for.
         settings: a `gpureport.toml`, or its content as a dict: `{"prices": {"gpu_hour": 2.49, "currency": "EUR",
-            "date": "2026-11-01"}}`; defaults without it. Secrets that it names are replaced from then on.
+            "date": "2026-11-01"}}`; defaults without it. Secrets that it names are replaced from then on. One that
+            can no longer be set is a `UserWarning`.
 
     Raises:
         SettingsError: when a kind or a setting is unknown.
-
-    Warns:
-        UserWarning: of each setting that can no longer be set.
     """
     if isinstance(settings, Mapping):
         stated = check_sections(Settings(file="settings", content=dict(settings)))

@@ -53,8 +53,6 @@ _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "f
 class Analysis(AnalysisResult):
     """All that was found out about one run, with the run itself.
 
-    A notebook shows its headline, where the GPU time went, and its findings.
-
     Attributes:
         recording: the run and its series.
         rules: the rules it was judged by.
@@ -141,8 +139,6 @@ class Analysis(AnalysisResult):
 class Comparison(ComparisonResult):
     """Steps in order and the differences between them, with the analyses they rest on.
 
-    A notebook shows its headline, where the GPU time of each step went, and the findings.
-
     Attributes:
         analyses: the analysis of every run, in the order of the steps.
         throughput: training metric that counted the work, where one was named.
@@ -203,16 +199,13 @@ class Comparison(ComparisonResult):
         metric: str = "gpu_utilization_ratio",
         axes: "Axes | None" = None,
     ) -> "Axes":
-        """Draw one figure with matplotlib.
+        """Draw one figure with matplotlib, or raise ValueError where there is none of that name.
 
         Args:
             figure: `changes` of the last step against the first in per cent, with intervals; `gpu_time` of each step by
                 class; `overlay` of a signal of the first run of each step.
             metric: the column of the series that `overlay` draws.
             axes: axes to draw into; those of a new figure when None.
-
-        Raises:
-            ValueError: when there is no such figure.
         """
         if figure not in _FIGURES:
             msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"

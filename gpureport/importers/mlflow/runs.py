@@ -114,7 +114,7 @@ def open_store(store: str) -> Store:
 
 
 def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, dict[tuple[str, Meaning], Series]]:
-    """Return system metrics by node, None for the only one; in an unknown name, a node is what a known one has."""
+    """Return system metrics by node, None for the only one; unknown names have no nodes of their own."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}

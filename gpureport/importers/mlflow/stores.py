@@ -59,7 +59,7 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
 
 
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
-    """Return a run by its store's data under MLflow's names, its `parent`, and whether its experiment was `deleted`."""
+    """Return a run by MLflow's names, its `parent`, and whether its experiment was `deleted`."""
     status, dates = str(said.get("status") or ""), [str(said.get(f"{name}_time")) for name in ("start", "end")]
     times = [1000 * int(date) if re.fullmatch("[0-9]{1,15}", date) else 0 for date in dates]
     # one that has no date is none, and MLflow's server writes 0

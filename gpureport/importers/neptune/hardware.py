@@ -61,7 +61,7 @@ _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A namespace of a run: known series of hardware by path, and others; the client's own monitor drops zeros."""
+    """A namespace of a run; the client's own monitor drops zeros."""
 
     run: Stored
     path: str
@@ -84,7 +84,7 @@ class NameMap(NamedTuple):
 
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
-    """Return a run's namespaces; one of the client's begins so, or describes a process: `train/memory` makes none."""
+    """Return a run's namespaces; `train/memory` makes none."""
 
     def begin(path: str, **more: Any) -> Process:
         hosts = (f"{path}/hostname", f"{path}/details/hostname", "sys/hostname")

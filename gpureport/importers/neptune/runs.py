@@ -242,7 +242,7 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
 
 
 def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quality:
-    """Return what became of every hardware point; of a row's points, the first counts as kept, others as continued."""
+    # of a row's points, the first counts as kept, others as continued
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
     others = [
         each.run.series[path] for each in found.processes for path in each.others if not path.endswith(hardware.DERIVED)

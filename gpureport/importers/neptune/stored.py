@@ -213,7 +213,6 @@ def _load(run: Stored, root: Path) -> Stored:
 
 
 def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> None:
-    """Move the local times of a run to UTC where a zone is given, less the doubled hour; note what is odd of them."""
     series, notes, left = dict(run.series), list(run.notes), 0
     for path, each in run.series.items() if tz else ():
         zone = load_zone(str(tz))
@@ -255,7 +254,7 @@ def is_scale_database(path: Path) -> bool:
 
 
 def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs in logs, not models and the like; each process of a run wrote to a folder of its own."""
+    # each process of a run wrote to a folder of its own
     found: dict[str, Stored] = {}
     points: dict[str, Points] = defaultdict(lambda: defaultdict(list))
     for folder in sorted({path.parent for path in files if _LOG.fullmatch(path.name)}):
