@@ -31,10 +31,37 @@ _FORMS = {
 
 
 class Recordings(Store):
-    def __init__(self, store: str, held: dict[str, list[Stored]], asked: Selection) -> None:
-        self.where, self.held, self.asked = store, held, asked
-        self.chosen, self.filters = hardware.read_name_map(asked.map), store.startswith("//")
-        self.grouped = () if asked.group is None else tuple(run.id for run in held[asked.group])
+    def __init__(self, store: str, named: str | None, asked: Selection) -> None:
+        self.where, self.asked, self.chosen, path = store, asked, hardware.read_name_map(asked.map), Path(store)
+        if store.startswith("//"):
+            from gpureport.importers.neptune.live import find_live_runs
+
+            runs, self.filters = find_live_runs(store, named, asked.filter), True
+        elif not path_exists(path):
+            raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
+        else:
+            try:
+                files, root = list(_list_files(path, hidden=True)), path if path.is_dir() else path.parent
+                runs = [run for find in _FORMS.values() for run in find(files, root)]
+            except OSError as error:
+                raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
+            runs = [run for run in runs if fnmatchcase(run.project, asked.project or "*")]
+        if asked.group is not None and asked.runs:
+            fits = [(f"{pattern}*", pattern) for pattern in asked.runs]
+            runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
+        if not runs:
+            project = "" if asked.project is None else f" of project {asked.project}"
+            raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
+        shared = Counter(run.id for run in runs)
+        self.held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
+        if asked.group is not None:
+            self.held, self.grouped = {asked.group: runs}, tuple(run.id for run in runs)
+        elif asked.require_hardware and not (named or asked.runs):
+            infos = [info for info in self.runs(asked.experiment) if not info.deleted]
+            bare = [info.name for info in infos if not (info.hardware or info.fault)]
+            if 0 < len(bare) < len(infos):
+                what = f"{len(bare)} runs hold no hardware series, {bare[-1]} among them"
+                raise SourceError(store, what, "leave out --require-hardware", code="no_hardware_series")
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         found = sorted((self._describe(*item) for item in self.held.items()), key=lambda run: -(run.started or 0))
@@ -44,12 +71,8 @@ class Recordings(Store):
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
-        gpus = {
-            each.gpu
-            for run in runs
-            for space in hardware.find_processes(run, self.chosen)
-            for each in space.leaves.values()
-        }
+        processes = (each for run in runs for each in hardware.find_processes(run, self.chosen))
+        gpus = {each.gpu for process in processes for each in process.leaves.values()}
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
         return RunInfo(
             id=run_id,
@@ -73,39 +96,6 @@ def _refuse_folder(folder: Path) -> None:
     if (folder / ".neptune").is_dir():
         what = "the folder holds runs of Neptune's client and no log"
         raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
-
-
-def _open(store: str, named: str | None, selection: Selection) -> Recordings:
-    group, path = selection.group, Path(store)
-    if store.startswith("//"):
-        from gpureport.importers.neptune.live import find_live_runs
-
-        runs = find_live_runs(store, named, selection.filter)
-    elif not path_exists(path):
-        raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
-    else:
-        try:
-            files, root = list(_list_files(path, hidden=True)), path if path.is_dir() else path.parent
-            runs = [run for find in _FORMS.values() for run in find(files, root)]
-        except OSError as error:
-            raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
-        runs = [run for run in runs if fnmatchcase(run.project, selection.project or "*")]
-    if group is not None and selection.runs:
-        fits = [(f"{pattern}*", pattern) for pattern in selection.runs]
-        runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
-    if not runs:
-        project = "" if selection.project is None else f" of project {selection.project}"
-        raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
-    shared = Counter(run.id for run in runs)
-    held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
-    found = Recordings(store, held if group is None else {group: runs}, selection)
-    if selection.require_hardware and group is None and not (named or selection.runs):
-        infos = [info for info in found.runs(selection.experiment) if not info.deleted]
-        bare = [info.name for info in infos if not (info.hardware or info.fault)]
-        if 0 < len(bare) < len(infos):
-            what = f"{len(bare)} runs hold no hardware series, {bare[-1]} among them"
-            raise SourceError(store, what, "leave out --require-hardware", code="no_hardware_series")
-    return found
 
 
 def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
@@ -265,7 +255,7 @@ NEPTUNE = Tracker(
     kind="neptune",
     title="Neptune",
     holds=_holds,
-    open=_open,
+    open=Recordings,
     record=_record,
     refuse_folder=_refuse_folder,
 )
