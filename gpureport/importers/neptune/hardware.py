@@ -85,26 +85,26 @@ class NameMap(NamedTuple):
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
     """Return a run's namespaces; `train/memory` makes none."""
-
-    def begin(path: str, **more: Any) -> Process:
-        hosts = (f"{path}/hostname", f"{path}/details/hostname", "sys/hostname")
-        node = next((str(run.scalars[name]) for name in hosts if run.scalars.get(name)), "")
-        return Process(run=run, path=path, node=node, **more)
-
-    own = begin("--map", leaves={path: chosen.series[path] for path in run.paths or () if path in chosen.series})
-    found = {("--map", False): own}
-    for path in sorted((run.paths or set()).difference(own.leaves)):
-        gauge = _GAUGE.fullmatch(path)
-        if (match := gauge or _BELOW.fullmatch(path)) is None:
-            continue
-        name, gpu, leaf = match.group("space", "gpu", "name")
-        stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
-        space = found.setdefault((name, bool(gauge)), begin(name, client=bool(gauge), stage=stage or None))
-        meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
+    found: dict[tuple[str, bool], Process] = {}
+    for path in sorted(run.paths or ()):
+        gauge, stage, meaning = _GAUGE.fullmatch(path), "", chosen.series.get(path)
+        name, client = "--map", gauge is not None and meaning is None
+        if meaning is None:
+            if (match := gauge or _BELOW.fullmatch(path)) is None:
+                continue
+            name, gpu, leaf = match.group("space", "gpu", "name")
+            stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
+            meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
+            if meaning and "gpu" in meaning.metric:
+                meaning = meaning._replace(gpu=int(gpu or 0))
+        hosts = (f"{name}/hostname", f"{name}/details/hostname", "sys/hostname")
+        node = next((str(run.scalars[host]) for host in hosts if run.scalars.get(host)), "")
+        new = Process(run=run, path=name, node=node, stage=stage or None, client=client)
+        space = found.setdefault((name, client), new)
         if meaning is None:
             space.others.append(path)
         else:
-            space.leaves[path] = meaning._replace(gpu=int(gpu or 0)) if "gpu" in meaning.metric else meaning
+            space.leaves[path] = meaning
     named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     named |= {*chosen.namespaces}
 
