@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -24,6 +24,7 @@ from gpureport.importers import tracker_series
 from gpureport.importers.account import NOT_SELECTED, TORN, TWICE_AT_ONCE, list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
+from gpureport.importers.mlflow.server import Server, SignedServer
 from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Meaning, Series
@@ -31,10 +32,7 @@ from gpureport.parsing import MOST_LABELS
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import path_exists
 
-if TYPE_CHECKING:
-    from gpureport.importers.mlflow.server import Server
-
-Store: TypeAlias = "stores.Database | stores.Folder | Server"
+Store: TypeAlias = stores.Database | stores.Folder | Server
 PREFIX = "mlflow:"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|(databricks)$")
 _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
@@ -90,8 +88,6 @@ def open_store(store: str) -> Store:
     scheme = (match[1] or match[2]).lower() if match else ""
     refuse_database_server(scheme, store)
     if scheme in _SERVERS:
-        from gpureport.importers.mlflow.server import Server, SignedServer
-
         signed = (
             os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         )

@@ -14,6 +14,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import tracker_series
 from gpureport.importers.neptune import hardware, stored
 from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
+from gpureport.importers.neptune.live import find_live_runs
 from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
@@ -34,8 +35,6 @@ class Recordings(Store):
     def __init__(self, store: str, named: str | None, asked: Selection) -> None:
         self.where, self.asked, self.chosen, path = store, asked, hardware.read_name_map(asked.map), Path(store)
         if store.startswith("//"):
-            from gpureport.importers.neptune.live import find_live_runs
-
             runs, self.filters = find_live_runs(store, named, asked.filter), True
         elif not path_exists(path):
             raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
