@@ -23,8 +23,7 @@ from gpureport.recording import Recording, Run, Source, collect_series
 from gpureport.regular_files import name_by_url
 
 _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4, 14 * 4 + 1), key=abs)]
-_COVERED, _EQUAL = 0.8, 60_000_000
-"""Share of a device's time that a log must cover, and microseconds by which shared times are equal."""
+_COVERED, _EQUAL = 0.8, 60_000_000  # share of a device's time, and microseconds by which shared times are equal
 
 
 def _note(tracked: Tracked, note: str) -> Tracked:

@@ -84,7 +84,7 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stages: Sequence[str] = (),
 ) -> "pa.Table":
-    """Return a device's rows in order of time, without those of no value; columns without a metric are text."""
+    """Return a device's rows in order of time; columns without a metric are text."""
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
@@ -111,7 +111,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return an account with each device's gaps, the median interval of GPUs, else hosts, and the rows' span."""
+    """Return an account with gaps, the median interval of GPUs, else hosts, and the rows' span."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))

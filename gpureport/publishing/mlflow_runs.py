@@ -95,8 +95,6 @@ _TAGS = "step judged_by compared_with verdict change change_since_first training
 
 
 class RunFigures(NamedTuple):
-    """What is published of one run; its id in MLflow is None where that did not record it."""
-
     name: str
     run_id: str | None
     metrics: Mapping[str, float]
@@ -242,7 +240,7 @@ def _write_to_folder(
             # the line of a writer that was killed may have been cut anywhere
             contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
         for file, content in contents.items():
-            # by way of the run's own folder: MLflow takes every file in the others for a metric or a tag
+            # by way of the run's own folder: MLflow reads every file in the others
             atomic_writes.replace_file(file, content, home)
         for key in outdated:
             find("tags", key).unlink(missing_ok=True)
@@ -251,7 +249,6 @@ def _write_to_folder(
 
 
 def _refuse_migration(store: Database) -> None:
-    """Refuse a database that MLflow's client would bring to another version by opening it."""
     try:
         mlflow = load_mlflow(store.where)
         from alembic.script import ScriptDirectory

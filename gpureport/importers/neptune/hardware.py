@@ -30,7 +30,7 @@ UTILIZATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "
 MEMORY_TOTAL = "gpu_memory_total_bytes"
 _MEMORY_OF = {UTILIZATION: MEMORY, "cpu_utilization_ratio": "host_memory_used_bytes"}
 _GAUGE = re.compile(r"(?P<space>.*)/(?P<name>cpu|memory|gpu(?:_memory|_power)?(?:_(?P<gpu>\d{1,9}))?)")
-"""Series of the client's monitor; those of a GPU end in its number where the process saw several."""
+"""Series of the client's monitor."""
 _BELOW = re.compile(r"(?P<space>.+?)/monitoring/(?:gpu/(?P<gpu>\d{1,9})/)?(?P<name>.+)")
 _MEANINGS = {
     "cpu": Meaning("cpu_utilization_ratio", 0.01),
@@ -139,7 +139,7 @@ _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 
 
 class DeviceRows(NamedTuple):
-    """Rows of a device from a process: their times, whether a zero was restored, their count of points, metrics."""
+    """Rows of a device from a process; of each, `points` counts those in it, `imputed` marks a restored zero."""
 
     process: Process
     gpu: int | None

@@ -19,7 +19,7 @@ from gpureport.importers.neptune.stored import Stored
 from gpureport.parsing import parse_json
 
 _SILENT = 60.0
-"""Seconds without an answer after which a server is given up; the import takes 16 on a busy machine."""
+"""Seconds without an answer after which a server is given up; the import may take 16."""
 _SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
 _PROBLEMS: dict[str, CodedProblem] = {
     "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),

@@ -111,7 +111,7 @@ class Tracked:
 
 
 class Store(ABC):
-    """What holds runs: `where` is what a person called it, `grouped` the recordings that a group makes one run."""
+    """What holds runs; `grouped` are the recordings that a group makes one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
