@@ -136,11 +136,10 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
 def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
     base, step = labels[-2:]
     tags = {"compared_with": base}
+    found = (each for each in document["deltas"] if (each["device"], each["step"]) == (None, step))
+    changes = {(each["metric"], each["base"]): each for each in found}
     for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
-        wanted = (metric, None, step)
-        found = (each for each in document["deltas"] if (each["metric"], each["device"], each["step"]) == wanted)
-        changes = {each["base"]: each for each in found}
-        before, first = changes.get(base), changes.get(labels[0])
+        before, first = changes.get((metric, base)), changes.get((metric, labels[0]))
         # a rate that neither step recorded has no verdict to publish
         if before is not None and not (prefix and before["before"] is before["after"] is None):
             tags[f"{prefix}verdict"] = before["verdict"]
