@@ -33,6 +33,7 @@ from gpureport.recording import HOST, Device
 from gpureport.regular_files import path_exists
 
 Store: TypeAlias = stores.Database | stores.Folder | Server
+_Named = dict[tuple[str, Meaning], Series]
 PREFIX = "mlflow:"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|(databricks)$")
 _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
@@ -109,12 +110,12 @@ def open_store(store: str) -> Store:
     return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 
-def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, dict[tuple[str, Meaning], Series]]:
+def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
     """Return system metrics by node, None for the only one; unknown names have no nodes of their own."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}
-    found: dict[str | None, dict[tuple[str, Meaning], Series]] = defaultdict(dict)
+    found: dict[str | None, _Named] = defaultdict(dict)
     for match in matches:
         key, (node, gpu, what) = match[0], match.group("node", "gpu", "what")
         # the monitor of AMD's takes 500 W as every GPU's limit
@@ -137,11 +138,7 @@ class _Account(NamedTuple):
 
 
 def _read_node(
-    node: str | None,
-    named: Mapping[tuple[str, Meaning], Series],
-    started: int | None,
-    options: ReadOptions,
-    account: _Account,
+    node: str | None, named: _Named, started: int | None, options: ReadOptions, account: _Account
 ) -> Iterator[tuple[Device, pa.Table]]:
     series = [*named.values()]
     ticks, values = tracker_series.place_on_ticks(series)
