@@ -1,7 +1,7 @@
 """`gpureport.read`, `gpureport.analyze`, `gpureport.compare` and `gpureport.report`."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields as list_fields
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import make_goals
 from gpureport.errors import RenderError, SettingsError
 from gpureport.importers.protocol import Labels, ReadOptions
-from gpureport.importers.protocol.tracker import Selection, split_readable
+from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
@@ -48,18 +48,15 @@ def read(  # noqa: PLR0913 - each option is given by name
     tracker: Mapping[str, Any] | None = None,
     mlflow_raw_times: bool = False,
 ) -> list[Recording]:
-    """Return every run that a log, a folder of logs, or the store of a tracker holds.
-
-    Logs of one machine and the same minutes are one run.
+    """Return every run in a log, a folder of logs, or a tracker's store; logs of one machine and minutes are one run.
 
     Args:
-        source: a log, a folder with logs in it or below, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. Here and for `host`
-            and `training`, `s3://BUCKET/PATH` names one in a bucket.
+        source: a log, a folder with logs in it or below, `mlflow:STORE#RUN` or `neptune:PATH#RUN`; like `host` and
+            `training` also `s3://BUCKET/PATH`.
         host: CPU logs, or further GPU logs of the run, to join by time.
-        training: logs of training metrics. Without them, those that lie in a folder `source` are read.
-        labels: what the logs do not say: `name`, `step`, `params` and `tags` (dicts), and `work`, what the run did in
-            all, as `"12000:steps"` or `(12000, "steps")`; `table`, the file of a table of jobs as `sacct -P`
-            prints, from which user, account, job and node become tags.
+        training: logs of training metrics; those in a folder `source` when empty.
+        labels: what the logs do not say: `name`, `step`, `params` and `tags` (dicts), `work` in all as `"12000:steps"`
+            or `(12000, "steps")`, and `table`, a file as `sacct -P` prints for tags of user, account, job and node.
         as_one_run: whether all logs of the folder are one run.
         tz: time zone of the stamps, such as `"Europe/Berlin"`, where the log names none.
         gpus: indices of the GPUs to keep; all when None.
@@ -68,16 +65,14 @@ def read(  # noqa: PLR0913 - each option is given by name
         gpus_per_tick: number of GPUs of a log in which no column distinguishes them.
         column_map: TOML file that says what the columns of an unknown table mean.
         tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
-            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`.
+            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. One that cannot be read
+            where others can is a `UserWarning`.
         mlflow_raw_times: whether system metrics of MLflow stay at the times they were logged at.
 
     Raises:
         PlaceError: when a bucket cannot be reached, or refuses.
         SourceError: when the source is missing or holds nothing that can be used.
         TypeError: when a key of `labels` or `tracker` is unknown.
-
-    Warns:
-        UserWarning: of each run of a tracker that cannot be read. The other runs are returned.
     """
     (source,), hosts, trained = map(_fetch, (source, host, training))
     mapping = None
@@ -96,11 +91,22 @@ def read(  # noqa: PLR0913 - each option is given by name
         as_logged=mlflow_raw_times,
     )
     named = _read_labels(labels or {})
-    _check_keys("tracker", tracker or {}, Selection)
+    tracked = _check_keys("tracker", tracker or {}, Selection)
     kind = "mapped" if mapping else "nvidia_smi" if columns is not None else None
     store = None if as_one_run or kind else find_tracker(str(source))
     if store is not None:
-        return list(_read_tracked(store, str(source), options, named, tracker or {}))
+        from gpureport.importers.tracked import TrackedReading
+
+        wanted = tracked.get("runs", ())
+        tracked["runs"] = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        chosen = store.runs(str(source), Selection(**tracked))
+        faults = [run.fault for run in chosen.runs if run.fault is not None]
+        if faults and len(faults) == len(chosen.runs):
+            raise faults[0]
+        for fault in faults:
+            warnings.warn(f"{fault}; the other runs are read", stacklevel=2)
+        readable = (run for run in chosen.runs if run.fault is None)
+        return [TrackedReading(chosen, run, options, named, strict=False).recording() for run in readable]
     from gpureport.importers.runs import find_run_logs, find_training_logs
 
     runs = [find_run_logs([source], hosts, kind, options)] if as_one_run else find_runs(source, hosts, kind, options)
@@ -108,22 +114,28 @@ def read(  # noqa: PLR0913 - each option is given by name
     if Path(source).is_dir() and not trained and not as_one_run:
         beside = find_training_logs([source] * len(runs), runs)
     named = named.of_several() if len(runs) > 1 else named
-    return [
-        Reading(inputs, options, named, training=found).recording() for inputs, found in zip(runs, beside, strict=True)
-    ]
+    pairs = zip(runs, beside, strict=True)
+    return [Reading(inputs, options, named, training=found).recording() for inputs, found in pairs]
 
 
 def _fetch(given: Paths) -> list[str | Path]:
-    """Return paths as a list; of a URL of a bucket that of its local copy."""
     paths = [given] if isinstance(given, str | Path) else list(given)
     places = [parse_place(path) if isinstance(path, str) and is_bucket_url(path) else path for path in paths]
     return [fetch(place) if isinstance(place, RemotePath) else place for place in places]
 
 
+def _check_keys(name: str, values: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+    known = {field.name for field in list_fields(kind)} - {"map"}
+    if unknown := [key for key in values if key not in known]:
+        msg = f"{name} has no key {unknown[0]!r}; its keys are {', '.join(sorted(known))}"
+        raise TypeError(msg)
+    return {key: value for key, value in values.items() if value is not None}
+
+
 def _read_labels(labels: Mapping[str, Any]) -> Labels:
-    _check_keys("labels", labels, Labels)
-    made = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
-    given = {key: value for key, value in labels.items() if value is not None} | made
+    given = _check_keys("labels", labels, Labels)
+    for key in {"params", "tags"} & given.keys():
+        given[key] = tuple((str(name), str(value)) for name, value in given[key].items())
     if "work" in given:
         amount, unit = given["work"].split(":", 1) if isinstance(given["work"], str) else given["work"]
         given["work"] = Work(amount=float(amount), unit=str(unit))
@@ -132,27 +144,6 @@ def _read_labels(labels: Mapping[str, Any]) -> Labels:
 
         given["table"] = LabelTable(Path(given["table"]))
     return Labels(**given)
-
-
-def _check_keys(name: str, values: Mapping[str, Any], kind: Any) -> None:
-    known = {field.name for field in list_fields(kind)} - {"map"}
-    if unknown := [key for key in values if key not in known]:
-        msg = f"{name} has no key {unknown[0]!r}; its keys are {', '.join(sorted(known))}"
-        raise TypeError(msg)
-
-
-def _read_tracked(
-    store: Any, source: str, options: ReadOptions, labels: Labels, tracker: Mapping[str, Any]
-) -> Iterator[Recording]:
-    """Yield the selected runs of a tracker, and warn of those that cannot be read."""
-    from gpureport.importers.tracked import TrackedReading
-
-    runs = tracker.get("runs", ())
-    chosen = store.runs(source, Selection(**{**tracker, "runs": (runs,) if isinstance(runs, str) else tuple(runs)}))
-    readable, faults = split_readable(chosen.runs)
-    for fault in faults:
-        warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
-    yield from (TrackedReading(chosen, run, options, labels, strict=False).recording() for run in readable)
 
 
 def analyze(
@@ -168,16 +159,12 @@ def analyze(
         recording: the run, as `read` returns it.
         select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
         ignore: kinds not to look for.
-        settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices":
-            {"gpu_hour": 2.49, "currency": "EUR", "date": "2026-11-01"}}`.
-            Without it the defaults hold. Secrets that it names are replaced from then on. No file of the working
-            directory is read.
+        settings: a `gpureport.toml`, or its content as a dict: `{"prices": {"gpu_hour": 2.49, "currency": "EUR",
+            "date": "2026-11-01"}}`; defaults without it. Secrets that it names are replaced from then on. One that
+            can no longer be set is a `UserWarning`.
 
     Raises:
         SettingsError: when a kind or a setting is unknown.
-
-    Warns:
-        UserWarning: of each setting that can no longer be set.
     """
     if isinstance(settings, Mapping):
         stated = check_sections(Settings(file="settings", content=dict(settings)))
@@ -186,8 +173,8 @@ def analyze(
     if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
         # rows that lie in a file lose secrets whenever they are read
-        rows = recording.rows
-        rows = hold_rows(redact_extra_columns(rows.table())) if rows.in_memory else rows
+        held = recording.rows
+        rows = hold_rows(redact_extra_columns(held.table())) if held.in_memory else held
         recording = Recording(run=replace(recording.run), rows=rows, training=recording.training)
     rules = selection.apply_settings(analysis.RULES, stated)
     wanted, unwanted = ((given,) if isinstance(given, str) else given for given in (select, ignore))
@@ -217,13 +204,11 @@ def compare(
     """Return each step set against the one before it, with intervals and verdicts.
 
     Args:
-        runs: recordings or analyses in the order of their steps, or a dict of steps: `{"before": [run, run], "after":
-            run}`. In a list, runs with the same step label are repetitions of one step; a run without a label is a
-            step of its own.
+        runs: recordings or analyses in the order of their steps, of which those with one step label are repetitions, or
+            a dict of steps: `{"before": [run, run], "after": run}`.
         throughput: training metric that counts the work done, whatever its name.
-        by: what makes a step, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand in the
-            order of their values; with `"folder"` steps stand by the numbers that their folders begin with, else by the
-            start of their first runs. A dict names its steps itself.
+        by: what makes a step of a list, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand
+            in the order of their values; those of `"folder"` by their first numbers, or else by start.
         better: which way training metrics get better whose names do not say: `{"my_metric": "higher"}`, or `"lower"`.
         target: value a training metric is to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
 
@@ -280,8 +265,7 @@ def report(
 
     Args:
         results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
-        path: file to write, or URL of an object of a bucket. Its suffix names the format: html, pdf, md, json, txt, svg
-            or png.
+        path: file or URL of an object of a bucket to write; its suffix is html, pdf, md, json, txt, svg or png.
         format: format of the text to return, such as `"md"`, instead of a file.
         title: title of the report; the names of the runs when None.
 
@@ -290,8 +274,7 @@ def report(
 
     Raises:
         PlaceError: when the bucket cannot be reached, or refuses.
-        RenderError: when no format has this name, a format that is no text is to be returned, or the file cannot be
-            written.
+        RenderError: when the format is unknown, is not text where text is wanted, or the file cannot be written.
         TypeError: when neither `path` nor `format` is given, or both are.
     """
     if (path is None) == (format is None):

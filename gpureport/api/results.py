@@ -5,22 +5,26 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from gpureport import __version__
 from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
 from gpureport.analysis.results import Analysis as AnalysisResult
 from gpureport.analysis.rulebook import Rule
-from gpureport.api import plots
+from gpureport.columns import integers
 from gpureport.comparison.chain import Comparison as ComparisonResult
 from gpureport.comparison.chain import pair_steps
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.gains import build_gains
 from gpureport.findings import Severity
+from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording, local_times
 from gpureport.report import build
 from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_no_work, describe_reason
+from gpureport.report.wording.terms import FIGURE_NAMES, class_title, name_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,13 +42,16 @@ _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
 _STATISTICS = ("device", *(field.name for field in fields(MetricSummary) if field.name != "below"))
 _SHOWN = 8  # findings that a notebook shows; the rest are counted
+_SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
+_UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
+_GAP = 5.0  # intervals between samples, beyond which a line is broken
+_HEIGHT, _WIDTH = 1.8, 9.0  # inches
+_BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Analysis(AnalysisResult):
     """All that was found out about one run, with the run itself.
-
-    A notebook shows its headline, where the GPU time went, and its findings.
 
     Attributes:
         recording: the run and its series.
@@ -91,7 +98,33 @@ class Analysis(AnalysisResult):
             metrics: columns of the series; utilisation, power, clock and temperature when empty.
             devices: ids of the GPUs to draw, such as `"gpu:0"`; all when empty.
         """
-        return plots.draw_signals(self, metrics, devices)
+        run, recorded, known = self.run, self.recording.series.column_names, [each.id for each in self.run.devices]
+        shown = set(devices) or {device.id for device in run.gpus}
+        panels = list(metrics) or [name for name in _SIGNALS if name in recorded]
+        if unknown := [name for name in panels if name not in recorded] + sorted(shown.difference(known)):
+            msg = f"{unknown[0]!r} was not recorded; there are {', '.join([*recorded, *known])}"
+            raise ValueError(msg)
+        axes: list[Axes] = list(_make_axes(max(len(panels), 1))[:, 0])
+        for panel, metric in zip(axes, panels, strict=False):
+            for device in sorted(shown):
+                rows = self.recording.rows_of(device).select(["timestamp", metric]).drop_null()
+                minutes = (integers(rows["timestamp"]) - run.started) / 6e7
+                values = _scale(rows[metric].to_numpy().astype(float), metric)
+                # a line is broken where samples are missing
+                gaps = np.flatnonzero(np.diff(minutes) > _GAP * (run.interval or np.inf) / 60) + 1
+                broken = [np.insert(each, gaps, np.nan) for each in (minutes, values)]
+                panel.plot(*broken, label=device, linewidth=0.8)
+            panel.set_ylabel(_label(metric))
+            for finding in self.findings:
+                for span in finding.intervals if shown & set(finding.devices) else ():
+                    start, end = ((at - run.started) / 6e7 for at in (span.start, span.end))
+                    panel.axvspan(start, end, color=COLOURS[finding.severity.value], alpha=0.15, label=finding.kind)
+        axes[0].set_title(run.name)
+        axes[-1].set_xlabel("minutes since the first sample")
+        # once a kind
+        drawn = {label: handle for handle, label in zip(*axes[0].get_legend_handles_labels(), strict=True)}
+        axes[0].legend(drawn.values(), drawn.keys(), **_BESIDE)
+        return axes
 
     def __repr__(self) -> str:
         problems = sum(finding.severity is Severity.PROBLEM for finding in self.findings)
@@ -105,8 +138,6 @@ class Analysis(AnalysisResult):
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(ComparisonResult):
     """Steps in order and the differences between them, with the analyses they rest on.
-
-    A notebook shows its headline, where the GPU time of each step went, and the findings.
 
     Attributes:
         analyses: the analysis of every run, in the order of the steps.
@@ -132,9 +163,9 @@ class Comparison(ComparisonResult):
         rows = []
         for row in build_gains(self):
             for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():
-                known = {"base": base, "step": row.step.label}
-                found = [(figure, getattr(gain, figure)) for figure in _GAINS]
-                rows += [_read_fields(each, _GAIN, **known, figure=figure) for figure, each in found if each]
+                for name in _GAINS:
+                    if figure := getattr(gain, name):
+                        rows.append(_read_fields(figure, _GAIN, base=base, step=row.step.label, figure=name))
         return _make_frame(rows, _GAIN)
 
     def quality_frame(self) -> "pd.DataFrame":
@@ -148,13 +179,18 @@ class Comparison(ComparisonResult):
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding of any run, with its step and run."""
-        joined = _join_runs([each.findings_frame() for each in self.analyses], self.analyses)
+        joined = self._join(each.findings_frame() for each in self.analyses)
         return joined.reset_index(["step", "run"]).reset_index(drop=True)
 
     def gpu_time_frame(self) -> "pd.DataFrame":
         """Return the seconds of each GPU in each class of GPU time, indexed by step, run and device."""
-        frames = [each.gpu_time_frame() for each in self.analyses]
-        return _order_classes(_join_runs(frames, self.analyses).fillna(0.0))
+        return _order_classes(self._join(each.gpu_time_frame() for each in self.analyses).fillna(0.0))
+
+    def _join(self, frames: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
+        import pandas as pd
+
+        keys = [(each.run.step or each.run.name, each.run.name) for each in self.analyses]
+        return pd.concat(list(frames), keys=keys, names=["step", "run"])
 
     def plot(
         self,
@@ -163,22 +199,19 @@ class Comparison(ComparisonResult):
         metric: str = "gpu_utilization_ratio",
         axes: "Axes | None" = None,
     ) -> "Axes":
-        """Draw one figure with matplotlib.
+        """Draw one figure with matplotlib, or raise ValueError where there is none of that name.
 
         Args:
             figure: `changes` of the last step against the first in per cent, with intervals; `gpu_time` of each step by
                 class; `overlay` of a signal of the first run of each step.
             metric: the column of the series that `overlay` draws.
             axes: axes to draw into; those of a new figure when None.
-
-        Raises:
-            ValueError: when there is no such figure.
         """
-        if figure not in plots.FIGURES:
+        if figure not in _FIGURES:
             msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"
             raise ValueError(msg)
-        drawn: Axes = plots.make_axes() if axes is None else axes
-        plots.FIGURES[figure](self, metric, drawn)
+        drawn: Axes = _make_axes() if axes is None else axes
+        _FIGURES[figure](self, metric, drawn)
         return drawn
 
     def __repr__(self) -> str:
@@ -189,6 +222,69 @@ class Comparison(ComparisonResult):
 
     def _repr_html_(self) -> str:
         return _show(self)
+
+
+def _draw_changes(comparison: Comparison, _: str, axes: "Axes") -> None:
+    first, last = comparison.steps[0].label, comparison.steps[-1].label
+    names: list[str] = []
+    for delta in comparison.between(first, last):
+        if not delta.before or delta.difference is None:
+            continue
+        scale, place = 100 / abs(delta.before), len(names)
+        colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
+        if delta.interval is not None:
+            axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
+        axes.plot(delta.difference * scale, place, "o" if delta.interval else "|", color=colour)
+        names.append(f"{name_figure(delta.metric)}: {delta.verdict}")
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.axvline(0, color=COLOURS["muted"], linewidth=0.8)
+    axes.set_xlabel(f"% change from {first} to {last}, with its 95% interval")
+
+
+def _draw_gpu_time(comparison: Comparison, _: str, axes: "Axes") -> None:
+    seconds = comparison.gpu_time_frame().groupby("step", sort=False).sum()
+    shares, left = 100 * seconds.div(seconds.sum(axis=1), axis=0), np.zeros(len(seconds))
+    for name in shares:
+        fill, part = CLASSES.get(str(name), OTHER_CLASS), shares[name].to_numpy()
+        look: dict[str, Any] = {"color": fill.colour, "hatch": fill.hatch, "edgecolor": "white"}
+        axes.barh(shares.index, part, left=left, label=class_title(str(name), ()), **look)
+        left += part
+    axes.invert_yaxis()
+    axes.set_xlabel("% of the GPU time")
+    axes.legend(**_BESIDE)
+
+
+def _draw_overlay(comparison: Comparison, metric: str, axes: "Axes") -> None:
+    for step in comparison.steps:
+        run = next(each for each in comparison.analyses if (each.run.step or each.run.name) == step.label)
+        if metric in run.recording.series.column_names:
+            rows = run.recording.to_pandas().dropna(subset=metric)
+            minutes = (rows["timestamp"] - rows["timestamp"].min()).dt.total_seconds() // 10 / 6
+            means = rows[metric].groupby(minutes).mean()
+            axes.plot(means.index, _scale(means.to_numpy(), metric), label=step.label)
+    axes.set_xlabel("minutes since the start, means of ten seconds")
+    axes.set_ylabel(_label(metric))
+    axes.legend(fontsize="small")
+
+
+_FIGURES: Any = {"changes": _draw_changes, "gpu_time": _draw_gpu_time, "overlay": _draw_overlay}
+
+
+def _make_axes(panels: int = 0) -> Any:
+    import matplotlib.pyplot as plt
+
+    size = (_WIDTH, 1 + _HEIGHT * panels if panels else 4)
+    return plt.subplots(panels or 1, sharex=True, squeeze=not panels, layout="constrained", figsize=size)[1]
+
+
+def _scale(values: Any, metric: str) -> Any:
+    return values * _UNITS.get(BY_NAME[metric].unit, ("", 1.0))[1]
+
+
+def _label(metric: str) -> str:
+    unit = BY_NAME[metric].unit
+    return f"{FIGURE_NAMES.get(metric, metric.rpartition('_')[0])}\n{_UNITS.get(unit, (unit,))[0]}"
 
 
 def build_content(results: Sequence[Analysis] | Comparison, title: str | None = None) -> "Report":
@@ -209,18 +305,14 @@ def build_content(results: Sequence[Analysis] | Comparison, title: str | None = 
 
 
 def _show(results: Sequence[Analysis] | Comparison) -> str:
-    """Return a report's headline, bars and findings as an HTML fragment without script or style sheet.
-
-    Text takes the colour of the page around it, light or dark.
-    """
+    """Return a report's headline, bars and findings as an HTML fragment without script or style sheet."""
     from gpureport.report.formats.html import template_environment
 
-    report = build_content(results)
+    report, template = build_content(results), template_environment().get_template("notebook.html")
     bars = [bar for bar in report.gpu_time if bar.whole]
     cards = [card for card in report.findings if not card.repeats]
     classes = gpu_time.class_labels(bars)
-    view = template_environment().get_template("notebook.html")
-    shown: str = view.render(
+    shown: str = template.render(
         report=report,
         headline=display.headline(report.verdict.sentence)[0],
         bars=bars,
@@ -233,16 +325,7 @@ def _show(results: Sequence[Analysis] | Comparison) -> str:
     return shown
 
 
-def _join_runs(frames: "Sequence[pd.DataFrame]", analyses: Sequence[Analysis]) -> "pd.DataFrame":
-    """Return a frame of each run as one, indexed by step and run, too."""
-    import pandas as pd
-
-    keys = [(each.run.step or each.run.name, each.run.name) for each in analyses]
-    return pd.concat(frames, keys=keys, names=["step", "run"])
-
-
 def _read_fields(item: object, names: Iterable[str], **known: object) -> dict[str, Any]:
-    """Return the named fields of a result, codes as text; `known` are those that it has elsewhere."""
     known |= zip(_ENDS, getattr(item, "interval", None) or (None, None), strict=True)
     row: dict[str, Any] = {name: known[name] if name in known else getattr(item, name, None) for name in names}
     if "reason" in row and "reason" not in known:
@@ -250,15 +333,14 @@ def _read_fields(item: object, names: Iterable[str], **known: object) -> dict[st
     return {name: value.value if isinstance(value, Enum) else value for name, value in row.items()}
 
 
-def _make_frame(rows: Iterable[dict[str, Any]], names: Iterable[str]) -> "pd.DataFrame":
+def _make_frame(rows: Sequence[dict[str, Any]], names: Iterable[str]) -> "pd.DataFrame":
     """Return rows as a frame, which has the columns named without rows, too."""
     import pandas as pd
 
-    rows = list(rows)
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*names, *(name for row in rows for name in row)])))
 
 
 def _order_classes(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return classes of GPU time, the columns, in the order in which every report shows them."""
+    # the order of every report
     known = [name for name in GPU_TIME_CLASSES if name in frame]
     return frame[known + sorted(map(str, set(frame) - set(known)))]

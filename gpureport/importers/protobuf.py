@@ -1,8 +1,7 @@
 """Messages of protobuf, read without their schema, and the scalars of TensorBoard's event files, which frame them.
 
-A record is its message's length, a checksum of that, the message and its checksum (tensorflow/core/lib/io
-record_writer). The message has a wall time, a step and values, each a number or a tensor of one (event.proto,
-summary.proto, tensor.proto). Images, histograms and texts are skipped.
+A record is its message's length, a checksum of that, the message and its checksum. The message has a wall time, a step
+and values, each a number or a tensor of one. Images, histograms and texts are skipped.
 """
 
 import struct
@@ -13,8 +12,7 @@ from typing import Any
 from gpureport.importers.account import CUT_LAST_LINE, MALFORMED, Account
 from gpureport.importers.source_text import BLOCK, RawFile, decompressed_blocks
 
-_VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}
-"""Kinds of fields: a whole number, bytes, and those of a fixed size."""
+_VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}  # kinds of fields, and those of a fixed size
 
 
 def read_message(data: bytes) -> defaultdict[int, list[Any]]:
@@ -48,7 +46,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 MARK = "brain.Event:"
 """What the first record of every such file holds: its version."""
 _FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28
-"""Bytes before and behind a message, and of one at most: an image may be large, a damaged length is larger."""
+"""Bytes before and behind a message, and of one at most."""
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
@@ -56,10 +54,7 @@ _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
 
 
 def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str, float | str]]]:
-    """Yield the number of each record with scalars, its `wall_time`, its `step`, and scalars by tag.
-
-    What follows a damaged length is lost, and counts as one record.
-    """
+    """Yield the number of each record with scalars, its `wall_time`, its `step`, and scalars by tag."""
     held, number = b"", 0
     for block in decompressed_blocks(file, BLOCK):
         held, at = held + block, 0

@@ -16,18 +16,17 @@ _WAL_BYTE, _IN_WAL_MODE = 18, b"\2"
 _NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, AttributeError, IndexError, OverflowError)
 _PATIENCE = 10.0
 """Seconds to wait for a writer; MLflow itself waits 20."""
-_ATTEMPTS = 3
 _STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
-"""Steps of SQLite's machine between two looks, and those a connection has: a point takes about 1 a byte (measured)."""
+"""Steps of SQLite's machine between two looks, and those a connection has: a point takes 1 a byte (measured)."""
 
 
 def is_database(path: Path) -> bool:
     with suppress(OSError):
-        return _read_head(path).startswith(b"SQLite format 3\0")
+        return read_head(path).startswith(b"SQLite format 3\0")
     return False
 
 
-def _read_head(path: Path) -> bytes:
+def read_head(path: Path) -> bytes:
     check_regular_file(path)
     with path.open("rb") as file:
         return file.read(_WAL_BYTE + 1)
@@ -45,15 +44,13 @@ def open_database(
 ) -> Iterator[sqlite3.Connection]:
     """Give a read-only connection to a database that holds a tracker's tables, or raise a `SourceError`.
 
-    SQLite makes files beside a database in WAL mode to read it, which fails in a read-only folder: with an empty log it
-    is opened as unchanging, else a copy of both is read. A hostile schema is bounded: the functions it calls, a value's
-    size, and a query's work. Columns hold values of any type, and text need not be UTF-8: what cannot be understood
-    while it is open is refused as well.
+    SQLite makes files beside a database in WAL mode to read it: with an empty log it is opened as unchanging, else a
+    copy of both is read. What cannot be understood while it is open is refused as well: columns hold any type.
     """
     hint = f"give one that {title} wrote; copy it again while nobody writes to it"
     try:
         log, uri = path.with_name(f"{path.name}-wal"), f"{path.resolve().as_uri()}?mode=ro"
-        if _read_head(path)[_WAL_BYTE:] == _IN_WAL_MODE:
+        if read_head(path)[_WAL_BYTE:] == _IN_WAL_MODE:
             is_empty = not (log.is_file() and log.stat().st_size)
             uri = f"{uri}&immutable=1" if is_empty else f"{_copy(path, log).as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as connection:
@@ -83,15 +80,15 @@ def holds_tables(path: Path, tables: Collection[str]) -> bool:
     return False
 
 
+def _find_state(path: Path, log: Path) -> tuple[int, int, int]:
+    return path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
+
+
 def _copy(path: Path, log: Path) -> Path:
     """Return a copy of a database and its log in a folder, made once per state of both."""
-
-    def find_state() -> tuple[int, int, int]:
-        return path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
-
-    for _ in range(_ATTEMPTS):
-        copy = _copy_state(path.resolve(), log.resolve(), begun := find_state())
-        if find_state() == begun:
+    for _ in range(3):
+        copy = _copy_state(path.resolve(), log.resolve(), state := _find_state(path, log))
+        if _find_state(path, log) == state:
             return copy
     hint = "try again, or copy it when its writer is done"
     raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")

@@ -23,19 +23,15 @@ from gpureport.recording import Recording, Run, Source, collect_series
 from gpureport.regular_files import name_by_url
 
 _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4, 14 * 4 + 1), key=abs)]
-"""What a zone may differ by from UTC, the nearest first."""
-_COVERED, _EQUAL = 0.8, 60_000_000
-"""Share of a device's time that a log must cover to stand for it, and microseconds by which shared times are equal."""
+_COVERED, _EQUAL = 0.8, 60_000_000  # share of a device's time, and microseconds by which shared times are equal
 
 
 def _note(tracked: Tracked, note: str) -> Tracked:
-    quality = tracked.run.quality
-    quality = replace(quality, notes=(*quality.notes, note))
+    quality = replace(tracked.run.quality, notes=(*tracked.run.quality.notes, note))
     return replace(tracked, run=replace(tracked.run, quality=quality))
 
 
 def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptions) -> Tracked:
-    """Return a run with an attached log's devices in place of its own; a note says why a log is not used."""
     try:
         log = Reading([identify_companion(str(path))], options, Labels(name=name)).recording()
     except SourceError as error:
@@ -73,12 +69,8 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
     used = f"{name} is attached to the run and is read for {', '.join(taken)} instead; its stamps are {zone}."
     run = _note(tracked, used).run
     quality = merge_quality([run.quality, log.run.quality])
-    quality = replace(
-        quality,
-        rows_kept=quality.rows_kept - replaced,
-        rejected=(*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced})),
-        unfinished=run.quality.unfinished,
-    )
+    rejected, kept = (*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced})), quality.rows_kept - replaced
+    quality = replace(quality, rows_kept=kept, rejected=rejected, unfinished=run.quality.unfinished)
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
     quality, interval, span = measure_times((series[device.id] for device in devices), quality)
     started, ended = span or (run.started, run.ended)
@@ -92,10 +84,9 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
 
 
 class TrackedReading:
-    """Reads one run of a tracker, as `Reading` reads one from logs."""
+    """Reads one run of a tracker, as `Reading` reads one from logs; its bytes say nothing of what is stored."""
 
     sizes: tuple[int, ...] = ()
-    """None: the bytes of a tracker say nothing about what is stored."""
 
     def __init__(
         self, chosen: SelectedRuns, info: RunInfo, options: ReadOptions, labels: Labels, *, strict: bool
@@ -138,16 +129,10 @@ class TrackedReading:
         yield from self._tracked.series.values()
 
     def run(self) -> Run:
-        run = self._tracked.run
-        return self.labels.applied(
-            replace(
-                run,
-                id=self.run_id,
-                timezone=self._options.tz or run.timezone,
-                sources=tuple(replace(each, locator=name_by_url(each.locator)) for each in self.sources),
-                quality=replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes))),
-            )
-        )
+        run, zone = self._tracked.run, self._options.tz or self._tracked.run.timezone
+        sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in self.sources)
+        quality = replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes)))
+        return self.labels.applied(replace(run, id=self.run_id, timezone=zone, sources=sources, quality=quality))
 
     def training(self) -> "pa.Table":
         return self._tracked.training

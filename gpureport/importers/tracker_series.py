@@ -57,15 +57,11 @@ def is_dated(time: Any) -> Any:
 
 
 def is_measured(values: FloatArray) -> BoolArray:
-    """Return which values are numbers that a measurement can reach."""
     return np.abs(values) < MOST
 
 
 def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
-    """Return the times at which any series has a point, and the values of each there, NaN for none.
-
-    The last of several points at a time counts, also where it holds no measurement.
-    """
+    """Return the times at which any series has a point, and the last value of each there, NaN for none."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(each.times for each in series)]))
     values = np.full((len(series), len(ticks)), np.nan)
     for row, each in zip(values, series, strict=True):
@@ -88,11 +84,7 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stages: Sequence[str] = (),
 ) -> "pa.Table":
-    """Return a device's rows in order of time, without rows that have no value.
-
-    Values are in base units, NaN for null; columns without a metric are text. `imputed` marks rows with a
-    restored value; `stages` has each row's stage, empty for none.
-    """
+    """Return a device's rows in order of time; columns without a metric are text."""
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
@@ -119,10 +111,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return an account with each device's gaps, the usual interval and the rows' span; None for none.
-
-    The interval is the median over GPUs, or over hosts without GPUs.
-    """
+    """Return an account with gaps, the median interval of GPUs, else hosts, and the rows' span."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
@@ -137,7 +126,7 @@ def measure_times(
 
 
 def _read_steps(steps: "FloatArray | IntArray") -> tuple[IntArray, BoolArray]:
-    """Return whole steps, and which are: a fractional one counts as not recorded."""
+    # a fractional one counts as not recorded
     stepped = (np.abs(steps) < _MOST_STEP) & (steps == np.floor(steps))
     return np.where(stepped, steps, 0).astype(np.int64), stepped
 
@@ -145,7 +134,6 @@ def _read_steps(steps: "FloatArray | IntArray") -> tuple[IntArray, BoolArray]:
 def build_training_table(
     names: Iterable[str], codes: IntArray, points: Series, *, dated: bool = True, null: bool = True
 ) -> "pa.Table":
-    """Return points as training metrics, each with the place of its name; NaN becomes `null` or stays."""
     steps, stepped = _read_steps(points.steps)
     values = (columns.nan_to_null if null else columns.to_arrow)(points.values, pa.float64())
     arrays = [
@@ -155,17 +143,6 @@ def build_training_table(
         values,
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
-
-
-def _arrange_training(metrics: Mapping[str, Series], span: tuple[int, int] | None) -> "pa.Table":
-    if not metrics:
-        return empty_training()
-    points = join_series(metrics.values())
-    order = np.lexsort((_read_steps(points.steps)[0], points.times))
-    if span is not None:
-        order = order[(points.times[order] >= span[0]) & (points.times[order] <= span[1])]
-    codes = np.repeat(np.arange(len(metrics)), [len(each.times) for each in metrics.values()])
-    return build_training_table(metrics, codes[order], points.taken(order))
 
 
 def build_tracked(  # noqa: PLR0913 - what a run consists of
@@ -184,9 +161,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
 ) -> Tracked:
     """Return a run of these devices' rows and training metrics; refuse one without samples.
 
-    The account lacks gaps, and training, so far. `throughput` names the metric that counts work; for a `stage`, only
-    training in its time is kept. `last` is when anything was recorded; hardware that ends much earlier is noted.
-    `about` are other fields of `Run`, `more` those of `Tracked`.
+    `last` is when anything was recorded. `about` are other fields of `Run`, `more` those of `Tracked`.
     """
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times(series.values(), quality)
@@ -196,46 +171,36 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         if not metrics:
             hint = "name another one; --list shows the runs"
             raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")
-        times = np.concatenate([points.times for points in metrics.values()])
+        times = join_series(metrics.values()).times
         span = int(times.min()), int(times.max())
-    work, notes = _count_work(metrics, throughput, span), [*quality.notes]
-    if work is not None:
-        notes.append(f"Work done, by {work[0]}: {work[1].amount:.0f} {work[1].unit}.")
-    elif throughput is not None:
+    notes, work = [*quality.notes], None
+    if named := choose_throughput([*metrics], throughput):
+        found = metrics[named.name]
+        found = found.taken(np.isfinite(found.values) & (found.values >= 0))
+        found = found.taken(np.unique(found.times, return_index=True)[1])
+        counted = count_by_rates(found.times, found.values, found.steps.astype(np.float64), span[0])
+        if counted and (amount := counted.within(*span)) > 0:
+            work = Work(amount=amount, unit=named.unit or named.name)
+            notes.append(f"Work done, by {named.name}: {amount:.0f} {work.unit}.")
+    if work is None and throughput is not None:
         available = list_first([*metrics], 4) or "none"
         notes.append(f"No training metric {throughput!r} counts work in this run; it has {available}.")
-    training = _arrange_training(metrics, span if stage else None)
+    training = empty_training()
+    if metrics:
+        points = join_series(metrics.values())
+        codes = np.repeat(np.arange(len(metrics)), [len(each.times) for each in metrics.values()])
+        order = np.lexsort((_read_steps(points.steps)[0], points.times))
+        if stage:
+            order = order[(points.times[order] >= span[0]) & (points.times[order] <= span[1])]
+        training = build_training_table(metrics, codes[order], points.taken(order))
     unseen = (last - span[1]) / 1e6
     # three intervals without samples at the end are worth a note (pragmatic)
     if unseen > max(3 * (interval or 0.0), 0):
         what = "before the run did: nothing is known of that time, its stderr may say why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")
     lines, kept = (count + len(training) for count in (quality.lines, quality.rows_kept))
-    run = Run(
-        id="",
-        name=name,
-        started=span[0],
-        ended=span[1],
-        sources=(),
-        devices=tuple(series),
-        quality=replace(quality, lines=lines, rows_kept=kept, notes=tuple(notes)),
-        interval=interval,
-        work=work[1] if work else None,
-        **{"timezone": "UTC", **about},
-    )
+    about = {"timezone": "UTC", "interval": interval, "work": work, **about}
+    about["quality"] = replace(quality, lines=lines, rows_kept=kept, notes=tuple(notes))
+    run = Run(id="", name=name, started=span[0], ended=span[1], sources=(), devices=tuple(series), **about)
     held = {device.id: table for device, table in series.items()}
     return Tracked(run=run, series=held, training=training, state=repr(state), **(more or {}))
-
-
-def _count_work(
-    metrics: Mapping[str, Series], throughput: str | None, span: tuple[int, int]
-) -> tuple[str, Work] | None:
-    named = choose_throughput([*metrics], throughput)
-    if named is None:
-        return None
-    found = metrics[named.name]
-    known = np.isfinite(found.values) & (found.values >= 0)
-    times, rows = np.unique(found.times[known], return_index=True)
-    counted = count_by_rates(times, found.values[known][rows], found.steps[known][rows].astype(np.float64), span[0])
-    amount = counted.within(*span) if counted else 0.0
-    return (named.name, Work(amount=amount, unit=named.unit or named.name)) if amount > 0 else None

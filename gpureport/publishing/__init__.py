@@ -13,11 +13,11 @@ from gpureport.errors import RenderError, SettingsError, SourceError
 from gpureport.importers.mlflow.runs import MLFLOW, PREFIX, is_store_scheme, refuse_database_server
 from gpureport.importers.mlflow.stores import refuse_artifacts
 from gpureport.importers.protocol.tracker import split_locator
+from gpureport.importers.sources import names_run
 from gpureport.places import Place, RemotePath, parse_place
 from gpureport.places.transfer import fetch, write_part
 from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
 
-# of two letters at least: a drive of Windows has one
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
@@ -26,10 +26,8 @@ def prepare(
 ) -> list[Callable[[], str]]:
     """Return what puts files somewhere, a call each, which returns in a line what it did.
 
-    All that can be known before is checked here, for every target, so that nothing is put anywhere when one is wrong,
-    which a `GpureportError` says. A target is a folder, of a bucket too, or `mlflow:STORE#RUN`; for `mlflow:STORE` one
-    of the files is the JSON of a comparison, and the others are artifacts of each of its runs. `skip_missing` leaves
-    out those that the store lacks; `follow_artifact_uri` puts artifacts also where a store says, outside its folder.
+    All that can be known before is checked here, so that nothing is put anywhere when one target is wrong. For
+    `mlflow:STORE` one of the files is the JSON of a comparison; the others are artifacts of each of its runs.
     """
 
     def is_of_mlflow(target: str) -> bool:
@@ -43,7 +41,15 @@ def prepare(
     if missing := next((copy for copy in copies if not copy.is_file()), None):
         hint = "write a report first: gpureport report RUN -o report.html"
         raise SourceError(str(missing), "no such file", hint, code="no_such_file")
-    _check_copies(files, [*places.values()])
+    pairs = [(file, folder / file.name) for folder in places.values() for file in files]
+    for file, copy in pairs:
+        if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
+            raise SourceError(str(file), "it already exists", "name another folder", code="file_taken")
+    try:
+        read = [ReadPath(place=each, name="published") for each in files]
+        refuse_taken_paths([WrittenPath(place=copy) for _, copy in pairs], read)
+    except RenderError as error:
+        raise SourceError(error.where, error.what, error.hint, code=error.code) from error
     puts: list[Callable[[], str]] = []
     for target in targets:
         if target in places:
@@ -56,15 +62,9 @@ def prepare(
 
 
 def _parse_folder(target: str) -> Place:
-    """Return the folder that a target names; a word and a colon never silently name a new one."""
     match = _SCHEME.match(target)
     scheme = match[1].lower() if match else ""
-    names_run = False
-    if match is None and "#" in target:
-        from gpureport.importers import sources
-
-        names_run = sources.names_run(target)
-    if scheme in {"neptune", "trackio", "accounting"} or names_run:
+    if scheme in {"neptune", "trackio", "accounting"} or names_run(target):
         what = "nothing can be published to Neptune, Trackio or a table"
         raise SourceError(target, what, "give a folder, or mlflow:STORE#RUN", code="read_only_store")
     refuse_database_server(scheme, target)
@@ -77,21 +77,7 @@ def _parse_folder(target: str) -> Place:
     raise SettingsError(target, what, hint, code="not_a_publish_target")
 
 
-def _check_copies(files: Sequence[Place], folders: Sequence[Place]) -> None:
-    """Refuse copies that would replace what is published, another copy, or what somebody else keeps."""
-    copies = [(file, folder / file.name) for folder in folders for file in files]
-    for file, copy in copies:
-        if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
-            raise SourceError(str(file), "it already exists", "name another folder", code="file_taken")
-    read = [ReadPath(place=each, name="published") for each in files]
-    try:
-        refuse_taken_paths([WrittenPath(place=copy) for _, copy in copies], read)
-    except RenderError as error:
-        raise SourceError(error.where, error.what, error.hint, code=error.code) from error
-
-
 def copy_to_folder(file: Path, folder: Place) -> str:
-    """Copy a file into a folder, made where there is none, over one of the same name; return its path there."""
     if isinstance(folder, RemotePath):
         (folder / file.name).write_bytes(file.read_bytes())
         return str(folder / file.name)

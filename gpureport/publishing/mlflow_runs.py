@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -11,17 +11,15 @@ from urllib.parse import quote, urlsplit
 from gpureport.comparison.figures import TRAINING_RATE
 from gpureport.comparison.verdict import Verdict
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.runs import ARTIFACT_FOLDER, PREFIX, PUBLISHED_PREFIX, Store, open_store
-from gpureport.importers.mlflow.server import Server, SignedServer, call_client, load_mlflow
-from gpureport.importers.mlflow.stores import Database, Folder, folder_of_uri
+from gpureport.importers.mlflow.runs import PREFIX, PUBLISHED_PREFIX, Store, open_store
+from gpureport.importers.mlflow.server import Server, SignedServer, call_mlflow, load_mlflow
+from gpureport.importers.mlflow.stores import ARTIFACT_FOLDER, Database, Folder, folder_of_uri
 from gpureport.importers.protocol.tracker import RunInfo, Selection, select_runs, split_locator
 from gpureport.publishing import copy_to_folder, refuse_writing
 from gpureport.report.formats.comparison_json import SCHEMA
 from gpureport.store import atomic_writes
 
 Put = Callable[[], str]
-Writer = Callable[[RunInfo, Mapping[str, float], Mapping[str, str], Sequence[str]], object]
-"""Logs metrics of a run, sets tags, and removes some."""
 
 
 def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, follow_uri: bool) -> list[Put]:
@@ -36,11 +34,12 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
         raise SourceError(target, what, hint, code="unknown_run")
     found = _find_runs(store, read_run_figures(comparisons[0]), skip_missing=skip_missing)
-    write = _open_writer(store)
+    if isinstance(store, Database):
+        _refuse_migration(store)
 
     def write_figures() -> str:
         # not a generator: every run is written to
-        changed = sum([_write(store, write, run, figures) for run, figures in found])
+        changed = sum([_write(store, run, figures) for run, figures in found])
         named = ", ".join(run.name or run.id for run, _ in found)
         return f"figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
 
@@ -48,80 +47,54 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
     return [write_figures, *(_prepare_artifact(store, *each, follow_uri=follow_uri) for each in others)]
 
 
-# artifacts
-
-
 def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: bool) -> Put:
-    """Return a call that puts a file among the artifacts of a run.
+    """Return a call that puts a file among the artifacts of a run, and says where it is then.
 
-    It returns where the file is then, and where MLflow looks if that is elsewhere. A database and a file store stay as
-    they are: the file is copied to where their artifacts lie. Whoever wrote the store chose that folder, so that one
-    outside the store is written to only when a person says so, and one that a server names never.
+    Whoever wrote a store chose that folder, so that one outside the store is written to only when a person says so.
     """
     if not isinstance(store, Server):
-        folder = _artifact_folder(store, run)
+        folder, stated = store.artifact_folder(run), folder_of_uri(run.artifact_uri)
+        # the store may have been moved here from a machine on which that folder was
+        if stated and any(parent.is_dir() and parent.name for parent in list(stated.parents)[:3]):
+            folder = folder or stated
+        elif isinstance(store, Database) and not stated:
+            folder = folder or folder_of_uri(run.artifact_uri, store.path.parent)
+            if folder is None:
+                what = f"the artifacts of its runs lie in {urlsplit(run.artifact_uri).scheme or 'nowhere'}"
+                raise SourceError(store.where, what, "give the URL of its server", code="foreign_artifacts")
+        folder = folder or store.home(run).joinpath("artifacts")
         if not follow_uri and not (folder / ARTIFACT_FOLDER).resolve().is_relative_to(store.root):
             what = f"it keeps artifacts outside its own folder, in {folder}"
             how = "add --follow-artifact-uri if you trust it to name that folder"
             raise SourceError(store.where, what, how, code="foreign_artifacts")
-        stated, after = folder_of_uri(run.artifact_uri), ""
-        # the store may have been moved here from a machine on which that folder was
+        after = ""
         if stated is not None and stated.resolve() != folder.resolve():
             after = f"; MLflow looks in {stated}, which is not on this machine: copy it there"
         return lambda: copy_to_folder(file, folder / ARTIFACT_FOLDER) + after
-    send = _find_sender(store, run, file)
+    parts, name = urlsplit(run.artifact_uri), f"{ARTIFACT_FOLDER}/{file.name}"
+    if parts.scheme in {"", "file"}:
+        what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
+        hint = "give its database on that machine, or start it with --serve-artifacts"
+        raise SourceError(store.where, what, hint, code="foreign_artifacts")
 
     def put() -> str:
-        send()
-        name = f"{ARTIFACT_FOLDER}/{file.name}"
+        if parts.scheme == "mlflow-artifacts" and not isinstance(store, SignedServer):
+            path = quote(str(PurePosixPath(parts.path.lstrip("/")) / name))
+            store.request("PUT", f"/api/2.0/mlflow-artifacts/artifacts/{path}", file.read_bytes())
+        else:
+            # where artifacts lie in a bucket, MLflow's own client knows how to reach it
+            uri = store.uri if isinstance(store, SignedServer) else store.where
+            call_mlflow(uri, store.where, lambda _, client: client.log_artifact(run.id, str(file), ARTIFACT_FOLDER))
         store.ask("runs/set-tag", {"run_id": run.id, "key": f"{PUBLISHED_PREFIX}report", "value": name}, post=True)
         return f"{store.where}#{run.id}, {name}"
 
     return put
 
 
-def _artifact_folder(store: Database | Folder, run: RunInfo) -> Path:
-    if known := store.artifact_folder(run):
-        return known
-    folder = folder_of_uri(run.artifact_uri)
-    # the store may have been moved here from a machine on which that folder was
-    if folder is not None and any(parent.is_dir() and parent.name for parent in list(folder.parents)[:3]):
-        return folder
-    if isinstance(store, Database) and folder is None:
-        if beside := folder_of_uri(run.artifact_uri, store.path.parent):
-            return beside
-        what = f"the artifacts of its runs lie in {urlsplit(run.artifact_uri).scheme or 'nowhere'}"
-        raise SourceError(store.where, what, "give the URL of its server", code="foreign_artifacts")
-    return store.home(run) / "artifacts"
-
-
-def _find_sender(store: Server, run: RunInfo, file: Path) -> Callable[[], object]:
-    parts = urlsplit(run.artifact_uri)
-    if parts.scheme == "mlflow-artifacts" and not isinstance(store, SignedServer):
-        inside = PurePosixPath(parts.path.lstrip("/")) / ARTIFACT_FOLDER / file.name
-        path = f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}"
-        return lambda: store.request("PUT", path, file.read_bytes())
-    if parts.scheme in {"", "file"}:
-        what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
-        hint = "give its database on that machine, or start it with --serve-artifacts"
-        raise SourceError(store.where, what, hint, code="foreign_artifacts")
-    # where artifacts lie in a bucket, MLflow's own client knows how to reach it
-    uri = store.uri if isinstance(store, SignedServer) else store.where
-    return partial(call_client, uri, store.where, "log_artifact", run.id, str(file), ARTIFACT_FOLDER)
-
-
-# figures
-
-TAG_NAMES = (
-    *("step", "judged_by", "compared_with", "verdict", "change", "change_since_first"),
-    *("training_verdict", "training_change", "quality"),
-)
-"""Names of the tags that a run may get."""
+_TAGS = "step judged_by compared_with verdict change change_since_first training_verdict training_change quality"
 
 
 class RunFigures(NamedTuple):
-    """What is published of one run; its id in MLflow is None where that did not record it."""
-
     name: str
     run_id: str | None
     metrics: Mapping[str, float]
@@ -129,12 +102,10 @@ class RunFigures(NamedTuple):
 
 
 def is_comparison(file: Path) -> bool:
-    try:
-        # its name stands at the beginning, and a report may be large
-        with file.open(encoding="utf-8") as opened:
-            return f'"{SCHEMA}"' in opened.read(200)
-    except (OSError, UnicodeDecodeError):
-        return False
+    # its name stands at the beginning, and a report may be large
+    with suppress(OSError), file.open("rb") as opened:
+        return f'"{SCHEMA}"'.encode() in opened.read(200)
+    return False
 
 
 def read_run_figures(file: Path) -> list[RunFigures]:
@@ -165,11 +136,10 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
 def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
     base, step = labels[-2:]
     tags = {"compared_with": base}
+    found = (each for each in document["deltas"] if (each["device"], each["step"]) == (None, step))
+    changes = {(each["metric"], each["base"]): each for each in found}
     for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
-        wanted = (metric, None, step)
-        found = (each for each in document["deltas"] if (each["metric"], each["device"], each["step"]) == wanted)
-        changes = {each["base"]: each for each in found}
-        before, first = changes.get(base), changes.get(labels[0])
+        before, first = changes.get((metric, base)), changes.get((metric, labels[0]))
         # a rate that neither step recorded has no verdict to publish
         if before is not None and not (prefix and before["before"] is before["after"] is None):
             tags[f"{prefix}verdict"] = before["verdict"]
@@ -195,10 +165,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change in per cent, of a share in points, with its interval; empty without one, or enough data for it.
-
-    The text has no character outside ASCII, which not every database of a tracker can hold.
-    """
+    """Return a change in per cent, of a share in points, with its interval, in ASCII: some databases hold no more."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
@@ -208,57 +175,47 @@ def _format_change(delta: Mapping[str, Any]) -> str:
 
 
 def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool) -> list[tuple[RunInfo, RunFigures]]:
-    found, missing = [], []
-    for figures in known:
-        run = store.run(figures.run_id) if figures.run_id else None
-        if run is None or run.deleted:
-            missing.append(figures.name)
-        else:
-            found.append((run, figures))
+    looked = [(store.run(figures.run_id) if figures.run_id else None, figures) for figures in known]
+    found = [(run, figures) for run, figures in looked if run is not None and not run.deleted]
     if not found:
         what = "none of the runs of this comparison is in the store"
         hint = "compare runs that MLflow recorded: mlflow:STORE#RUN"
         raise SourceError(store.where, what, hint, code="not_a_tracked_run")
-    if missing and not skip_missing:
-        what = "not every run of the comparison is in the store, and nothing was written; missing: "
+    if len(found) < len(looked) and not skip_missing:
+        missing = ", ".join(figures.name for run, figures in looked if run is None or run.deleted)
+        what = f"not every run of the comparison is in the store, and nothing was written; missing: {missing}"
         hint = "write to the others with --skip-missing"
-        raise SourceError(store.where, what + ", ".join(missing), hint, code="unknown_run")
+        raise SourceError(store.where, what, hint, code="unknown_run")
     return found
 
 
-def _write(store: Store, write: Writer, run: RunInfo, figures: RunFigures) -> bool:
+def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
     # what is published stands at step 0, so the latest value counts
     published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
     latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
     metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
     tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
-    outdated = [key for name in TAG_NAMES if (key := f"{PUBLISHED_PREFIX}{name}") in present and key not in tags]
+    outdated = [key for name in _TAGS.split() if (key := f"{PUBLISHED_PREFIX}{name}") in present and key not in tags]
     metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}
     tags = {key: text for key, text in tags.items() if present.get(key) != text}
-    if metrics or tags or outdated:
-        write(run, metrics, tags, outdated)
-    return bool(metrics or tags or outdated)
 
+    def log(mlflow: Any, client: Any) -> None:
+        if metrics or tags:
+            now = time.time_ns() // 1_000_000
+            values = [mlflow.entities.Metric(*item, now, 0) for item in metrics.items()]
+            client.log_batch(run.id, values, tags=[mlflow.entities.RunTag(*item) for item in tags.items()])
+        for key in outdated:
+            client.delete_tag(run.id, key)
 
-def _open_writer(store: Store) -> Writer:
-    if isinstance(store, Folder):
-        return partial(_write_to_folder, store)
+    if not (metrics or tags or outdated):
+        return False
     if isinstance(store, Server):
-        return store.write_figures
-    _refuse_migration(store)
-    return partial(_write_to_database, store)
-
-
-def _write_to_database(
-    store: Database, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
-) -> None:
-    call = partial(call_client, f"sqlite:///{store.path.resolve()}", store.where)
-    entities, now = load_mlflow(store.where, ".entities"), time.time_ns() // 1_000_000
-    values = [entities.Metric(key, value, now, 0) for key, value in metrics.items()]
-    if metrics or tags:
-        call("log_batch", run.id, metrics=values, tags=[entities.RunTag(key, text) for key, text in tags.items()])
-    for key in outdated:
-        call("delete_tag", run.id, key)
+        store.write_figures(run, metrics, tags, outdated)
+    elif isinstance(store, Folder):
+        _write_to_folder(store, run, metrics, tags, outdated)
+    else:
+        call_mlflow(f"sqlite:///{store.path.resolve()}", store.where, log)
+    return True
 
 
 def _write_to_folder(
@@ -282,7 +239,7 @@ def _write_to_folder(
             # the line of a writer that was killed may have been cut anywhere
             contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
         for file, content in contents.items():
-            # by way of the run's own folder: MLflow takes every file in the others for a metric or a tag
+            # by way of the run's own folder: MLflow reads every file in the others
             atomic_writes.replace_file(file, content, home)
         for key in outdated:
             find("tags", key).unlink(missing_ok=True)
@@ -291,7 +248,6 @@ def _write_to_folder(
 
 
 def _refuse_migration(store: Database) -> None:
-    """Refuse a database that MLflow's client would bring to another version by opening it."""
     try:
         mlflow = load_mlflow(store.where)
         from alembic.script import ScriptDirectory

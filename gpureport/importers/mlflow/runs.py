@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -24,36 +24,29 @@ from gpureport.importers import tracker_series
 from gpureport.importers.account import NOT_SELECTED, TORN, TWICE_AT_ONCE, list_first
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
+from gpureport.importers.mlflow.server import Server, SignedServer
 from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Meaning, Series
 from gpureport.parsing import MOST_LABELS
-from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import path_exists
 
-if TYPE_CHECKING:
-    from gpureport.importers.mlflow.server import Server
-
-Store: TypeAlias = "stores.Database | stores.Folder | Server"
+Store: TypeAlias = stores.Database | stores.Folder | Server
+_Named = dict[tuple[str, Meaning], Series]
 PREFIX = "mlflow:"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|(databricks)$")
 _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
 _SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
 _GIVE = "give mlflow.db, a mlruns folder or an http URL"
-ARTIFACT_FOLDER = "gpureport"
-"""Folder of a run's artifacts in which logs are looked for and reports are put."""
 PUBLISHED_PREFIX = "gpureport."
 """What the tags and metrics begin with that publishing sets."""
-_LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
 """Tags of MLflow's own that describe the run; the last one names the framework it logs for."""
 _HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
     "sampling interval of 10 s has none"
 )
-_FIRST_VALUE = "first value of a monitor"
-"""Why a value that covers the time before a monitor began is left out."""
 _METRICS = {
     "gpu utilization_percentage": Meaning("gpu_utilization_ratio", 0.01),
     "gpu memory_usage_megabytes": Meaning("gpu_memory_used_bytes", 1e6),
@@ -74,11 +67,10 @@ _METRICS = {
 """What is measured; what counts does so since the monitor began."""
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
-"""Between ticks more than this many medians apart, no monitor ran (pragmatic); names that a note lists at most."""
+"""Medians between ticks beyond which no monitor ran (pragmatic), and names in a note."""
 
 
 def is_store_scheme(scheme: str) -> bool:
-    """Return whether URLs of a scheme name only MLflow stores; `file:` may name any folder."""
     return scheme.partition("+")[0] in {"sqlite", *_DATABASE_SERVERS, *_SERVERS}
 
 
@@ -97,8 +89,6 @@ def open_store(store: str) -> Store:
     scheme = (match[1] or match[2]).lower() if match else ""
     refuse_database_server(scheme, store)
     if scheme in _SERVERS:
-        from gpureport.importers.mlflow.server import Server, SignedServer
-
         signed = (
             os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         )
@@ -120,15 +110,8 @@ def open_store(store: str) -> Store:
     return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 
-_Named = dict[tuple[str, Meaning], Series]
-"""Series by name and meaning."""
-
-
 def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
-    """Return system metrics by node, None for the only one; what is unknown becomes an extra column.
-
-    In an unknown name, the part before the last slash is a node only if a known name has it.
-    """
+    """Return system metrics by node, None for the only one; unknown names have no nodes of their own."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}
@@ -146,11 +129,7 @@ def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
 
 
 class _Account(NamedTuple):
-    """What became of a run's points: counted by reason, `absent` by name and reason.
-
-    `late` holds the delay from reading to logging, in microseconds; `shared` names the nodes on which
-    several processes logged the same names at the same time.
-    """
+    """What became of points; `late` are delays of logging, `shared` nodes with several monitors."""
 
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
@@ -192,7 +171,7 @@ def _read_node(
             rate = np.diff(each, prepend=np.nan) / seconds if meaning.counts else each
             if meaning.primes:
                 # it speaks of the time before the monitor began
-                account.absent[name, _FIRST_VALUE] += int((~np.isnan(each[begins])).sum())
+                account.absent[name, "first value of a monitor"] += int((~np.isnan(each[begins])).sum())
                 rate = np.where(begins, np.nan, rate)
             columns[meaning.metric] = rate * meaning.factor
         name, scope = (HOST, "host") if gpu is None else (f"gpu:{gpu}", "gpu")
@@ -209,21 +188,17 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return the number of the monitor that logged each tick, from 0, by the ticks' steps.
-
-    A monitor counts ticks as steps. If several log the same names, steps repeat. A tick belongs to the monitor
-    whose last step is the one before, else to one with a lower step; of several, the longest waiting.
-    """
+    """Return the number of the monitor that logged each tick, from 0: it counts its ticks as steps."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found
     # by writer, the longest waiting first
     last: dict[int, int] = {}
     for place, step in enumerate(steps.tolist()):
-        waiting = [writer for writer, known in last.items() if known == step - 1]
-        writer = next(iter(waiting or [writer for writer, known in last.items() if known < step]), len(last))
+        lower = {writer: known for writer, known in last.items() if known < step}
+        found[place] = writer = max(lower, key=lower.__getitem__, default=len(last))
         last.pop(writer, None)
-        last[writer], found[place] = step, writer
+        last[writer] = step
     return found
 
 
@@ -235,10 +210,7 @@ def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
 
 
 def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the total that values are shares of, by the largest shares; None if rounding leaves it open.
-
-    MLflow rounds per cent to one decimal; totals that may be over 2 % off are not derived (pragmatic).
-    """
+    """Return the total that values are shares of, by the largest shares; None where rounding could move it by 2 %."""
     if values is None or shares is None:
         return None
     known = ~np.isnan(values) & (np.nan_to_num(shares) > 0)
@@ -274,7 +246,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     notes += [*_describe_run(info, account, tables, options)]
     attachments: dict[str, Path] = {}
     try:
-        attachments = store.artifacts(info, ARTIFACT_FOLDER, _LOG_SUFFIXES)
+        attachments = store.artifacts(info)
     except SourceError as error:
         notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
     lines = sum(len(one.times) for one in hardware.values()) + torn

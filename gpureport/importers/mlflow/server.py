@@ -7,7 +7,6 @@ servers that want signed requests, are reached through that client.
 import base64
 import configparser
 import http.client
-import importlib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -25,7 +25,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.mlflow.stores import POINT, Contents, Points, find_experiments, order_points, read_info
+from gpureport.importers.mlflow import stores
+from gpureport.importers.mlflow.stores import POINT, Contents, Points
 from gpureport.importers.protocol.tracker import RunInfo, Store
 from gpureport.parsing import MOST_ANSWER_BYTES, MOST_PAGES, parse_json
 from gpureport.redaction import redact_start
@@ -37,21 +38,15 @@ _OVERLOADED, _REFUSED = {429, 502, 503, 504}, {401, 403}
 API = "/api/2.0/mlflow"
 _PAGE, _RUNS, _TOGETHER, _THREADS = 25_000, 1_000, 100, 8
 """Points a page (the most that every server allows), runs a page, experiments asked at once, requests at a time."""
-Connection: TypeAlias = http.client.HTTPConnection
-Answer: TypeAlias = tuple[int, Any, bytes]
-"""Status, headers and body."""
+Answer: TypeAlias = tuple[int, Any, bytes]  # status, headers and body
 
 
 class Server(Store):
-    """A server, reached as the variables and credentials file of MLflow's own client say.
-
-    `request` and its callers raise SourceError when the server cannot be reached, does not answer in time, or refuses.
-    """
+    """A server, reached as the variables and credentials file of MLflow's own client say."""
 
     kind, filters = "server", True
 
     def __init__(self, url: str) -> None:
-        """Take `http://host:port/prefix`, with name and password unless set elsewhere; send nothing yet."""
         self.where = re.sub(r"(?<=://)[^/]*@", "", re.split("[?#]", url)[0]).rstrip("/")
         self._address: tuple[str, int | None] = "", None
         with suppress(ValueError):
@@ -63,12 +58,26 @@ class Server(Store):
         limit = _read_number("MLFLOW_HTTP_REQUEST_TIMEOUT", 0.0)
         self._limit, self._later = limit or _FIRST, limit or _LATER
         self._retries = int(_read_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", 1.0))
-        self._headers = _build_headers(unquote(parts.username or ""), unquote(parts.password or ""))
-        self._idle: list[Connection] = []
-        weakref.finalize(self, _close, self._idle)
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "gpureport"}
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        if not user:
+            filed = configparser.ConfigParser(interpolation=None)
+            with suppress(configparser.Error, UnicodeDecodeError, OSError):
+                filed.read(Path.home() / ".mlflow" / "credentials", encoding="utf-8")
+            names = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
+            user, password = (os.environ.get(name) or str(filed.get("mlflow", name, fallback="")) for name in names)
+        # a name and password win over a token, as in MLflow
+        if user and password:
+            encoded = base64.b64encode(f"{user}:{password}".encode()).decode()
+            self._headers["Authorization"] = f"Basic {encoded}"
+        elif token := os.environ.get("MLFLOW_TRACKING_TOKEN"):
+            self._headers["Authorization"] = f"Bearer {token}"
+        if workspace := os.environ.get("MLFLOW_WORKSPACE"):
+            self._headers["X-MLFLOW-WORKSPACE"] = workspace
+        self._idle: list[http.client.HTTPConnection] = []
+        weakref.finalize(self, list, map(http.client.HTTPConnection.close, self._idle))
 
     def request(self, method: str, path: str, content: bytes | None = None) -> bytes:
-        """Return a server's answer; ask again where it is overloaded."""
         for left in range(self._retries, -1, -1):
             status, headers, body = self._send(method, path, content)
             if status not in _OVERLOADED or not left:
@@ -87,8 +96,10 @@ class Server(Store):
         raise self._not_mlflow(f"{status} on {path.partition('?')[0]} {headers.get('Location') or ''}")
 
     def ask(self, path: str, content: Mapping[str, Any], *, post: bool = False) -> dict[str, Any]:
-        sent = json.dumps(content).encode() if post else None
-        body = self.request("POST" if post else "GET", f"{API}/{path}{'' if post else f'?{urlencode(content)}'}", sent)
+        if post:
+            body = self.request("POST", f"{API}/{path}", json.dumps(content).encode())
+        else:
+            body = self.request("GET", f"{API}/{path}?{urlencode(content)}")
         with suppress(ValueError, RecursionError):
             if isinstance(found := parse_json(body), dict):
                 self._limit = self._later
@@ -107,7 +118,7 @@ class Server(Store):
             what = f"cannot be reached: {redact_start(why)}"
             raise SourceError(self.where, what, hint, code="no_connection") from error
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> http.client.HTTPConnection:
         if not self._secure:
             return http.client.HTTPConnection(*self._address, timeout=self._limit)
         context = ssl.create_default_context(cafile=os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH") or None)
@@ -118,7 +129,9 @@ class Server(Store):
             context.load_cert_chain(certificate)
         return http.client.HTTPSConnection(*self._address, timeout=self._limit, context=context)
 
-    def _exchange(self, connection: Connection, method: str, path: str, content: bytes | None) -> Answer:
+    def _exchange(
+        self, connection: http.client.HTTPConnection, method: str, path: str, content: bytes | None
+    ) -> Answer:
         try:
             connection.request(method, self._prefix + path, content, self._headers)
             connection.sock.settimeout(self._limit)
@@ -161,10 +174,10 @@ class Server(Store):
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         found: list[RunInfo] = []
+        asked = {"filter": wanted or "", "run_view_type": "ACTIVE_ONLY" if wanted else "ALL", "max_results": _RUNS}
         with self._expect_fields():
             names = {key: str(each.get("name")) for key, each in self._experiments.items()}
-            ids = find_experiments(self.where, names, experiment)
-            asked = {"filter": wanted or "", "run_view_type": "ACTIVE_ONLY" if wanted else "ALL", "max_results": _RUNS}
+            ids = stores.find_experiments(self.where, names, experiment)
             try:
                 for start in range(0, len(ids), _TOGETHER):
                     some = {"experiment_ids": ids[start : start + _TOGETHER]}
@@ -184,7 +197,7 @@ class Server(Store):
             "parent": tags.get("mlflow.parentRunId"),
             "deleted": experiment.get("lifecycle_stage") == "deleted",
         }
-        return read_info(info | said, _pairs(data, "metrics"))
+        return stores.read_info(info | said, _pairs(data, "metrics"))
 
     def run(self, run_id: str) -> RunInfo | None:
         try:
@@ -200,7 +213,7 @@ class Server(Store):
             data = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
             keys = [key for key in _pairs(data, "metrics") if key.startswith(beginning)]
             points = dict(zip(keys, pool.map(partial(self._history, run.id), keys), strict=True))
-            return order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
+            return stores.order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
 
     def _history(self, run_id: str, key: str) -> Points:
         asked = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}
@@ -209,13 +222,12 @@ class Server(Store):
         rows = ((int(each["timestamp"]), float(each.get("value", 0)), int(each.get("step", 0))) for each in found)
         return np.fromiter(rows, dtype=POINT)
 
-    def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
-        """Return copies of the files in a folder of a run's artifacts whose names end so, by path."""
+    def artifacts(self, run: RunInfo) -> dict[str, Path]:
         with self._expect_fields():
-            found = self.ask("artifacts/list", {"run_id": run.id, "path": folder}).get("files", ())
-            files = (each["path"] for each in found if not each.get("is_dir"))
-            names = sorted(name for name in files if name.lower().endswith(endings))
-        return {name: self._copy(run, name, make_temporary_folder()) for name in names}
+            found = self.ask("artifacts/list", {"run_id": run.id, "path": stores.ARTIFACT_FOLDER}).get("files", ())
+            names = sorted(each["path"] for each in found if not each.get("is_dir"))
+        logs = (name for name in names if name.lower().endswith(stores.LOG_SUFFIXES))
+        return {name: self._copy(run, name, make_temporary_folder()) for name in logs}
 
     def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:
         path = folder / Path(name).name
@@ -234,11 +246,6 @@ class Server(Store):
             self.ask("runs/delete-tag", {"run_id": run.id, "key": key}, post=True)
 
 
-def _close(connections: list[Connection]) -> None:
-    for each in connections:
-        each.close()
-
-
 def _read_number(name: str, otherwise: float) -> float:
     text = os.environ.get(name) or str(otherwise)
     with suppress(ValueError):
@@ -247,51 +254,29 @@ def _read_number(name: str, otherwise: float) -> float:
     raise SettingsError(name, f"{text!r} is not a number", "give a number, or unset it", code="not_a_number")
 
 
-def _build_headers(user: str, password: str) -> dict[str, str]:
-    """Return request headers; a name and password win over a token, as in MLflow."""
-    parser = configparser.ConfigParser(interpolation=None)
-    with suppress(configparser.Error, UnicodeDecodeError, OSError):
-        parser.read(Path.home() / ".mlflow" / "credentials", encoding="utf-8")
-    filed = parser["mlflow"] if parser.has_section("mlflow") else {}
-    if not user:
-        names = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
-        user, password = (os.environ.get(name) or filed.get(name.lower(), "") for name in names)
-    headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "gpureport"}
-    if user and password:
-        headers["Authorization"] = f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
-    elif token := os.environ.get("MLFLOW_TRACKING_TOKEN"):
-        headers["Authorization"] = f"Bearer {token}"
-    if workspace := os.environ.get("MLFLOW_WORKSPACE"):
-        headers["X-MLFLOW-WORKSPACE"] = workspace
-    return headers
-
-
 def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
     return dict(sorted((each["key"], str(each.get("value", ""))) for each in data.get(part, ())))
 
 
-def load_mlflow(where: str, module: str = "") -> Any:
-    """Return a module of MLflow, an extra that loads for seconds, with its telemetry off."""
+# MLflow's own client
+
+
+def load_mlflow(where: str) -> Any:
+    """Return MLflow, an extra that loads for seconds, with its telemetry off."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     try:
-        importlib.import_module("mlflow")
-        return importlib.import_module(f"mlflow{module}")
+        return import_module("mlflow")
     except ImportError as error:
         hint = "pip install 'gpureport[mlflow]'"
         raise SourceError(where, "it needs MLflow's own client", hint, code="not_installed") from error
 
 
-def call_client(uri: str, where: str, method: str, *arguments: object, **options: object) -> Any:
-    """Return what a method of MLflow's client returns for a store."""
-    return _call(where, lambda: getattr(load_mlflow(where).MlflowClient(uri), method)(*arguments, **options))
-
-
-def _call(where: str, asked: Callable[[], Any]) -> Any:
-    exceptions = load_mlflow(where, ".exceptions")
+def call_mlflow(uri: str, where: str, call: Callable[[Any, Any], Any]) -> Any:
+    mlflow = load_mlflow(where)
     try:
-        return asked()
-    except exceptions.MlflowException as error:
+        return call(mlflow, mlflow.MlflowClient(uri))
+    except mlflow.exceptions.MlflowException as error:
         hint = "check the address and the credentials"
         raise SourceError(where, " ".join(str(error).split()), hint, code="request_failed") from error
 
@@ -302,12 +287,15 @@ class SignedServer(Server):
         self.uri, self.where = uri, self.where if uri.startswith("http") else uri
 
     def _send(self, method: str, path: str, content: bytes | None) -> Answer:
-        send = load_mlflow(self.where, ".utils.rest_utils").http_request
-        service = load_mlflow(self.where, ".tracking._tracking_service.utils")
-        path, _, query = path.partition("?")
+        def send(mlflow: Any, client: Any) -> Any:
+            credentials = client._tracking_client.store.get_host_creds()
+            return mlflow.utils.rest_utils.http_request(credentials, place, method, **said)
+
+        place, _, query = path.partition("?")
         said = {"json": json.loads(content)} if content else {"params": dict(parse_qsl(query))}
-        answer = _call(self.where, lambda: send(service._get_store(self.uri).get_host_creds(), path, method, **said))
+        answer = call_mlflow(self.uri, self.where, send)
         return answer.status_code, answer.headers, answer.content
 
     def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:
-        return Path(call_client(self.uri, self.where, "download_artifacts", run.id, name, str(folder)))
+        asked = (run.id, name, str(folder))
+        return Path(call_mlflow(self.uri, self.where, lambda _, client: client.download_artifacts(*asked)))

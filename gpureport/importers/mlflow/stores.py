@@ -20,19 +20,17 @@ from gpureport.errors import SourceError
 from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
-from gpureport.parsing import (
-    DEEPEST_FOLDER,
-    FIRST_MICROSECOND,
-    LAST_MICROSECOND,
-    MOST_RECORD_BYTES,
-    MOST_SETTINGS_BYTES,
-)
+from gpureport.parsing import DEEPEST_FOLDER, MOST_RECORD_BYTES, MOST_SETTINGS_BYTES
+from gpureport.record_folder import COMPRESSED_SUFFIXES
 from gpureport.regular_files import lies_within, read_regular_file
 
 HARDWARE_PREFIX = "system/"
+ARTIFACT_FOLDER = "gpureport"
+"""Folder of a run's artifacts in which logs are looked for and reports are put."""
+LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
-"""Points of a metric as MLflow stores them, of the type `POINT` at least, with times in milliseconds."""
+"""Points of a metric of the type `POINT` at least, with times in milliseconds."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _DEVICE = re.compile(rf"{HARDWARE_PREFIX}((?:.+/)?gpu_[0-9]+(?=_))?")
 _STORED_INFINITY = 1.7976931348623157e308
@@ -47,14 +45,11 @@ class Contents(NamedTuple):
 
 
 def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dict[str, str], torn: int = 0) -> Contents:
-    """Return series by name, ordered by time, step and value; points with an impossible time are torn.
-
-    The largest number stands for infinity.
-    """
+    """Return series by name, ordered by time, step and value; points with an impossible time are torn."""
     ordered = {}
     for name, points in sorted(series.items()):
-        dated = (points["time"] >= FIRST_MICROSECOND // 1000) & (points["time"] < LAST_MICROSECOND // 1000)
-        own = points[dated]
+        # a product could exceed what 64 bits hold
+        own = points[is_dated(points["time"].astype(np.float64) * 1000)]
         torn += len(points) - len(own)
         if (np.diff(own["time"]) <= 0).any():
             own = own[np.lexsort((own["value"], own["step"], own["time"]))]
@@ -63,24 +58,18 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
     return Contents(ordered, params, tags, torn)
 
 
-def _read_date(said: object) -> int | None:
-    """Return a time in microseconds; one that has no date is none, and MLflow's server writes 0."""
-    time = 1000 * int(str(said)) if re.fullmatch(r"[0-9]{1,15}", str(said)) else 0
-    return time if time > 0 and is_dated(time) else None
-
-
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
-    """Return a run by its store's data under the names of MLflow's files and answers.
-
-    Beside these, it takes its `parent`, whether its experiment was `deleted`, and the names of its `metrics`.
-    """
-    status = str(said.get("status") or "")
+    """Return a run by MLflow's names, its `parent`, and whether its experiment was `deleted`."""
+    status, dates = str(said.get("status") or ""), [str(said.get(f"{name}_time")) for name in ("start", "end")]
+    times = [1000 * int(date) if re.fullmatch("[0-9]{1,15}", date) else 0 for date in dates]
+    # one that has no date is none, and MLflow's server writes 0
+    started, ended = (time if time > 0 and is_dated(time) else None for time in times)
     return RunInfo(
         id=str(said["run_id"]),
         name=str(said.get("run_name") or ""),
         status=_STATUSES.get(status, status),
-        started=_read_date(said.get("start_time")),
-        ended=_read_date(said.get("end_time")),
+        started=started,
+        ended=ended,
         experiment_id=str(said["experiment_id"]),
         artifact_uri=str(said.get("artifact_uri") or ""),
         deleted=bool(said.get("deleted")) or said.get("lifecycle_stage") == "deleted",
@@ -90,7 +79,6 @@ def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
 
 
 def find_experiments(where: str, known: Mapping[str, str], experiment: str | None) -> list[str]:
-    """Return the ids of experiments of a name or id, given names by id; all for None."""
     found = [key for key, name in known.items() if experiment in {None, key, name}]
     if experiment is not None and not found:
         hint = f"it has {', '.join(sorted(set(known.values()))[:5]) or 'none'}"
@@ -99,10 +87,7 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
-    """Return the folder of an artifact URI, there or not; None where it is not of this machine.
-
-    A relative one counts from `beside`: MLflow counts from where it was started, usually the folder of its database.
-    """
+    """Return the folder of an artifact URI, there or not, a relative one from `beside`; None for another machine's."""
     with suppress(ValueError):
         parts = urlsplit(uri)
         said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
@@ -114,14 +99,12 @@ def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
 class LocalStore(Store):
     def __init__(self, path: Path, where: str) -> None:
         self.path, self.where = path, where
-        # its folder, links followed
         self.root = path.resolve() if path.is_dir() else path.resolve().parent
 
     def home(self, run: RunInfo) -> Path:
         return self.root / "mlruns" / run.experiment_id / run.id
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
-        """Return the folder of a run's artifacts; None where they are not on this machine."""
         for place in (self.home(run) / "artifacts", folder_of_uri(run.artifact_uri, self.path.parent)):
             # a name that is too long, or holds NUL
             with suppress(OSError, ValueError):
@@ -129,12 +112,11 @@ class LocalStore(Store):
                     return place
         return None
 
-    def artifacts(self, run: RunInfo, folder: str, endings: tuple[str, ...]) -> dict[str, Path]:
-        """Return the files in a folder of a run's artifacts whose names end so, by path among the artifacts."""
+    def artifacts(self, run: RunInfo) -> dict[str, Path]:
         root = self.artifact_folder(run)
-        files = sorted((root / folder).glob("*")) if root else []
-        found = (each for each in files if each.name.lower().endswith(endings) and each.is_file())
-        return {f"{folder}/{each.name}": each for each in found if root and lies_within(each, root)}
+        files = sorted((root / ARTIFACT_FOLDER).glob("*")) if root else []
+        logs = (each for each in files if each.name.lower().endswith(LOG_SUFFIXES) and each.is_file())
+        return {f"{ARTIFACT_FOLDER}/{each.name}": each for each in logs if root and lies_within(each, root)}
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
@@ -152,13 +134,11 @@ _RUNS = """
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
 """
-_LABELS = [f"select key, value from {part} where run_uuid = ? order by key" for part in ("params", "tags")]  # noqa: S608 - our names
+_LABELS = "select cast(key as text), cast(coalesce(value, '') as text) from {} where run_uuid = ? order by key"
 _POINTS = """
     select key, is_nan, timestamp, value, step from metrics
     where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')
 """
-
-
 _open = partial(open_database, tables=_TABLES, title="MLflow")
 
 
@@ -175,9 +155,7 @@ class Database(LocalStore):
         self, experiment: str | None = None, wanted: str | None = None, run_id: str | None = None
     ) -> list[RunInfo]:
         with _open(self.path) as connection:
-            known = {
-                str(key): str(name) for key, name in connection.execute("select experiment_id, name from experiments")
-            }
+            known = dict(connection.execute("select cast(experiment_id as text), cast(name as text) from experiments"))
             ids = find_experiments(self.where, known, experiment)
             rows = connection.execute(_RUNS, {"run": run_id})
             said = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
@@ -188,15 +166,10 @@ class Database(LocalStore):
         return next(iter(self.runs(run_id=run_id)), None)
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        """Return a run's params and tags, and the metrics whose names begin so.
-
-        One pass reads them, as older schemas have no index on both run and key.
-        """
+        # one pass: older schemas have no index on both run and key
         keys: dict[Any, int] = {}
         with _open(self.path) as connection:
-            params, tags = (
-                {str(key): str(value or "") for key, value in connection.execute(query, (run.id,))} for query in _LABELS
-            )
+            params, tags = (dict(connection.execute(_LABELS.format(each), (run.id,))) for each in ("params", "tags"))
             found = (
                 (keys.setdefault(key, len(keys)), time, np.nan if nan else value, step)
                 for key, nan, time, value, step in connection.execute(_POINTS, {"run": run.id, "beginning": beginning})
@@ -213,6 +186,8 @@ _META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
 _RUN_ID = re.compile("[0-9a-f]{32}")
 # a long value goes on in lines that are indented
 _ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
+_NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?|inf|nan)"
+_POINT_LINE = re.compile(rf"-?\d{{1,18}} {_NUMBER} -?\d{{1,18}}(?: [^\r]*)?\r?", re.ASCII | re.IGNORECASE)
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
@@ -228,27 +203,19 @@ def _read_meta(folder: Path, root: Path) -> dict[str, str]:
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
-    """Return a metric's points, one per line, and how many lines are none.
-
-    A line is time, value and step; a metric of a dataset adds its name and digest.
-    """
+    """Return a metric's points and how many lines are none; one of a dataset adds its name and digest."""
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
-    # the last line of a process that was killed may have been cut anywhere
+    # the last line may be cut; NumPy warns where there is none
     *lines, cut = content.split("\n")
-    lines = [line for line in lines if line.strip()]
-    found = [np.zeros(0, POINT)]
+    whole = lines = ["0 0 0", *(line for line in lines if line.strip())]
     try:
-        found += [parse(lines)] if lines else []
+        points = parse(whole)
     except ValueError:
-        for line in lines:
-            with suppress(ValueError):
-                found.append(parse([line]))
-    points = np.concatenate(found)
-    return points, len(lines) - len(points) + bool(cut.strip())
+        points = parse(whole := [line for line in lines if _POINT_LINE.fullmatch(line)])
+    return points[1:], len(lines) - len(whole) + bool(cut.strip())
 
 
 def _look(path: Path, read: Callable[[], T], otherwise: T) -> T:
-    """Return what is read of a file or folder of a store, something else where there is none."""
     try:
         return read()
     except (FileNotFoundError, NotADirectoryError):
@@ -275,11 +242,8 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folders of experiments, which are numbers, with their names; deleted ones last.
-
-    One whose own file is damaged is known by the runs in it.
-    """
-    for path in (path for parent in (root, root / ".trash") for path in _list_folder(parent)):
+    """Yield folders of experiments with their names, deleted ones last; a damaged one is known by the runs in it."""
+    for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}
             with suppress(SourceError):
@@ -290,7 +254,6 @@ def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def holds_runs(path: Path) -> bool:
-    """Return whether a path is a store: a database by its tables, a folder by experiments with their number or runs."""
     if not path.is_dir():
         return path.is_file() and holds_tables(path, _TABLES)
     with suppress(SourceError):
@@ -303,7 +266,6 @@ def keeps_artifacts(folder: Path) -> bool:
 
 
 def refuse_artifacts(folder: Path, wanted: str) -> None:
-    """Refuse a folder where MLflow keeps artifacts of runs listed in a database elsewhere, as `wanted` names it."""
     # one that is missing or cannot be listed matters only when opened
     with suppress(OSError):
         if any(map(keeps_artifacts, folder.glob("[0-9]*/*/artifacts"))):
@@ -322,7 +284,7 @@ class Folder(LocalStore):
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         known = dict(_find_experiments(self.path))
         ids = find_experiments(self.where, {path.name: name for path, name in known.items()}, experiment)
-        found = []
+        found: list[RunInfo | None] = []
         for path in (path for folder in known if folder.name in ids for path in _list_folder(folder)):
             try:
                 found.append(self._find_run(path))
@@ -335,15 +297,15 @@ class Folder(LocalStore):
         return next((self._find_run(place) for place in places if place.is_dir()), None)
 
     def _find_run(self, path: Path) -> RunInfo | None:
-        meta = _read_meta(path, self.path)
-        if meta.get("run_id", meta.get("run_uuid")) != path.name:
+        said: dict[str, Any] = {**_read_meta(path, self.path)}
+        if said.get("run_id", said.get("run_uuid")) != path.name:
             if _RUN_ID.fullmatch(path.name) and path.is_dir():
                 what = f"does not say that it is of run {path.name}: missing, damaged, or of another one"
                 raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None
         # the tag is the name as it was given, which YAML quotes
         name, parent = (_read_text(path / "tags" / f"mlflow.{tag}", self.path) for tag in ("runName", "parentRunId"))
-        said: dict[str, Any] = meta | {"run_id": path.name, "run_name": name or meta.get("run_name"), "parent": parent}
+        said |= {"run_id": path.name, "run_name": name or said.get("run_name"), "parent": parent}
         said |= {"experiment_id": path.parent.name, "deleted": path.parents[1].name == ".trash"}
         return read_info(said, _list_names(path / "metrics"))
 

@@ -1,9 +1,7 @@
-"""A Neptune store's content of a run, what its hardware series mean, and the rows of GPUs and machines they make.
+"""What hardware series of Neptune mean, and the rows of GPUs and machines they make.
 
-Names of series are those of the client's monitor, its recipe, and a person's own; runs that neptune-exporter loaded
-into MLflow keep them. Times are in microseconds. The client only reports values other than 0, so an idle GPU is a
-missing point. All values of a tick share one time, and host and GPU memory are never 0: where a tick has a GPU's memory
-and not its utilization, the utilization was 0. Anything else missing stays unknown.
+The client only reports values other than 0, so an idle GPU is a missing point. All values of a tick share one time, and
+memory is never 0: where a tick has a GPU's memory and not its utilization, that was 0. All else missing is unknown.
 """
 
 import re
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.importers import tracker_series
 from gpureport.importers.account import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
@@ -30,10 +28,9 @@ from gpureport.settings.toml_files import read_toml
 GIB, MIB = 2**30, 2**20
 UTILIZATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts"
 MEMORY_TOTAL = "gpu_memory_total_bytes"
-
-
+_MEMORY_OF = {UTILIZATION: MEMORY, "cpu_utilization_ratio": "host_memory_used_bytes"}
 _GAUGE = re.compile(r"(?P<space>.*)/(?P<name>cpu|memory|gpu(?:_memory|_power)?(?:_(?P<gpu>\d{1,9}))?)")
-"""Series of the client's monitor; those of a GPU end in its number where the process saw several."""
+"""Series of the client's monitor."""
 _BELOW = re.compile(r"(?P<space>.+?)/monitoring/(?:gpu/(?P<gpu>\d{1,9})/)?(?P<name>.+)")
 _MEANINGS = {
     "cpu": Meaning("cpu_utilization_ratio", 0.01),
@@ -58,17 +55,13 @@ _MEANINGS = {
 }
 """Meaning of a series by its name, without the number of a GPU."""
 DERIVED = ("memory_free_MiB", "memory_utilized_percent")
-"""What follows from the others; the second is the share that is full, not nvidia-smi's utilization.memory."""
+"""What follows from the others; the second is no load of the memory controller."""
 _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
-"""How a namespace begins, or what it is when nobody chose one; the number is that of a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A namespace of a run: known series of hardware by path, and others; the client's own monitor drops zeros.
-
-    `node` is what it ran on, empty if its name is unknown.
-    """
+    """A namespace of a run; the client's own monitor drops zeros."""
 
     run: Stored
     path: str
@@ -79,51 +72,46 @@ class Process:
     others: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameMap:
+class NameMap(NamedTuple):
     """Namespaces of the client's monitor, and series, as a person named them."""
 
     namespaces: tuple[str, ...] = ()
-    series: Mapping[str, Meaning] = field(default_factory=dict)
+    series: Mapping[str, Meaning] = {}
 
     def __str__(self) -> str:
-        """Return everything that decides what is read, as one line."""
         series = ";".join(f"{path}|{each.metric}|{each.factor}|{each.gpu}" for path, each in self.series.items())
         return f"{','.join(self.namespaces)};{series}" if self.namespaces or self.series else ""
 
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
-    """Return a run's namespaces by path.
-
-    One of the client's begins as its own do, or describes a process; `train/memory` alone makes none.
-    """
-
-    def begin(path: str, **more: Any) -> Process:
-        hosts = (f"{path}/hostname", f"{path}/details/hostname", "sys/hostname")
-        node = next((str(run.scalars[name]) for name in hosts if run.scalars.get(name)), "")
-        return Process(run=run, path=path, node=node, **more)
-
-    series = run.paths or set()
-    own = begin("--map", leaves={path: chosen.series[path] for path in series if path in chosen.series})
-    found = {("--map", False): own}
-    for path in sorted(series.difference(own.leaves)):
-        gauge = _GAUGE.fullmatch(path)
-        if (match := gauge or _BELOW.fullmatch(path)) is None:
-            continue
-        name, gpu, leaf = match.group("space", "gpu", "name")
-        stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
-        space = found.setdefault((name, bool(gauge)), begin(name, client=bool(gauge), stage=stage or None))
-        meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
+    """Return a run's namespaces; `train/memory` makes none."""
+    found: dict[tuple[str, bool], Process] = {}
+    for path in sorted(run.paths or ()):
+        gauge, stage, meaning = _GAUGE.fullmatch(path), "", chosen.series.get(path)
+        name, client = "--map", gauge is not None and meaning is None
+        if meaning is None:
+            if (match := gauge or _BELOW.fullmatch(path)) is None:
+                continue
+            name, gpu, leaf = match.group("space", "gpu", "name")
+            stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
+            meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
+            if meaning and "gpu" in meaning.metric:
+                meaning = meaning._replace(gpu=int(gpu or 0))
+        hosts = (f"{name}/hostname", f"{name}/details/hostname", "sys/hostname")
+        node = next((str(run.scalars[host]) for host in hosts if run.scalars.get(host)), "")
+        new = Process(run=run, path=name, node=node, stage=stage or None, client=client)
+        space = found.setdefault((name, client), new)
         if meaning is None:
             space.others.append(path)
         else:
-            space.leaves[path] = meaning._replace(gpu=int(gpu or 0)) if "gpu" in meaning.metric else meaning
-    described = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
-    described |= {*chosen.namespaces}
+            space.leaves[path] = meaning
+    named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
+    named |= {*chosen.namespaces}
 
     def is_own(space: Process) -> bool:
-        is_named = space.path in described or space.path.split("/")[0] in {"monitoring", "runtime"}
-        return is_named and not {f"{space.path}/cpu", f"{space.path}/memory"}.isdisjoint(space.leaves)
+        begins_so = space.path.split("/")[0] in {"monitoring", "runtime"}
+        holds = not {f"{space.path}/cpu", f"{space.path}/memory"}.isdisjoint(space.leaves)
+        return holds and (begins_so or space.path in named)
 
     return [space for _, space in sorted(found.items()) if space.leaves and (not space.client or is_own(space))]
 
@@ -146,44 +134,32 @@ def read_name_map(path: Path | None) -> NameMap:
 # rows of devices
 
 _FORKED = 1_000_000
-"""Ticks closer together than this, in microseconds, are not of one monitor, which waits 10 s: a process that is forked
-starts it again, which records a tick at once, so a loader with 14 workers makes 14 within a second (measured)."""
+"""Microseconds between ticks of one monitor at least: a forked process starts it again, and records at once."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 
 
-DeviceKey = tuple[str, int | None]
-"""A node and a GPU of it, None for the machine."""
-
-
 class DeviceRows(NamedTuple):
-    """Rows of one device from one process, in base units by metric, NaN where not recorded.
-
-    `imputed` marks restored zeros, `points` counts the points of each row.
-    """
+    """Rows of a device from a process; of each, `points` counts those in it, `imputed` marks a restored zero."""
 
     process: Process
     gpu: int | None
     times: IntArray
-    values: Mapping[str, FloatArray]
-    imputed: BoolArray
-    points: IntArray
+    columns: dict[str, Any]
 
     def taken(self, rows: BoolArray) -> "DeviceRows":
-        process, gpu, times, values, imputed, points = self
-        held = {name: each[rows] for name, each in values.items()}
-        return DeviceRows(process, gpu, times[rows], held, imputed[rows], points[rows])
+        held = {name: each[rows] for name, each in self.columns.items()}
+        return self._replace(times=self.times[rows], columns=held)
 
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows of processes by device, without overlaps within a device, and what became of their points.
+    """Rows of processes by node and GPU (None: the machine), without overlaps, and what became of their points.
 
-    `rejected` counts points by reason, `nan` non-numbers by metric, `gpus` are those recorded. GPUs in `never` reported
-    memory but never utilization; GPUs in `unrestored` reported no memory, so their zeros cannot be put back.
+    GPUs in `never` reported memory but never utilization; those in `unrestored` no memory, so their zeros are lost.
     """
 
     processes: list[Process]
-    blocks: dict[DeviceKey, list[DeviceRows]] = field(default_factory=dict)
+    blocks: dict[tuple[str, int | None], list[DeviceRows]] = field(default_factory=dict)
     rejected: Counter[str] = field(default_factory=Counter)
     nan: Counter[str] = field(default_factory=Counter)
     gpus: set[int] = field(default_factory=set)
@@ -191,14 +167,12 @@ class Hardware:
     unrestored: set[int] = field(default_factory=set)
 
     def name_node(self, node: str) -> str | None:
-        """Return a node by which devices are called, None where the run has only one."""
         return node if node and len({node for node, _ in self.blocks}) > 1 else None
 
     def count(self, part: str) -> int:
-        return sum(int(getattr(block, part).sum()) for blocks in self.blocks.values() for block in blocks)
+        return sum(int(block.columns[part].sum()) for blocks in self.blocks.values() for block in blocks)
 
     def list_stages(self) -> tuple[Stage, ...]:
-        """Return a run's named processes in the order they began; a resumed one has one stage."""
         found: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         for (node, _), blocks in self.blocks.items():
             for block in (block for block in blocks if block.process.stage is not None):
@@ -210,9 +184,8 @@ class Hardware:
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
     """Return what processes recorded of machines and of the selected GPUs, all for None.
 
-    Of a device that several processes recorded at once, one process's rows are kept. Processes that each saw a
-    single GPU, which then has no number, have their own GPU if they ran at the same time, numbered as they
-    began. If they ran in succession they may share it, and share number 0.
+    Processes that each saw a single GPU, which then has no number, have their own GPU if they ran at the same time,
+    numbered as they began. If they ran in succession they may share it, and share number 0.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
@@ -244,10 +217,15 @@ def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
     dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
     if process.client:
         kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
-        for row, path in enumerate(meanings):
-            dropped[row] = _find_dropped_zeros(path, dict(zip(meanings, known, strict=True)), ticks)
+        rows = {(each.metric, each.gpu): row for row, each in enumerate(meanings.values())}
+        for (metric, gpu), row in rows.items():
+            memory = rows.get((_MEMORY_OF.get(metric, ""), gpu))
+            # series that share no time say nothing of each other
+            if memory is not None and (not known[row].any() or (known[row] & known[memory]).any()):
+                # a process's first CPU reading covers no time and is not reported
+                dropped[row] = ~known[row] & known[memory] & ~(_mark_starts(ticks) & (gpu is None))
         used, held = (
-            {each.gpu or 0 for each in meanings.values() if each.metric == name} for name in (UTILIZATION, MEMORY)
+            {gpu for metric, gpu in rows if metric == name and gpu is not None} for name in (UTILIZATION, MEMORY)
         )
         found.never |= held - used
         found.unrestored |= used - held
@@ -256,27 +234,14 @@ def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
     ticks, values, known, dropped = ticks[kept], values[:, kept], known[:, kept], dropped[:, kept]
     seconds, starts = np.diff(ticks, prepend=ticks[:1] + 1) / 1e6, _mark_starts(ticks)
     for gpu in dict.fromkeys(each.gpu for each in meanings.values()):
-        rows, base = [], {}
+        own = [row for row, meaning in enumerate(meanings.values()) if meaning.gpu == gpu]
+        columns = {"points": known[own].sum(axis=0), "imputed": dropped[own].any(axis=0)}
+        held = (columns["points"] > 0) | columns["imputed"]
         for row, meaning in enumerate(meanings.values()):
             if meaning.gpu == gpu:
-                rows.append(row)
                 one = values[row] * meaning.factor / (seconds if meaning.counts else 1.0)
-                base[meaning.metric] = np.where(starts, np.nan, one) if meaning.counts or meaning.primes else one
-        made, imputed = known[rows].sum(axis=0), np.asarray(dropped[rows].any(axis=0))
-        yield DeviceRows(process, gpu, ticks, base, imputed, made).taken((made > 0) | imputed)
-
-
-def _find_dropped_zeros(path: str, known: Mapping[str, BoolArray], ticks: IntArray) -> BoolArray:
-    """Return where a value was 0 and so not reported, from the ticks at which each series of a process has one."""
-    space, _, leaf = path.rpartition("/")
-    memory = f"{space}/{'memory' if leaf == 'cpu' else leaf.replace('gpu', 'gpu_memory', 1)}"
-    none = np.zeros(len(ticks), dtype=np.bool_)
-    # series that share no time say nothing of each other
-    shared = known[path] & known.get(memory, none)
-    if memory == path or memory not in known or (known[path].any() and not shared.any()):
-        return none
-    # a process's first CPU reading covers no time and is not reported
-    return ~known[path] & known[memory] & ~(_mark_starts(ticks) & (leaf == "cpu"))
+                columns[meaning.metric] = np.where(starts, np.nan, one) if meaning.counts or meaning.primes else one
+        yield DeviceRows(process, gpu, ticks, columns).taken(held)
 
 
 def _find_pace(times: IntArray) -> float:
@@ -284,17 +249,15 @@ def _find_pace(times: IntArray) -> float:
 
 
 def _mark_starts(times: IntArray) -> BoolArray:
-    """Return the first sample, and those after a gap without recording processes."""
     starts: BoolArray = np.diff(times, prepend=times[:1]) > gap_seconds(_find_pace(times) / 1e6) * 1e6
     starts[:1] = True
     return starts
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return one device's rows; while several processes recorded it, those of the shortest process.
+    """Return one device's rows; while several processes recorded it, those of the shortest, which names its step.
 
-    A process for one step of a job names that step; one that spans the job does not. If most rows of a process are
-    copies, so are those next to them, up to 1.5 intervals away (pragmatic).
+    If most rows of a process are copies, so are those next to them, up to 1.5 intervals away (pragmatic).
     """
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):

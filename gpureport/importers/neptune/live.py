@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from faulthandler import dump_traceback_later
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from gpureport.importers.neptune.stored import Stored
 from gpureport.parsing import parse_json
 
 _SILENT = 60.0
-"""Seconds without an answer after which a server is given up; to be imported takes the client 16 on a busy machine."""
+"""Seconds without an answer after which a server is given up; the import may take 16."""
 _SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
 _PROBLEMS: dict[str, CodedProblem] = {
     "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
@@ -51,7 +51,6 @@ def _read_run(store: str, project: str, run: str) -> Stored:
 
 
 def _ask(store: str, **asked: str | None) -> dict[str, Any]:
-    """Return what a process reads of a project or run; its client tries to connect for 5 s."""
     environment = {"NEPTUNE_RETRIES_TIMEOUT": "5", **os.environ, "TZ": "UTC", "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", __name__, json.dumps({"silent": _SILENT, **asked})]
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - our own
@@ -94,8 +93,8 @@ def _part(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _time(moment: datetime) -> int:
-    """Return a time to the millisecond; without a zone it is UTC, that of the process."""
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000) * 1000
+    # without a zone it is UTC, that of the process
+    return round(moment.timestamp() * 1000) * 1000
 
 
 if __name__ == "__main__":

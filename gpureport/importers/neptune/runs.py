@@ -14,6 +14,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import tracker_series
 from gpureport.importers.neptune import hardware, stored
 from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
+from gpureport.importers.neptune.live import find_live_runs
 from gpureport.importers.neptune.stored import Stored
 from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
@@ -23,30 +24,54 @@ from gpureport.recording import HOST, Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
 _WANTED = "give an export of neptune-exporter, or a .neptune folder"
-_RECOGNISERS = (stored.is_export_file, stored.is_operation_log, stored.is_scale_database)
-_FINDERS = (stored.find_exported_runs, stored.find_local_runs, stored.find_scale_runs)
-_INTEGRATIONS = "source_code/integrations/"
-"""Where Neptune's integrations put their version; their names tell the framework."""
+_FORMS = {
+    stored.is_export_file: stored.find_exported_runs,
+    stored.is_operation_log: stored.find_local_runs,
+    stored.is_scale_database: stored.find_scale_runs,
+}
 
 
 class Recordings(Store):
-    """A locator's runs by id, and what is asked of them; several local recordings may be one run."""
-
-    def __init__(self, store: str, held: dict[str, list[Stored]], asked: Selection) -> None:
-        self.where, self.held, self.asked = store, held, asked
-        self.chosen, self.filters = hardware.read_name_map(asked.map), store.startswith("//")
-        self.grouped = () if asked.group is None else tuple(run.id for run in held[asked.group])
+    def __init__(self, store: str, named: str | None, asked: Selection) -> None:
+        self.where, self.asked, self.chosen, path = store, asked, hardware.read_name_map(asked.map), Path(store)
+        if store.startswith("//"):
+            runs, self.filters = find_live_runs(store, named, asked.filter), True
+        elif not path_exists(path):
+            raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
+        else:
+            try:
+                files, root = list(_list_files(path, hidden=True)), path if path.is_dir() else path.parent
+                runs = [run for find in _FORMS.values() for run in find(files, root)]
+            except OSError as error:
+                raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
+            runs = [run for run in runs if fnmatchcase(run.project, asked.project or "*")]
+        if asked.group is not None and asked.runs:
+            fits = [(f"{pattern}*", pattern) for pattern in asked.runs]
+            runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
+        if not runs:
+            project = "" if asked.project is None else f" of project {asked.project}"
+            raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
+        shared = Counter(run.id for run in runs)
+        self.held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
+        if asked.group is not None:
+            self.held, self.grouped = {asked.group: runs}, tuple(run.id for run in runs)
+        elif asked.require_hardware and not (named or asked.runs):
+            infos = [info for info in self.runs(asked.experiment) if not info.deleted]
+            bare = [info.name for info in infos if not (info.hardware or info.fault)]
+            if 0 < len(bare) < len(infos):
+                what = f"{len(bare)} runs hold no hardware series, {bare[-1]} among them"
+                raise SourceError(store, what, "leave out --require-hardware", code="no_hardware_series")
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        found = [self._describe(*item) for item in self.held.items()]
-        found.sort(key=lambda each: each.started or 0, reverse=True)
+        found = sorted((self._describe(*item) for item in self.held.items()), key=lambda run: -(run.started or 0))
         return [each for each in found if fnmatchcase(each.name, experiment or "*")]
 
     def _describe(self, run_id: str, runs: Sequence[Stored]) -> RunInfo:
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
-        gpus = {each.gpu for run in runs for space in self.find_processes(run) for each in space.leaves.values()}
+        processes = (each for run in runs for each in hardware.find_processes(run, self.chosen))
+        gpus = {each.gpu for process in processes for each in process.leaves.values()}
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
         return RunInfo(
             id=run_id,
@@ -59,57 +84,17 @@ class Recordings(Store):
             lacks="not looked into" if first.paths is None else "",
         )
 
-    def find_processes(self, run: Stored) -> list[Process]:
-        return hardware.find_processes(run, self.chosen)
-
 
 def _holds(path: Path) -> bool:
-    """Return whether a file or folder holds runs of Neptune; hidden folders count only if named."""
+    # hidden folders count only if named
     files = (each for each in _list_files(path, hidden=False) if each.is_file())
-    return any(recognise(each) for each in files for recognise in _RECOGNISERS)
+    return any(recognise(each) for each in files for recognise in _FORMS)
 
 
 def _refuse_folder(folder: Path) -> None:
     if (folder / ".neptune").is_dir():
         what = "the folder holds runs of Neptune's client and no log"
         raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
-
-
-def _open(store: str, named: str | None, selection: Selection) -> Recordings:
-    group = selection.group
-    if store.startswith("//"):
-        from gpureport.importers.neptune.live import find_live_runs
-
-        runs = find_live_runs(store, named, selection.filter)
-    else:
-        runs = [run for run in _find_runs(store) if fnmatchcase(run.project, selection.project or "*")]
-    if group is not None and selection.runs:
-        fits = [(f"{pattern}*", pattern) for pattern in selection.runs]
-        runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
-    if not runs:
-        project = "" if selection.project is None else f" of project {selection.project}"
-        raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
-    shared = Counter(run.id for run in runs)
-    held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
-    found = Recordings(store, held if group is None else {group: runs}, selection)
-    if selection.require_hardware and group is None and not (named or selection.runs):
-        infos = [info for info in found.runs(selection.experiment) if not info.deleted]
-        bare = [info.name for info in infos if not (info.hardware or info.fault)]
-        if 0 < len(bare) < len(infos):
-            what = f"{len(bare)} runs hold no hardware series, {bare[-1]} among them"
-            raise SourceError(store, what, "leave out --require-hardware", code="no_hardware_series")
-    return found
-
-
-def _find_runs(store: str) -> list[Stored]:
-    path = Path(store)
-    if not path_exists(path):
-        raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
-    try:
-        files = list(_list_files(path, hidden=True))
-        return [each for find in _FINDERS for each in find(files, path if path.is_dir() else path.parent)]
-    except OSError as error:
-        raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
 
 
 def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
@@ -126,7 +111,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     runs, every = [each.load() if each.load else each for each in store.held[info.id]], list[Process]()
     parts, params = defaultdict[str, list[Series]](list), dict[str, str]()
     for run in runs:
-        own = store.find_processes(run)
+        own = hardware.find_processes(run, store.chosen)
         # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
             stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
@@ -181,12 +166,12 @@ def _collect_params(run: Stored, processes: Sequence[Process]) -> dict[str, str]
     return {
         path: str(value).lower() if isinstance(value, bool) else str(value)
         for path, value in sorted(run.scalars.items())
-        if path.startswith(_INTEGRATIONS) or not (path.startswith(inside) or path in described)
+        # the names of Neptune's integrations say the framework
+        if path.startswith("source_code/integrations/") or not (path.startswith(inside) or path in described)
     }
 
 
 def _find_highest(found: Hardware, node: str, metric: str) -> float:
-    """Return the client's stated maximum of a gauge, for the machine's largest GPU; 0 if none."""
     stated = (
         each.run.highest.get(path, 0.0)
         for each in found.processes
@@ -197,17 +182,16 @@ def _find_highest(found: Hardware, node: str, metric: str) -> float:
 
 
 def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]:
-    """Return devices with their rows, without those that have none; `given` is the memory of each GPU."""
     series = {}
     for (node, gpu), blocks in found.blocks.items():
         named = found.name_node(node)
         own = HOST if gpu is None else f"gpu:{gpu}"
         device = Device(id=own if named is None else f"{named}/{own}", index=gpu, node=named)
         if gpu is not None:
-            totals = [
-                block.values[hardware.MEMORY_TOTAL][0] for block in blocks if hardware.MEMORY_TOTAL in block.values
-            ]
-            total = totals[0] if totals else _find_highest(found, node, hardware.MEMORY) * hardware.GIB
+            totals = (
+                each.columns[hardware.MEMORY_TOTAL][0] for each in blocks if hardware.MEMORY_TOTAL in each.columns
+            )
+            total = next(totals, _find_highest(found, node, hardware.MEMORY) * hardware.GIB)
             # only the recipe records the model
             models = (each.run.scalars.get(f"{each.path}/details/gpu/{gpu}/name") for each, *_ in blocks)
             device = replace(
@@ -216,12 +200,13 @@ def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]
                 memory_total_bytes=given or round(total) or None,
                 power_limit_watts=_find_highest(found, node, hardware.POWER) or None,
             )
+        times = np.concatenate([each.times for each in blocks])
         values = {
-            name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
-            for name in dict.fromkeys(name for block in blocks for name in block.values)
+            name: np.concatenate([each.columns.get(name, np.full(len(each.times), np.nan)) for each in blocks])
+            for name in dict.fromkeys(name for each in blocks for name in each.columns if name != "points")
         }
-        stages = [block.process.stage or "" for block in blocks for _ in block.times]
-        times, imputed = (np.concatenate([getattr(each, name) for each in blocks]) for name in ("times", "imputed"))
+        stages = [each.process.stage or "" for each in blocks for _ in each.times]
+        imputed = values.pop("imputed")
         if len(table := tracker_series.build_device_table(device.id, times, values, imputed, stages)):
             series[device] = table
     return series
@@ -246,11 +231,7 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
 
 
 def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quality:
-    """Return what became of every hardware point, beside what was torn; points are counted as lines of a log.
-
-    Of a row's points, the first counts as kept and the others as continued. Points that are not numbers, and
-    points of series without a metric, are noise.
-    """
+    # of a row's points, the first counts as kept, others as continued
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
     others = [
         each.run.series[path] for each in found.processes for path in each.others if not path.endswith(hardware.DERIVED)
@@ -273,7 +254,7 @@ NEPTUNE = Tracker(
     kind="neptune",
     title="Neptune",
     holds=_holds,
-    open=_open,
+    open=Recordings,
     record=_record,
     refuse_folder=_refuse_folder,
 )

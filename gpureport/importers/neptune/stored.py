@@ -1,12 +1,8 @@
 """Runs that Neptune left on disk: exports, `.neptune` folders of the client up to 1.x, databases of neptune-scale.
 
-An export's Parquet rows are project, run, path, type, and a value in its type's column. Columns identify files, and
-cells a row's run: before November 2025 a file held many runs. For runs of Neptune 2, the exporter gets times in the
-zone of its machine from the client, and writes them unchanged, labelled as UTC; a run's creation time is not shifted.
-
-The client's logs are JSON lines of one operation each, complete for runs never uploaded, remains for others. Databases
-of neptune-scale hold operations as protobuf messages. All are only read: the client's own reader truncates and removes
-logs. Errors in a database are pickled and not read.
+An export's Parquet rows are project, run, path, type, and a value in its type's column; before November 2025 a file
+held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC; a run's
+creation time is not shifted. The client's logs are JSON lines of one operation each; its own reader truncates them.
 """
 
 import os
@@ -32,7 +28,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.account import CUT_LAST_LINE, NO_TIME, TORN
 from gpureport.importers.clock import fold_sizes, load_zone, to_utc
 from gpureport.importers.protobuf import read_message
-from gpureport.importers.read_only_sqlite import is_database, open_database, unreadable
+from gpureport.importers.read_only_sqlite import is_database, open_database, read_head, unreadable
 from gpureport.importers.tracker_series import Series, is_dated, list_rejected, make_series
 from gpureport.parsing import MOST_RECORD_BYTES, parse_json
 from gpureport.redaction import redact_start
@@ -47,8 +43,7 @@ Points = dict[str, list[tuple[int, float, float]]]
 class Stored:
     """A run in a store: series and single values by path; `load` returns it with its series.
 
-    `paths` are those of series, None if not looked at. Only a log of the client has `highest`, a
-    series' stated maximum, and `last`, the time of the last operation. Only a run of an export has `files`.
+    `paths` are those of series, None if not looked at; `highest` is a series' stated maximum, `last` the last time.
     """
 
     key: str
@@ -90,19 +85,15 @@ def make_broken_run(run_id: str, path: Path, error: OSError | SourceError) -> St
 _KEYS = ["project_id", "run_id", "attribute_path", "attribute_type"]
 _SERIES, _POINTS = "float_series", ["timestamp", "float_value", "step"]
 _SINGLE = {kind: f"{kind}_value" for kind in ("float", "int", "string", "bool", "datetime", "string_set")}
-_PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?P<tmp>\.tmp)?")
-_HASH = re.compile(r"-[0-9a-f]{16}$")
+_PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?:\.tmp)?")
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
-"""What reading a damaged file raises: names of columns need not be text, nor times have a date."""
 _HOUR = 3_600_000_000
 _QUARTER, _NEAR = _HOUR // 4, 120_000_000
-"""How far a first sample may lie from a whole offset: monitoring begins with the run, give or take (pragmatic)."""
-
+"""How far a first sample may lie from a whole offset (pragmatic)."""
 Found = dict[tuple[str, str], Stored]
 
 
 def is_export_file(path: Path) -> bool:
-    """Return whether a file is of an export: by its columns, or by name if damaged."""
     if not path.name.endswith((".parquet", ".parquet.tmp")):
         return False
     try:
@@ -113,10 +104,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs of an export's files in a folder, unreadable ones with the reason.
-
-    The exporter names a run's parts when it is done, the first one last.
-    """
+    """Return the runs of an export's files; the exporter names a run's parts when it is done, the first one last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []
@@ -140,7 +128,8 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         for key in keys if fault else ():
             found[key].fault = fault
         if fault and not keys:
-            broken.append(Stored(key=f"broken {name}", id=_HASH.sub("", Path(name).name), fault=fault))
+            run_id = re.sub("-[0-9a-f]{16}$", "", Path(name).name)
+            broken.append(Stored(key=f"broken {name}", id=run_id, fault=fault))
     for run in found.values():
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
@@ -155,6 +144,12 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
 
     Column statistics are left alone: reading any that contradict the schema ends the process.
     """
+
+    def read(group: int) -> "pa.Table":
+        table = file.read_row_group(group, columns=wanted)
+        table.validate(full=True)
+        return table.unify_dictionaries()
+
     try:
         check_regular_file(path, root=root)
         held = parquet.read_schema(path).names
@@ -162,8 +157,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
             what, hint = f"it has no column {missing[0]}", "export the run again, or leave out the file"
             raise SourceError(str(path), what, hint, code="no_such_column")
         file, wanted = parquet.ParquetFile(path, read_dictionary=_KEYS), [name for name in held if name in names]
-        groups = (file.read_row_group(number, columns=wanted) for number in range(file.num_row_groups))
-        yield map(_validate, groups)
+        yield map(read, range(file.num_row_groups))
     except _DAMAGE as error:
         if isinstance(error, OSError) and error.strerror:
             raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
@@ -172,13 +166,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         raise SourceError(str(path), what, "copy or export it again", code="damaged_export") from error
 
 
-def _validate(table: pa.Table) -> pa.Table:
-    table.validate(full=True)
-    return table.unify_dictionaries()
-
-
 def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
-    """Add a file's content of each run, without points, to what is known of it; return the runs."""
     keys: Found = {}
     with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
         for table in groups:
@@ -209,32 +197,22 @@ def _load(run: Stored, root: Path) -> Stored:
     for path in run.files:
         with _open(path, root, [*_KEYS, *_POINTS]) as groups:
             for table in groups:
-                texts: list[Any] = [pc.fill_null(table.column(name).cast(pa.string()), pa.scalar("")) for name in _KEYS]
-                times, values, steps = (table.column(name) for name in _POINTS)
-                arrays: Any = {
-                    "path": texts[2].dictionary_encode(),
-                    "times": times.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()),
-                    "values": values.cast(pa.float64()),
-                    "steps": steps.cast(pa.float64()),
-                }
-                own = zip((run.project, run.id, _SERIES), (texts[0], texts[1], texts[3]), strict=True)
-                wanted: Any = [pc.equal(text, pa.scalar(each)) for each, text in own]
-                parts.append(pa.table(arrays).filter(reduce(pc.and_, wanted)))
-    table = pa.concat_tables(parts).unify_dictionaries()
-    names: Any = table.column("path").combine_chunks()
-    times, values, steps = (table.column(name) for name in Series._fields)
+                texts: Any = [pc.fill_null(table.column(name).cast(pa.string()), pa.scalar("")) for name in _KEYS]
+                moments, values, steps = (table.column(name) for name in _POINTS)
+                times = moments.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
+                arrays = [texts[2].dictionary_encode(), times, values.cast(pa.float64()), steps.cast(pa.float64())]
+                own: Any = zip((texts[0], texts[1], texts[3]), (run.project, run.id, _SERIES), strict=True)
+                wanted: Any = [pc.equal(*each) for each in own]
+                parts.append(pa.table(arrays, ["path", *Series._fields]).filter(reduce(pc.and_, wanted)))
+    paths, times, values, steps = pa.concat_tables(parts).unify_dictionaries().columns
     points = Series(columns.integers(times, null=-1), columns.floats(values), columns.floats(steps))
-    dated: Any = is_dated(points.times)
-    codes, timeless = columns.integers(names.indices), int((~dated).sum())
-    series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(names.dictionary.to_pylist())}
-    return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: timeless})])
+    coded: Any = paths.combine_chunks()
+    dated, codes = is_dated(points.times), columns.integers(coded.indices)
+    series = {path: points.taken(dated & (codes == code)) for code, path in enumerate(coded.dictionary.to_pylist())}
+    return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: int((~dated).sum())})])
 
 
 def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> None:
-    """Move the local times of a run to UTC where a zone is given, and note what is odd about them.
-
-    Samples in the zone's doubled hour are left out, as they are ambiguous.
-    """
     series, notes, left = dict(run.series), list(run.notes), 0
     for path, each in run.series.items() if tz else ():
         zone = load_zone(str(tz))
@@ -258,33 +236,25 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
 _DATABASE, _TABLES = "run_operations.sqlite3", ("metadata", "run_operations")
-_MOST_COUNT, _MOST_INTEGER = 2**62, 2**63
+_MOST_COUNT = 2**62
 _NO_OPERATION = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
 def is_operation_log(path: Path) -> bool:
-    """Return whether a file is a log of the client, by its name and an operation on its first line."""
     if _LOG.fullmatch(path.name) is None:
         return False
-    try:
-        check_regular_file(path)
-        with path.open("rb") as file:
-            head = file.read(4096).strip()
-    except OSError:
-        return True
-    return head.startswith(b'{"obj"') or not head
+    with suppress(OSError):
+        return read_head(path).strip()[:6] in {b'{"obj"', b""}
+    return True
 
 
 def is_scale_database(path: Path) -> bool:
-    """Return whether a file is a database of neptune-scale; an unreadable one counts, so that it is reported."""
+    # an unreadable one counts, so that it is reported
     return path.name == _DATABASE and (is_database(path) or not os.access(path, os.R_OK))
 
 
 def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs whose logs lie in a folder, without the client's other things, such as models.
-
-    Each process of a run wrote to a folder of its own.
-    """
+    # each process of a run wrote to a folder of its own
     found: dict[str, Stored] = {}
     points: dict[str, Points] = defaultdict(lambda: defaultdict(list))
     for folder in sorted({path.parent for path in files if _LOG.fullmatch(path.name)}):
@@ -377,19 +347,18 @@ def find_scale_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         try:
             check_regular_file(path, root=root)
             with open_database(path, _TABLES, "neptune-scale", "not_a_scale_database") as connection:
-                found.append(_read_database(connection, path))
+                found.append(_read_database(connection, path.stat().st_size))
         except (OSError, SourceError) as error:
             found.append(make_broken_run(path.parent.name, path, error))
     return found
 
 
-def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
+def _read_database(connection: sqlite3.Connection, size: int) -> Stored:
     version, project, run_id = map(str, connection.execute("select version, project, run_id from metadata").fetchone())
-    run = Stored(key=f"{project} {run_id}", id=run_id, project=project, size=path.stat().st_size)
+    run = Stored(key=f"{project} {run_id}", id=run_id, project=project, size=size)
     points: Points = defaultdict(list)
-    for kind, message in connection.execute(
-        "select operation_type, operation from run_operations order by sequence_id"
-    ):
+    operations = "select operation_type, operation from run_operations order by sequence_id"
+    for kind, message in connection.execute(operations):
         parts = read_message(message)
         # a run that was created is of kind 1, a snapshot of 0
         if kind == 1:
@@ -413,21 +382,21 @@ def _read_database(connection: sqlite3.Connection, path: Path) -> Stored:
 def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {}
     for entry in map(read_message, entries):
-        path, value = entry[1][-1].decode(errors="replace"), read_message(entry[2][-1])
+        value = read_message(entry[2][-1])
         # 1 is a float, 3 an integer with its sign, 5 a truth, 6 a text
         values = [
             *(struct.unpack("<d", each)[0] for each in value[1]),
-            *(each - 2 * _MOST_INTEGER * (each >= _MOST_INTEGER) for each in value[3]),
+            *(each - 2**64 * (each >= 2**63) for each in value[3]),
             *(each != 0 for each in value[5]),
             *(each.decode(errors="replace") for each in value[6]),
         ]
         if values:
-            found[path] = values[-1]
+            found[entry[1][-1].decode(errors="replace")] = values[-1]
     return found
 
 
 def _read_moment(message: bytes) -> int:
-    """Return a time in microseconds: 1 its seconds, 2 nanoseconds."""
+    # 1 are its seconds, 2 nanoseconds
     time = read_message(message)
     moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
     if not is_dated(moment):

@@ -26,9 +26,8 @@ SEARCHED_BYTES = 4 * 2**20
 class ReadOptions:
     """Options that select or place rows, and so are part of a run's identity.
 
-    `columns` are query fields of a log without a header, `interval` seconds between ticks of one without stamps,
-    `gpus_per_tick` its rows per tick, `map` what an unknown table's columns mean. `as_logged`: MLflow's system metrics
-    keep their logged times. `around`, no option, is the local span of the log beside a file without dates.
+    `columns` are query fields of a log without a header, `interval` seconds between ticks of one without stamps, `map`
+    what an unknown table's columns mean. `around`, no option, is the local span of the log beside a file without dates.
     """
 
     tz: str | None = None
@@ -46,10 +45,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What a person says about a run, or a file beside its logs; not part of its identity.
-
-    Tags of `table` yield to those given here; `gpu_model` applies where a log names none.
-    """
+    """What a person says about a run, or a file beside its logs; not part of its identity."""
 
     name: str | None = None
     step: str | None = None
@@ -60,18 +56,13 @@ class Labels:
     table: "LabelTable | None" = None
 
     def applied(self, run: Run) -> Run:
-        labelled = replace(
-            name_gpu_models(run, self.gpu_model),
-            name=self.name or run.name,
-            step=self.step or run.step,
-            params=override_pairs(run.params, self.params),
-            tags=override_pairs(run.tags, self.tags),
-            work=self.find_work(run.quality) or run.work,
-        )
-        return self.look_up(labelled)
+        params, tags = override_pairs(run.params, self.params), override_pairs(run.tags, self.tags)
+        name, step, work = self.name or run.name, self.step or run.step, self.find_work(run.quality) or run.work
+        named = name_gpu_models(run, self.gpu_model)
+        return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
 
     def find_work(self, quality: Quality) -> Work | None:
-        """Return what a run accomplished; of an unfinished recording nothing that was said of several runs at once."""
+        # of an unfinished recording nothing that was said of several runs at once
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
@@ -89,10 +80,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is known once all batches of a source are out.
+    """What is known once all batches of a source are out: its time in microseconds, median seconds between samples.
 
-    `span` is first and last time, in microseconds, `intervals` the median seconds between samples by device, `timezone`
-    the zone that the source states, so that its times are UTC; `tags` have the names of `LABEL_TAGS`.
+    A source that states its `timezone` has times of UTC; `tags` have the names of `LABEL_TAGS`.
     """
 
     devices: tuple[Device, ...]
@@ -122,7 +112,7 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file, its importer, its name (`-` for standard input), and the log it lies `beside` or adds metrics to."""
+    """A file, its importer, its name, and the log it lies `beside` or adds metrics to."""
 
     path: Path
     importer: Importer
@@ -133,7 +123,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class TrainingFile:
-    """A file with training metrics, and its name; the run does without one found `beside` the log where it must."""
+    """A file with training metrics; one found `beside` the log need not be readable."""
 
     path: Path
     locator: str
@@ -141,7 +131,6 @@ class TrainingFile:
 
 
 def name_gpu_models(run: Run, model: str | None) -> Run:
-    """Return a run with this model for GPUs without one. A model from the log is kept, with a note."""
     if model is None:
         return run
     known, devices, notes = find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)

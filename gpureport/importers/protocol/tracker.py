@@ -35,10 +35,8 @@ _AT_ONCE = 5_000_000
 class Selection:
     """Which runs of a tracker are meant, and what a person adds to its records; None and empty for any.
 
-    `runs` are ids, beginnings of ids, or names, with `*` for any part; without any, every finished run with
-    hardware series is meant. `filter` is in the tracker's words, `stage` the one to keep, `group` the common name of
-    several local recordings of one run, `throughput` the training metric that counts work, `map` a file on
-    series with a person's own names.
+    Without `runs`, every finished run with hardware series is meant. `filter` is in the tracker's words, `group` the
+    common name of several local recordings of one run, `map` a file on series with a person's own names.
     """
 
     runs: tuple[str, ...] = ()
@@ -59,9 +57,8 @@ class Selection:
 class RunInfo:
     """An unread run of a store; `status` is the tracker's word.
 
-    `key` identifies it among the runs of all stores, where its id does not. `hardware` says in words what it recorded
-    of that, nothing if none; `lacks` says why there is none, if the store knows, `fault` why the run cannot be read.
-    A `deleted` one is read by its id only. `timezone` is None where the start is local time.
+    `key` identifies it among the runs of all stores, where its id does not. `hardware` says in words what it recorded,
+    `lacks` why there is none, `fault` why the run cannot be read. `timezone` is None where the start is local time.
     """
 
     id: str
@@ -85,13 +82,12 @@ class RunInfo:
 
     @property
     def holds(self) -> str:
-        """What it recorded, and what else tells runs apart in a listing."""
         parts = (self.hardware, f"nested in {self.parent}" if self.parent else "")
         return self.lacks or ", ".join(filter(None, parts)) or "no hardware series"
 
 
 def describe_devices(devices: Set[object]) -> str:
-    """Return how many GPUs devices are, and whether the machine, which is None, is one of them: `2 GPUs, host`."""
+    """Return `2 GPUs, host` for two names and None, the machine."""
     gpus = len(devices - {None})
     return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
@@ -100,9 +96,8 @@ def describe_devices(devices: Set[object]) -> str:
 class Tracked:
     """A tracker's content of one run without an id yet; its account counts points as lines.
 
-    `series` holds each device's rows in order of time, with columns as in `recording.SCHEMA`. `state` changes
-    whenever the tracker holds more of the run. `attachments` are the run's files that may be logs of its hardware, by
-    name; `sources` are those used. `lasted` is the tracker's start and end, where that is not the span of its samples.
+    `state` changes whenever the tracker holds more of the run. `attachments` are the run's files that may be logs of
+    its hardware, `sources` those used. `lasted` is its start and end, where that is not the span of its samples.
     """
 
     run: Run
@@ -116,7 +111,7 @@ class Tracked:
 
 
 class Store(ABC):
-    """What holds runs: `where` is what a person called it, `grouped` the recordings that a group makes one run."""
+    """What holds runs; `grouped` are the recordings that a group makes one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
@@ -124,10 +119,9 @@ class Store(ABC):
 
     @abstractmethod
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return an experiment's runs, all for None, that fit a filter; newest first, deleted ones too."""
+        """Return an experiment's runs, all for None, that fit a filter; newest first."""
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None without one. Its fault is raised."""
         return next((run for run in self.runs() if run.id == run_id), None)
 
 
@@ -135,9 +129,8 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker, which stands before the colon of a locator.
 
-    `holds` says whether a file or folder is a store, by content; `open` returns the store of a locator, which may name
-    a run. `keeps_files` says whether the tracker keeps files of one run in a folder, to be
-    read with it; `refuse_folder` raises for a folder with run data that is no store.
+    `holds` says whether a file or folder is a store, by content, `keeps_files` whether a folder has files of a run, to
+    be read with it; `refuse_folder` raises for a folder with run data that is no store.
     """
 
     kind: str
@@ -150,9 +143,8 @@ class Tracker:
 
     def claims(self, source: str) -> bool:
         with suppress(OSError):
-            if self.holds(Path(source)):
-                return True
-        return source.startswith(f"{self.kind}:")
+            return source.startswith(f"{self.kind}:") or self.holds(Path(source))
+        return False
 
     def runs(self, source: str, selection: Selection) -> "SelectedRuns":
         store, named = self._open(source, selection)
@@ -161,7 +153,6 @@ class Tracker:
         return SelectedRuns(self, store, selection, *select_runs(store, named, selection))
 
     def listed(self, source: str, selection: Selection) -> list[RunInfo]:
-        """Return a store's runs, newest first, then deleted ones where all are wanted; read no series."""
         runs = self._open(source, selection)[0].runs(selection.experiment, selection.filter)
         kept = [run for run in runs if not run.deleted][: selection.latest]
         return kept if selection.latest else [*kept, *(run for run in runs if run.deleted)]
@@ -189,14 +180,6 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
         return store, None
     store, _, run = store.rpartition("#")
     return store, run or None
-
-
-def split_readable(runs: Sequence[RunInfo]) -> tuple[list[RunInfo], list[SourceError]]:
-    """Part readable runs from the reasons against others; raise the first reason if none is readable."""
-    faults = [run.fault for run in runs if run.fault is not None]
-    if faults and len(faults) == len(runs):
-        raise faults[0]
-    return [run for run in runs if run.fault is None], faults
 
 
 def select_runs(
@@ -231,19 +214,21 @@ def select_runs(
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
     """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
-    begin, begins = 0, dict[int | None, int]()
-    for start in sorted(run.started for run in runs if run.started):
-        begin = begins[start] = start if start - begin > _AT_ONCE else begin
-    known = (
-        (begins[run.started], split_numbers(run.name), run.started or 0, place)
-        for place, run in enumerate(runs)
-        if run.started
-    )
-    return [*(runs[place] for *_, place in sorted(known)), *(run for run in runs if not run.started)]
+    groups: list[list[RunInfo]] = []
+    for run in sorted((run for run in runs if run.started), key=_read_start):
+        if not groups or _read_start(run) - _read_start(groups[-1][0]) > _AT_ONCE:
+            groups.append([])
+        groups[-1].append(run)
+    known = (run for group in groups for run in sorted(group, key=lambda each: split_numbers(each.name)))
+    return [*known, *(run for run in runs if not run.started)]
+
+
+def _read_start(run: RunInfo) -> int:
+    return run.started or 0
 
 
 def _take_newest(runs: list[RunInfo], latest: int | None) -> list[RunInfo]:
-    sound = sorted((run for run in runs if run.fault is None), key=lambda run: run.started or 0, reverse=True)
+    sound = sorted((run for run in runs if run.fault is None), key=_read_start, reverse=True)
     newest = {run.id for run in sound[:latest]}
     return [run for run in runs if run.fault is not None or run.id in newest]
 
@@ -273,8 +258,8 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
 
     Monitoring that is on everywhere records the same hardware for a run and those nested in it.
     """
-    ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
-    found = [run for run in ended if run.hardware or run.fault is not None]
+    ended = (run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or "")))
+    found = {run.id: run for run in ended if run.hardware or run.fault is not None}
     if not runs:
         raise SourceError(where, "it holds no run", "name another store or experiment", code="no_finished_run")
     if not found:
@@ -282,5 +267,4 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
         what = f"none of {len(runs)} runs has ended and holds hardware series{lacking and f': {lacking}'}"
         hint = f"--list shows the runs{'' if lacking else '; --run reads one whatever it holds'}"
         raise SourceError(where, what, hint, code="no_finished_run")
-    ids = {run.id for run in found}
-    return [run for run in found if run.parent not in ids]
+    return [run for run in found.values() if run.parent not in found]
