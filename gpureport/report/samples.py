@@ -34,7 +34,6 @@ _ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # GPUs at most, and pixels
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
 """Letters of a name at most, pixels above strips for the numbers of events, and least beside them for names."""
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
-"""Names of the style sheet's colours."""
 _NO_VALUE, _HIGHEST_CODE = 255, 254
 _OFF_GRID = 0.02  # of the step of the grid, for single precision
 _EXACT_INTEGERS = 2.0**53  # beyond, doubles skip integers
@@ -49,7 +48,6 @@ class DeviceSamples(NamedTuple):
 
 
 def collect_samples(recording: Recording, device: Device, metrics: Sequence[str], bucket: int) -> DeviceSamples:
-    """Return the series of a device; it need not have all metrics. `bucket` is in seconds, 0 is every sample."""
     series = build_device_series(recording, device)
     parts = {place: [series.values(name)] for place, name in enumerate(metrics) if series.is_recorded(name)}
     if not bucket:
@@ -62,7 +60,6 @@ def collect_samples(recording: Recording, device: Device, metrics: Sequence[str]
 
 
 def _aggregate(values: FloatArray, first: IntArray) -> list[FloatArray]:
-    """Return smallest, mean and largest value of buckets that begin at some rows; NaN where one holds no value."""
     known = ~np.isnan(values)
     count = np.add.reduceat(known, first, dtype=np.int64)
     low = np.minimum.reduceat(np.where(known, values, np.inf), first)
@@ -84,11 +81,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return the scale that several series share.
-
-    It is exact where all values are multiples of `grid` and no more than 255 even steps apart, as whole per cents
-    are, and clocks, which move by 15 MHz; otherwise it divides the range. A grid of 0 is none, as means have.
-    """
+    """Return the scale that series share: exact where values are few even steps of a `grid` apart."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -120,8 +113,6 @@ UTILISATION = "gpu_utilization_ratio"
 
 
 class DisplayUnit(NamedTuple):
-    """The unit people use: how many of it one base unit is, the resolution of logs in base units, least upper end."""
-
     symbol: str
     factor: float
     grid: float
@@ -208,7 +199,6 @@ def _round_axis_ends(unit: DisplayUnit, low: float, high: float) -> tuple[float,
 
 
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
-    """Return the decimals that show a value: all it has where it is exact, else those that steps can tell apart."""
     for digits, size in enumerate((1, 10)):
         # nearly whole, and half a digit
         is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004 - as above
@@ -227,8 +217,6 @@ class SeriesBlob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSeries:
-    """Every sample of a report as a page holds it: JSON of what the blobs hold, the blobs, and the same in words."""
-
     index: str
     blobs: list[SeriesBlob]
     note: str
@@ -242,10 +230,7 @@ class _PackedRun(NamedTuple):
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
-    """Return the samples of every run, None where there is nothing to look at.
-
-    `detail` is the seconds of the buckets, 0 for every sample; the finest that fit into a page when None.
-    """
+    """Return the samples of every run; `detail` are the seconds of buckets, by size when None."""
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None
@@ -261,10 +246,8 @@ def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> Embedde
         else:
             break
     longest = max(len(display.shorten_middle(strip.label, _LABEL)) for _, run in shown for strip in run.strips)
-    axis, classes = (
-        shown[0][1].axis_seconds,
-        {each.key for _, run in shown for strip in run.strips for each in strip.band},
-    )
+    axis = shown[0][1].axis_seconds
+    classes = {each.key for _, run in shown for strip in run.strips for each in strip.band}
     index = {
         "classes": {key: find_fill(key).colour for key in sorted(classes)},
         "axis": axis,
@@ -330,11 +313,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
-    """Return who a device is, and when it was read.
-
-    A pace is how far apart samples are, how far for a gap, and of a slow stretch where it is in seconds of the run,
-    wider by what stamps are rounded to. A stretch inside another comes before it.
-    """
+    """Return who a device is, and its paces: how far apart samples are, how far for a gap, and where."""
     series, started = device.series, run.recording.run.started
     slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [

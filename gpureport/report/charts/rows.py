@@ -49,7 +49,6 @@ def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> It
 
 
 def _write_texts(part: TimeSegment, start: float, scale: svg.HorizontalScale) -> Iterator[str]:
-    """Yield the text of a segment, with its name if that fits; on a page also a short form."""
     texts, fill = (f"{part.label} {part.text}", part.text) if part.text else (), svg.find_fill(part.key)
     wide, narrow = (
         next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, svg.NARROW)
@@ -148,7 +147,6 @@ def _draw_lines(panel: SignalPanel, scale: svg.HorizontalScale, tall: float) -> 
 def _draw_limit(
     panel: SignalPanel, scale: svg.HorizontalScale, tall: float, shaded: list[tuple[float, float]]
 ) -> tuple[str, str]:
-    """Return the limit as a dashed line, and its name above: at the left, unless what is shaded is named there."""
     if panel.limit is None or not panel.low <= panel.limit <= panel.high:
         return "", ""
     y = _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)

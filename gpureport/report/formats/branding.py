@@ -43,14 +43,12 @@ class Brand:
 
     @property
     def logo_url(self) -> str:
-        """The logo as a data URL, since a page loads nothing; empty without one."""
         if self.logo is None:
             return ""
         return f"data:image/{_LOGOS[self.logo.suffix.lower()]};base64,{b64encode(self.logo.read_bytes()).decode()}"
 
     @property
     def logo_adapts(self) -> bool:
-        """Whether the logo has colours of its own for a dark page, as only SVG can."""
         return self.logo is not None and b"prefers-color-scheme" in self.logo.read_bytes()
 
 
@@ -58,11 +56,7 @@ PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:
-    """Return what `[report]` sets; its files are found from the folder of the settings.
-
-    Raises:
-        SettingsError: naming the line of a value that cannot be used.
-    """
+    """Return what `[report]` sets; its files are found from the folder of the settings."""
     section = settings.section("report")
     section.only({"logo", "accent", "font", "footer"})
     accent = section.text("accent")

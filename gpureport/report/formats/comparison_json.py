@@ -10,12 +10,7 @@ from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.across import memory_fits
 from gpureport.comparison.chain import Comparison, pair_steps, summarize_steps
-from gpureport.comparison.changes import (
-    ChangeKind,
-    RemainingLoss,
-    measure_remaining_loss,
-    summarize_by_kind,
-)
+from gpureport.comparison.changes import ChangeKind, RemainingLoss, measure_remaining_loss, summarize_by_kind
 from gpureport.comparison.evidence import WholeRecordingFigure
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import TRAINING_RATE, read_run

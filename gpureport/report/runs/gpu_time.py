@@ -6,12 +6,7 @@ from itertools import chain
 
 from gpureport.analysis import results
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
-from gpureport.comparison.gains import (
-    MOST_UNSEEN_RATIO,
-    NEGLIGIBLE_RATIO,
-    loses_unknown_time,
-    measure_excessive_short_pauses,
-)
+from gpureport.comparison import gains
 from gpureport.report.model.pictures import ClassShare, TimeBar
 from gpureport.report.model.shapes import Cell, Table, build_table
 from gpureport.report.runs.report_run import ReportRun
@@ -49,7 +44,6 @@ def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
 
 
 def name_whole(runs: Iterable[ReportRun]) -> str:
-    """Return what shares of the time of runs are of: all that was recorded, or what jobs held GPUs for."""
     return "the jobs' time" if no_job_gpu_seconds(run.analysis for run in runs) else "the run"
 
 
@@ -70,7 +64,7 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
 
 def measure_own_seconds(time: GpuTime) -> float:
     """Return the seconds that shares of one GPU's own time are of: where most of it has no data, those with data."""
-    is_partly_seen = 0 < time.seen_seconds < (1 - MOST_UNSEEN_RATIO) * time.job_seconds
+    is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 
 
@@ -79,13 +73,13 @@ def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
-    """Return which share of their time some runs spent in short pauses; None where it is no more than usual."""
-    return measure_excessive_short_pauses(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+    return gains.measure_excessive_short_pauses(
+        seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    )
 
 
 def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
-    """Return whether what is known of the loss is its lower end; otherwise it is its upper one."""
-    unknown = any(loses_unknown_time(analysis.findings) for analysis in analyses)
+    unknown = any(gains.loses_unknown_time(analysis.findings) for analysis in analyses)
     return unknown or excessive_short_pauses(analyses) is not None
 
 
@@ -132,7 +126,7 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
     causes = seconds_by_cause(times)
     no_job = seconds.pop("no_job", 0.0)
     total = sum(seconds.values())
-    seen = {name: amount for name, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
+    seen = {name: amount for name, amount in seconds.items() if amount >= gains.NEGLIGIBLE_RATIO * total}
     parts = [
         ClassShare(
             key=name,
@@ -151,13 +145,12 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
         total=display.gpu_time(total),
         parts=tuple(parts),
         no_job_seconds=no_job,
-        no_job=display.gpu_time(no_job) if no_job >= NEGLIGIBLE_RATIO * total else "",
+        no_job=display.gpu_time(no_job) if no_job >= gains.NEGLIGIBLE_RATIO * total else "",
     )
 
 
 def _causes(seconds: Mapping[str, float], total: float) -> str:
-    """Return what lies behind a class, with its shares of the whole bar; empty for a single unknown cause."""
-    seen = {cause: amount / total for cause, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
+    seen = {cause: amount / total for cause, amount in seconds.items() if amount >= gains.NEGLIGIBLE_RATIO * total}
     if set(seen) <= {"unknown", "outside gaps"}:
         return ""
     named = {cause: terms.TIME_CAUSES.get(cause, cause.replace("_", " ")) for cause in seen}

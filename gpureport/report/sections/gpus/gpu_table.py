@@ -34,10 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A figure of the table: its heading, its name in a sentence, how it is written, and for several GPUs in one.
-
-    `margin` is the smallest difference from the other GPUs that is worth a word.
-    """
+    """A figure; `margin` is the least difference worth a word, `summary` makes one value of several GPUs."""
 
     title: str
     prose: str
@@ -84,11 +81,9 @@ _COUNTED = _Column(
     inf,
     fsum,
 )
-"""Shown where the driver's counter was read, beside the integral of power."""
 
 
 def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
-    """Return one table a run that has GPUs, without columns that no run recorded; a table needs a column."""
     with_gpus = [run for run in runs if run.run.gpus]
     figures = [statistics for run in with_gpus for statistics in run.analysis.statistics]
     known = [column for column in _COLUMNS if any(column.value(each) is not None for each in figures)] or [_COLUMNS[0]]
@@ -200,7 +195,6 @@ def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
 
 
 def _measure_reason(entry: ClockEventTotal) -> float:
-    """Return for how long a reason showed or was counted; 0 for one of a GPU at rest."""
     seconds = max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
     return 0.0 if entry.reason in _AT_REST else seconds
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain import Comparison
+from gpureport.comparison.comparable import SAME_MEMORY
 from gpureport.comparison.figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -21,11 +22,12 @@ from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION
 from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.comparison.work import STEP_COUNTER
+from gpureport.report.model.head import Tile
 from gpureport.report.model.shapes import Cell
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.time_spent import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms
-from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat
+from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat, build_plain_change
 from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
 from gpureport.report.wording.terms import name_figure
@@ -45,7 +47,6 @@ _SCALES = {
     GRAPHICS_CLOCK: scales.CLOCK,
     MEMORY: scales.MEMORY,
 }
-"""Of figures whose units do not depend on the work or on prices."""
 _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, SECONDS_TO_TARGET, MEMORY)
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, SECONDS_TO_TARGET, MEMORY)
 """Columns of a table of steps in the order shown, per unit of work where that is known."""
@@ -74,7 +75,6 @@ class Figures:
         return [value for step in self.comparison.steps if (value := step.value(metric)) is not None]
 
     def ends(self, metric: str) -> tuple[float | None, float | None]:
-        """Return a figure of the first and the last step, None for the first of a single one."""
         first, last = self.comparison.steps[0], self.comparison.steps[-1]
         return None if first is last else first.value(metric), last.value(metric)
 
@@ -160,7 +160,6 @@ class Figures:
         return f"{name}, {unit}", lambda value: show(value / size)
 
     def unit(self, metric: str) -> tuple[str, str, float]:
-        """Return the name of a figure, and the unit that fits it in all steps with its size."""
         if metric in {PER_WORK, GPU_SECONDS}:
             is_work = metric == PER_WORK
             spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
@@ -190,6 +189,49 @@ def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
     return spending.price_note(list_analyses(steps)) if COST_PER_WORK in metrics else ""
 
 
+# --- the peak memory, of a single run too
+
+
+def build_memory_tile(comparison: Comparison) -> Tile:
+    first, last = comparison.steps[0], comparison.steps[-1]
+    peak = last.value(MEMORY)
+    before = None if first is last else first.value(MEMORY)
+    if peak is None:
+        return Tile(label="Peak memory", value=display.NOT_RECORDED, context="Memory was not recorded")
+    (shown, value), unit = scales.split_common_unit(
+        ["" if each is None else display.memory(each) for each in (before, peak)]
+    )
+    change, context = build_plain_change(before, peak), _describe_installed(last, peak)
+    return Tile(label="Peak memory", before=shown, value=value, unit=unit, change=change, context=context)
+
+
+def _describe_installed(step: Step, peak: float) -> str:
+    """Return how much memory a GPU has, and how much of what a job can get was never used."""
+    totals, reserved, is_shared = list[int | None](), set[float](), False
+    for analysis in step.analyses:
+        found = {each.device: each.metric("gpu_memory_reserved_bytes") for each in analysis.statistics}
+        for gpu in analysis.run.gpus:
+            logged, total = found.get(gpu.id), gpu.memory_total_bytes
+            kept = logged.max if logged and gpu.memory_reserved_bytes is None else gpu.memory_reserved_bytes
+            totals.append(total)
+            reserved.add(kept if kept and total and kept < total else 0.0)
+            is_shared |= bool(gpu.mig)
+    known = [total for total in totals if total]
+    if not known or len(known) < len(totals):
+        return "Installed memory not recorded"
+    total, kept = min(known), reserved.pop() if len(reserved) == 1 else 0.0
+    if max(known) > SAME_MEMORY * total:
+        return "GPUs of several sizes"
+    if is_shared:
+        return f"Of {display.memory(total)}, in MIG instances"
+    if kept:
+        left, installed = (
+            display.memory(each).removesuffix(f"{display.GAP}GiB") for each in (max(0.0, total - kept - peak), total)
+        )
+        return f"{left} of {display.memory(total - kept)} usable left; {installed} installed"
+    return f"Of {display.memory(total)} installed: {display.percent(max(0.0, 1 - peak / total))} free"
+
+
 # --- how well steps trained
 
 
@@ -206,7 +248,6 @@ def name_work(change: QualityChange) -> str:
 
 
 def format_values(values: Sequence[float | None]) -> list[str]:
-    """Return values that stand together, with as few decimals as three digits of each take."""
     texts = [display.or_not_recorded(value, display.number) for value in values]
     while (decimal := [text for text in texts if "." in text]) and all(text.endswith("0") for text in decimal):
         texts = [text.removesuffix("0").removesuffix(".") if "." in text else text for text in texts]
@@ -219,7 +260,6 @@ def format_finals(figures: Sequence[QualityFigure], values: Sequence[float | Non
 
 
 def format_pair(change: QualityChange) -> list[str]:
-    """Return the values of both steps at equal work, otherwise at the end."""
     return format_finals((change.before, change.after), change.values)
 
 
@@ -229,7 +269,6 @@ def _format_difference(change: QualityChange) -> tuple[str, str]:
 
 
 def choose_quality(comparison: Comparison) -> str | None:
-    """Return the metric that a table of steps shows: the first that counts in any link; None without any."""
     pairs = [(comparison.steps[0], comparison.steps[-1]), *pairwise(comparison.steps)]
     changes = (compare_quality(*pair, comparison.goals) for pair in pairs)
     return next((change.name for found in changes for change in found if change.leading), None)
@@ -264,10 +303,7 @@ def list_quality_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
 
 
 def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
-    """Return the metrics that fell from the first step to the last, otherwise those of the first step in which any did.
-
-    The label is that of such a step; it is empty where metrics fell from the first step to the last.
-    """
+    """Return which metrics fell from first to last step, else in the first step in which any did."""
     first, last = comparison.steps[0], comparison.steps[-1]
     for base, step in [(first, last), *pairwise(comparison.steps)]:
         changes = () if base is step else compare_quality(base, step, comparison.goals)
@@ -277,10 +313,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first quality that fell as a clause for a headline: `val_accuracy fell from 0.79 to 0.61`.
-
-    Empty where none did.
-    """
+    """Return the first quality that fell: `val_accuracy fell from 0.79 to 0.61`; empty where none did."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 
