@@ -171,7 +171,6 @@ def _explain_class(name: str) -> list[Block]:
 
 
 def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
-    """Return what the metrics mean that have a name, or that a field, host command or OpenTelemetry name stands for."""
     field = canonicalize(name)
     metrics = [
         metric

@@ -56,16 +56,14 @@ def collect_samples(recording: Recording, device: Device, metrics: Sequence[str]
     places = (series.times - recording.run.started) // length
     first = np.flatnonzero(np.diff(places, prepend=places[:1] - 1))
     times = recording.run.started + places[first] * length + length // 2
-    return DeviceSamples(series, times, {place: _aggregate(values, first) for place, (values,) in parts.items()})
-
-
-def _aggregate(values: FloatArray, first: IntArray) -> list[FloatArray]:
-    known = ~np.isnan(values)
-    count = np.add.reduceat(known, first, dtype=np.int64)
-    low = np.minimum.reduceat(np.where(known, values, np.inf), first)
-    high = np.maximum.reduceat(np.where(known, values, -np.inf), first)
-    mean = np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(count, 1)
-    return [np.where(count, each, np.nan) for each in (low, mean, high)]
+    for place, (values,) in parts.items():
+        known = ~np.isnan(values)
+        count = np.add.reduceat(known, first, dtype=np.int64)
+        low = np.minimum.reduceat(np.where(known, values, np.inf), first)
+        high = np.maximum.reduceat(np.where(known, values, -np.inf), first)
+        mean = np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(count, 1)
+        parts[place] = [np.where(count, each, np.nan) for each in (low, mean, high)]
+    return DeviceSamples(series, times, parts)
 
 
 class CodeScale(NamedTuple):
@@ -131,10 +129,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric of the timelines; it is left out where the one that it stands `instead_of` was recorded.
-
-    A value that is `averaged` is a mean up to its reading, and so drawn that much earlier.
-    """
+    """A metric of the timelines; an `averaged` value is a mean up to its reading, so drawn that much earlier."""
 
     metric: str
     title: str
@@ -205,9 +200,6 @@ def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
         if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004 - as above
             return digits
     return 2
-
-
-# --- the samples of runs
 
 
 class SeriesBlob(NamedTuple):

@@ -107,7 +107,6 @@ def text(  # noqa: PLR0913 - where, what, how
 
 
 def write_document(body: Iterable[str], *, width: float | None, height: float, label: str) -> str:
-    """Return a figure; `label` says in words what it shows."""
     size = f'width="100%" height="{height:g}"'
     if width is not None:
         size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'

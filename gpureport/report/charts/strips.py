@@ -181,16 +181,10 @@ def _draw_box(x: float, y: float, width: float, height: float, colour: str) -> s
     return f'<rect x="{x:g}" y="{y:g}" width="{width:.1f}" height="{height:g}" {svg.paint("fill", colour)}/>'
 
 
-# --- all of a report
-
-
 def draw_report(
     report: Report, widths: tuple[float | None, float | None, float | None] = (None,) * 3, *, full: bool = True
 ) -> dict[str, Any]:
-    """Return figures by the names that templates use: of those in rows one a row or a panel, and then their axis.
-
-    Widths are those of a figure in a row, below a heading, and within a box.
-    """
+    """Return figures by the names that templates use: of those in rows one a row or a panel, then their axis."""
     row, page, box = widths
     rows = [each for each in report.rows if each.history]
     return {

@@ -18,11 +18,7 @@ _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brand:
-    """The look of pages and PDFs; gpureport's own where nothing is set.
-
-    A logo stands instead of the word gpureport. The accent is that of links and gains on a light ground; on a dark one
-    they are half as far from white. The font is for characters that the DejaVu fonts do not hold.
-    """
+    """The look of pages and PDFs; the font is for characters that the DejaVu fonts do not hold."""
 
     logo: Path | None = None
     accent: str = ""

@@ -86,9 +86,9 @@ def render(
     style = pages.get_template(STYLE).render()
     samples = embed_series(report.timeline, detail=detail)
     marks: dict[str, tuple[int, int]] = {}
-    for place, run in enumerate(report.timeline):
-        for position, strip in enumerate(run.strips):
-            marks |= {each.card: (place, position) for each in strip.marks if each.card not in marks}
+    for place, timeline in enumerate(report.timeline):
+        for position, drawn in enumerate(timeline.strips):
+            marks |= {each.card: (place, position) for each in drawn.marks if each.card not in marks}
     sections: dict[str, list[Block]] = {}
     name, loader = "", pages.loader
     for block in select_blocks(list_reference(report), Form.PAGE):
@@ -101,7 +101,7 @@ def render(
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card] for card in cards if card in marks]
-    worst = dict(zip(("run", "strip"), [*shown, (len(report.timeline) - 1, 0)][0], strict=True))
+    run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
     # style sheet and script are files, and series escape what they write
     style, script, index = mark_safe((style, script, samples.index if samples else ""))
     strips = [draw_timeline(run, f"run{at}") if run.strips else "" for at, run in enumerate(report.timeline)]
@@ -110,7 +110,7 @@ def render(
         back=back,
         earlier=earlier,
         folds={fold.name: fold.text for fold in report.folds},
-        worst=worst,
+        worst={"run": run, "strip": strip},
         marked=dict.fromkeys(cards, "") | anchors,
         lost_time=LOST_TIME,
         study=select_blocks(list_study(report), Form.PAGE),

@@ -46,7 +46,6 @@ _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
-    """Return the report as a PDF file, with all that is for reference when `full`."""
     form = Form.PAGE if full else Form.PAPER
 
     def select(blocks: Iterable[Block]) -> object:

@@ -164,7 +164,6 @@ class _SharedNames:
 
 
 def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
-    """Return runs with the names of nodes, users, sources and GPUs replaced."""
     shared = _SharedNames(recording.run for recording in recordings)
     named = [(recording, _Pseudonyms(recording.run, shared)) for recording in recordings]
     for recording, names in named:

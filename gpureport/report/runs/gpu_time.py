@@ -29,9 +29,8 @@ def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
     for time in times:
         for part in time.parts:
             seconds[part.name][part.cause] += part.seconds
-    return {
-        name: dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))) for name, causes in seconds.items()
-    }
+    ranked = ((name, sorted(causes.items(), key=lambda each: (-each[1], each[0]))) for name, causes in seconds.items())
+    return {name: dict(causes) for name, causes in ranked}
 
 
 def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
@@ -49,11 +48,8 @@ def name_whole(runs: Iterable[ReportRun]) -> str:
 
 def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    return {
-        name: seconds[name]
-        for name in sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
-        if name in seconds
-    }
+    ranked = sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
+    return {name: seconds[name] for name in ranked if name in seconds}
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
@@ -73,9 +69,8 @@ def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
-    return gains.measure_excessive_short_pauses(
-        seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    )
+    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    return gains.measure_excessive_short_pauses(seconds)
 
 
 def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
@@ -88,19 +83,20 @@ def format_held(held: float, runs: int) -> str:
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
-    if len(runs) > 1:
-        held = group_holders((run.step, run.analysis.gpu_time) for run in runs)
-        bars = [_bar(step, list(chain(*times)), runs=len(times)) for step, times in held.items()]
-    else:
+    held = group_holders((run.step, run.analysis.gpu_time) for run in runs)
+    bars = [_bar(step, list(chain(*times)), runs=len(times)) for step, times in held.items()]
+    if len(runs) == 1:
         (run,), times = runs, runs[0].analysis.gpu_time
         several = 1 < len(times) <= _MAX_SINGLE
         bars = [_bar("all GPUs" if len(times) > 1 else run.device(times[0].device), times)] if times else []
         bars += [_bar(run.device(time.device), [time], whole=False) for time in times if several]
-    return tuple(bar for bar in bars if bar is not None)
+    return tuple(filter(None, bars))
 
 
 def build_time_table(bars: Sequence[TimeBar]) -> Table:
-    labels, rows = class_labels(bars), []
+    found, rows = {part.key: part.label for bar in bars for part in bar.parts}, []
+    ordered = (*GPU_TIME_CLASSES, *sorted({*found} - {*GPU_TIME_CLASSES}))
+    labels = {key: found[key] for key in ordered if key in found}
     extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
     for bar in bars:
         parts, row = {part.key: part for part in bar.parts}, [Cell(text=bar.label), Cell(text=bar.total)]
@@ -111,12 +107,6 @@ def build_time_table(bars: Sequence[TimeBar]) -> Table:
         row += [Cell(text=bar.no_job or "none", value=bar.no_job_seconds)] if extra else []
         rows.append(row)
     return build_table(("", "GPU time", *labels.values(), *extra), rows)
-
-
-def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
-    labels = {part.key: part.label for bar in bars for part in bar.parts}
-    ordered = (*GPU_TIME_CLASSES, *sorted(set(labels) - set(GPU_TIME_CLASSES)))
-    return {key: labels[key] for key in ordered if key in labels}
 
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar | None:

@@ -16,17 +16,10 @@ from gpureport.analysis.series.device_series import DeviceSeries, build_device_s
 from gpureport.analysis.series.intervals import find_runs, union
 from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.columns import FloatArray
-from gpureport.data_quality import LogEvent
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model.pictures import (
-    ClassStretch,
-    FindingMark,
-    LogEventLine,
-    MetricLimit,
-    Timeline,
-    TimelineStrip,
-)
+from gpureport.report.model import pictures
+from gpureport.report.model.pictures import ClassStretch, FindingMark, LogEventLine, MetricLimit
 from gpureport.report.model.report_content import FindingCard
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
@@ -107,9 +100,6 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
     return tuple(MetricLimit(metric=name, value=value, text=text) for name, value, text in limits if isfinite(value))
 
 
-# --- buckets
-
-
 def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
     """Return when samples begin and end in seconds of the run, and their values; a mean lies before its stamp."""
     zero = run.run.started + (series.shift if is_mean else 0)
@@ -117,10 +107,7 @@ def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: 
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return what gives the means of buckets between rising edges; NaN is no value, and where none lies in a bucket.
-
-    Edges cut through samples, so that shares stay true and the sampling does not beat against the buckets.
-    """
+    """Return what gives means of buckets: edges cut through samples, so that sampling does not beat against them."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -183,40 +170,31 @@ def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> I
         yield ClassStretch(key=key, start=start, end=at)
 
 
-# --- events of the log
-
-
-def list_events(run: ReportRun) -> tuple[LogEventLine, ...]:
+def list_events(run: ReportRun) -> Iterator[LogEventLine]:
     entries = run.run.quality.log_events
     places = sorted(range(len(entries)), key=lambda place: (entries[place].kind == "driver_message", place))
-    return tuple(_describe(count, run, entries[place]) for count, place in enumerate(sorted(places[:MOST_EVENTS]), 1))
-
-
-def _describe(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
-    at = None if entry.at is None else min(max(run.since_start(entry.at), 0.0), run.seconds)
-    name = _NAMES.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
-    device = "" if entry.device is None else run.device(entry.device)
-    text = display.shorten(display.clean(entry.text), _TEXT)
-    when = "time not known" if at is None else display.elapsed(at)
-    said = f"{name}{f' ({device})' if device else ''}{f': {text}' if text else ''}"
-    return LogEventLine(
-        id=f"E{place}",
-        at=at,
-        when=when,
-        name=name,
-        device=device,
-        text=text,
-        line=f"line {entry.line}",
-        sentence=f"E{place}, {when}, {said} (line {entry.line})",
-    )
-
-
-# --- strips
+    for number, entry in enumerate((entries[place] for place in sorted(places[:MOST_EVENTS])), 1):
+        at = None if entry.at is None else min(max(run.since_start(entry.at), 0.0), run.seconds)
+        name = _NAMES.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
+        device = "" if entry.device is None else run.device(entry.device)
+        text = display.shorten(display.clean(entry.text), _TEXT)
+        when = "time not known" if at is None else display.elapsed(at)
+        said = f"{name}{f' ({device})' if device else ''}{f': {text}' if text else ''}"
+        yield LogEventLine(
+            id=f"E{number}",
+            at=at,
+            when=when,
+            name=name,
+            device=device,
+            text=text,
+            line=f"line {entry.line}",
+            sentence=f"E{number}, {when}, {said} (line {entry.line})",
+        )
 
 
 def build_timelines(
     runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
-) -> Iterator[Timeline]:
+) -> Iterator[pictures.Timeline]:
     axis = max((run.seconds for run in runs), default=0.0)
     clocks = {(clock_note(run.run), run.run.interval) for run in runs}
     for position, run in enumerate(runs):
@@ -236,7 +214,7 @@ def build_timelines(
         # what holds of all runs stands under data quality
         said = started.strip(", ") if started and len(runs) > 1 and len(clocks) == 1 else said
         mine = [card for card in cards if card.run_index == position]
-        yield Timeline(
+        yield pictures.Timeline(
             label=run.label,
             caption=display.join(said, describe_choice(run, drawn), by=" "),
             column="" if is_moment or not every else f"each column is the mean of {display.duration(edges[1])}",
@@ -245,7 +223,7 @@ def build_timelines(
             bucket_seconds=float(edges[1]),
             absent=absent,
             strips=() if absent else tuple(_strips(run, drawn, edges, mine, histories[position])),
-            events=list_events(run),
+            events=tuple(list_events(run)),
             recording=run.recording,
             undrawn_gpus=0 if absent else len(gpus) - len(drawn),
         )
@@ -253,7 +231,7 @@ def build_timelines(
 
 def _strips(
     run: ReportRun, drawn: Sequence[Device], edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
-) -> Iterator[TimelineStrip]:
+) -> Iterator[pictures.TimelineStrip]:
     marked = list(_finding_marks(run, cards))
     history.prepare([gpu.id for gpu in drawn])
     for gpu in drawn:
@@ -262,7 +240,7 @@ def _strips(
         average = accumulate(starts, ends, use)
         mean = np.clip(average(edges), 0.0, 1.0)
         gaps = [*_gaps(cells, starts, ends, run.seconds), *edges[np.column_stack(find_runs(np.isnan(mean)))]]
-        yield TimelineStrip(
+        yield pictures.TimelineStrip(
             device=gpu.id,
             label=device_name(gpu),
             mean=mean,

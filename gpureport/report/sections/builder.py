@@ -52,10 +52,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
 ) -> Report:
-    """Return the content of a report on one run, or on several in the order of their steps.
-
-    `rules` are those of the analyses, `kinds` were asked for; settings in `by` make groups.
-    """
+    """Return the content of a report on one run, or on several in the order of their steps."""
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
@@ -139,9 +136,6 @@ def _build_comparison_part(
         study=tuple(groups.list_study(study, comparison)) if study else (),
         reference=tuple(select_blocks(reference, Form.FULL)),
     )
-
-
-# --- folds
 
 
 _LINE, _SLOWING = 60, {"thermal_throttle", "hw_throttle"}

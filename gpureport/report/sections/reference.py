@@ -73,12 +73,7 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     # a run is named where there are several, a device where not all are meant
     named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
     placed = zip(named, (entry for _, entry in cases), strict=True)
-    remedies: list[tuple[tuple[str, object], tuple[tuple[str, str], NotJudged]]] = []
-    for place, entry in placed:
-        scopes, remedy = {BY_NAME[name].scope for name in entry.metrics}, f"other {entry.recording}"
-        ours: object = (RECORD, *scopes) if entry.recording == RECORD and len(scopes) == 1 else remedy
-        remedies.append(((entry.kind, "longer" if entry.needed_seconds is not None else ours), (place, entry)))
-    by_kind = group_holders(remedies)
+    by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
     alike = group_holders(
         ((remedy, tuple(dict.fromkeys(place for place, _ in same))), (kind, same))
         for (kind, remedy), same in by_kind.items()
@@ -96,6 +91,13 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
             reason="; ".join(_list_reasons(entries)),
             recording=display.clean(need),
         )
+
+
+def _find_remedy(entry: NotJudged) -> object:
+    if entry.needed_seconds is not None:
+        return "longer"
+    scopes = {BY_NAME[name].scope for name in entry.metrics}
+    return (RECORD, *scopes) if entry.recording == RECORD and len(scopes) == 1 else f"other {entry.recording}"
 
 
 def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
@@ -214,9 +216,6 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
     return build_table(columns, rows, note, in_words=columns)
 
 
-# --- data quality
-
-
 _LISTED = 12
 _NEARLY_ALL = 0.9995  # prints as all of the time
 _LONGEST = 500  # characters; the JSON has all
@@ -230,7 +229,7 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
             label=run.label,
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
-            events=over_time.list_events(run),
+            events=tuple(over_time.list_events(run)),
             more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else "",
         )
         held.append(each)

@@ -61,10 +61,7 @@ def _signed_percent(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFormat:
-    """How a figure is printed: in the units of a scale, the values of a share by `percent` instead.
-
-    `absent` stands for a value that there is not, `per` is the batch of work (`per million images`), if any.
-    """
+    """How a figure is printed: in the units of a scale, a share by `percent`; `per` is the batch of work, if any."""
 
     title: str
     scale: Scale = NUMBERS
@@ -79,9 +76,6 @@ class FigureFormat:
     @property
     def noun(self) -> str:
         return display.lower_first(self.title)
-
-    def title_of(self, delta: Delta) -> str:
-        return f"{self.title}{ONCE_SETTLED}" if delta.window == "steady" else self.title
 
     def format_sides(self, delta: Delta) -> tuple[str, str, str]:
         """Return before, after and the difference, both shares with a decimal if one of them has it."""

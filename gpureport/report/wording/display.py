@@ -32,7 +32,6 @@ Show = Callable[[float], str]  # what prints a value with its unit
 
 
 def clean(text: str) -> str:
-    """Return text from a log or a person without escape codes, control characters and line breaks."""
     spaced = " ".join(_ESCAPES.sub("", text).split())
     # printable text has none of the characters left out below, which take long to look at one by one
     if spaced.isprintable():
@@ -89,7 +88,6 @@ def raise_first(text: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 finding`, `1,200 rows`."""
     return f"{integer(count)} {noun}{'' if count == 1 else 's'}"
 
 
@@ -134,7 +132,6 @@ def elapsed(seconds: float) -> str:
 
 
 def _keep_together(show: Show) -> Show:
-    """Return what prints a value as `show` does, never on two lines."""
     return lambda value: show(value).replace(" ", GAP)
 
 

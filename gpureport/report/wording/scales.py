@@ -10,13 +10,7 @@ from gpureport.report.wording import display
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Units of one kind of figure.
-
-    Attributes:
-        units: name and size in base units of each, the largest first; the last also takes what is smaller.
-        text: prints a number of them without a sign.
-        decimals: how many decimals `text` gives a number.
-    """
+    """Units of one kind of figure, the largest first; `decimals` tells how many `text` gives a number."""
 
     units: number_format.Units = (("", 1.0),)
     text: Callable[[float], str] = display.number

@@ -56,7 +56,6 @@ def kind_title(name: str, cause: str | None = None) -> str:
 
 
 def humanize(text: str) -> str:
-    """Return a sentence with columns and kinds by the names people use, beginning with a capital."""
 
     def name(match: re.Match[str]) -> str:
         word = match.group()

@@ -57,7 +57,6 @@ def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
 
 
 def build_report_command(command: str) -> list[str]:
-    """Return the words of the command that writes the page of what a command read; none where it names no source."""
     try:
         program, verb, *arguments = (word for word in shlex.split(command) if word not in _ONLY_THERE)
     except ValueError:

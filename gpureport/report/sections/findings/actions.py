@@ -96,7 +96,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     saving = 0.0
     if not advice.gain and not all(is_recording_too_short(run.analysis) for run in runs):
         saving = _measure_saving(found, every)
-    own = words.tell_finding(found)
+    own = words.describe_finding(found)
     if len(found.findings) == 1 and not found.several:
         own = terms.humanize(display.clean_sentence(found.finding.summary))
     of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"

@@ -158,9 +158,9 @@ def _list_occurrences(group: Found) -> list[Occurrence]:
 
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
     limit, relation = evidence.threshold, _SIGNS.get(evidence.relation, evidence.relation) or "limit"
-    words = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
+    names = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
     return EvidenceLine(
-        quantity=", ".join(filter(None, words)),
+        quantity=", ".join(filter(None, names)),
         observed=display.quantity(evidence.observed, evidence.unit),
         limit=f"{relation} {display.quantity(limit.value, limit.unit)}" if limit else "",
         source=f"{limit.provenance.value}: {display.clean_sentence(limit.source)}" if limit else "",
@@ -174,9 +174,9 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
             chosen[each.name] = each
     for name, advised in chosen.items():
         if name in STEPS:
-            words = {part: getattr(STEPS[name], part) for part in ("name", "title", "when", "risk", "check", "source")}
+            said = {part: getattr(STEPS[name], part) for part in ("name", "title", "when", "risk", "check", "source")}
             do = f"{STEPS[name].do} {advised.suggestion}".rstrip()
-            yield AdviceStep(**words, do=do, unknown="; ".join(advised.unknown))
+            yield AdviceStep(**said, do=do, unknown="; ".join(advised.unknown))
 
 
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> tuple[FindingRow, ...]:
@@ -202,7 +202,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         own = [each for each in cards if (each.run_index, each.fingerprints) in groups]
         summary = own[0].summary
         if len(found.runs) > 1:
-            summary = words.tell_finding(found) or f"In the worst run ({found.run.label}): {summary}"
+            summary = words.describe_finding(found) or f"In the worst run ({found.run.label}): {summary}"
         amounts, priced = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
         costs = [format_gpu_time_range(amounts)] if amounts else []
         if amounts and len(priced) == len(found.runs):
@@ -219,7 +219,8 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             severity=found.severity.value,
             confidence=found.confidence.value,
             runs=_describe_runs(found, runs),
-            extent=words.tell(found, words.find_words(found, "extent", words.LOST)) or words.tell(found, words.LOST),
+            extent=words.fill_words(found, words.find_words(found, "extent", words.LOST))
+            or words.fill_words(found, words.LOST),
             summary=summary,
             cost=", ".join(f"{part}{' a run' if found.several else ''}" for part in costs),
             advice=_describe_advice(found, every, runs[-1].step if is_gone else ""),

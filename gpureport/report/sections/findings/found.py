@@ -95,7 +95,6 @@ class Found:
 
     @cached_property
     def shares(self) -> list[float]:
-        """Share of the GPU time of each run that was lost, of what was observed where that is less than half."""
         shares = []
         for place, lost in self.lost_by_run.items():
             analysis = self.runs[place].analysis
@@ -115,7 +114,6 @@ class Found:
 
     @cached_property
     def spans(self) -> Spans:
-        """When it lasted in the run while jobs held GPUs, stretches that GPUs share once."""
         return to_spans(span for each in self.worst.findings for span in self.run.held_stretches(each))
 
     @property
@@ -124,7 +122,6 @@ class Found:
 
     @property
     def is_plural(self) -> bool:
-        """Whether several GPUs are concerned: of the run, or other ones in other runs."""
         return self.gpus == _OTHERS or len(self.worst.devices or self.run.run.gpus) > 1
 
     @cached_property
@@ -176,9 +173,6 @@ def find_worst(runs: Sequence[ReportRun]) -> Found | None:
     return min(every, key=rank, default=None)
 
 
-# --- words
-
-
 def find_words(found: Found, name: str, default: Any = "") -> Any:
     kind = KINDS.get(found.finding.kind)
     return _choose_case(kind.report.get(name, default), found.finding.cause) if kind else default
@@ -188,17 +182,17 @@ def _choose_case(said: Any, case: str | None) -> Any:
     return said.get(case or "", said.get("", "")) if isinstance(said, dict) else said
 
 
-def tell_finding(found: Found, *, now: bool = False) -> str:
-    return display.raise_first(tell(found, find_words(found, "tells"), now=now))
+def describe_finding(found: Found, *, now: bool = False) -> str:
+    return display.raise_first(fill_words(found, find_words(found, "tells"), now=now))
 
 
-def tell_headline(found: Found) -> str:
+def write_headline(found: Found) -> str:
     said = display.clean_sentence(found.finding.summary).partition(". ")[0].rstrip(".")
     where = f", {found.run.devices(found.devices)}" if found.devices else ""
-    return tell_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."
+    return describe_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."
 
 
-def tell(found: Found, template: str, *, now: bool = False, **places: str) -> str:
+def fill_words(found: Found, template: str, *, now: bool = False, **places: str) -> str:
     """Return a template with its figures and those of the caller; empty where one is not known."""
 
     def fill(name: str, noun: str) -> str:
@@ -227,7 +221,7 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
     if name in _WORKED_OUT:
         return _WORKED_OUT[name](found)
     if name in {"why", "busy"}:
-        return tell(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
+        return fill_words(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
     values, unit = _list_values(found, name)
     if name == "length" and (not values or (now and not _count_jobs(found))):
         values, unit = [found.seconds], "s"
@@ -375,7 +369,7 @@ def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
 
 
 def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
-    title, *others = [tell(found, text, now=False, **places) for text in said]
+    title, *others = [fill_words(found, text, now=False, **places) for text in said]
     return Advice(title, *(UNKNOWN_GAIN if text == "?" else text for text in others))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from math import fsum, inf
+from operator import attrgetter
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ class _Column(NamedTuple):
 
 
 def _take(metric: str, figure: str) -> Callable[[DeviceStatistics], float | None]:
-    return lambda gpu: getattr(summary, figure) if (summary := gpu.metric(metric)) else None
+    return lambda gpu: getattr(summary, figure) if (summary := gpu.metric(f"gpu_{metric}")) else None
 
 
 def _measure_idle(*gpus: DeviceStatistics) -> float | None:
@@ -54,33 +55,21 @@ def _measure_idle(*gpus: DeviceStatistics) -> float | None:
     return fsum(gpu.idle_seconds or 0.0 for gpu in known) / seconds if seconds > 0 else None
 
 
+_FREE = "Memory free at peak, of installed"
 _COLUMNS = (
-    _Column("Utilisation mean", "mean utilisation", _take(_USE, "mean"), display.percent, 0.05, fmean),
+    _Column("Utilisation mean", "mean utilisation", _take("utilization_ratio", "mean"), display.percent, 0.05, fmean),
     _Column("Use up to 5%", "idle share", _measure_idle, display.percent, 0.03, fmean),
-    _Column("SM clock median", "median SM clock", _take("gpu_sm_clock_hertz", "p50"), display.clock, 30e6, fmean),
+    _Column("SM clock median", "median SM clock", _take("sm_clock_hertz", "p50"), display.clock, 30e6, fmean),
     _Column(
-        "Temperature max", "highest temperature", _take("gpu_temperature_celsius", "max"), display.temperature, 5.0, max
+        "Temperature max", "highest temperature", _take("temperature_celsius", "max"), display.temperature, 5.0, max
     ),
-    _Column("Power mean", "mean power", _take("gpu_power_watts", "mean"), display.power, 15.0, fmean),
+    _Column("Power mean", "mean power", _take("power_watts", "mean"), display.power, 15.0, fmean),
     _Column("Energy", "energy", lambda gpu: gpu.energy_joules, display.energy, inf, fsum),
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
-    _Column(
-        "Memory free at peak, of installed",
-        "free memory",
-        lambda gpu: gpu.memory_headroom_ratio,
-        display.percent,
-        inf,
-        min,
-    ),
+    _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
-_COUNTED = _Column(
-    "Energy counted",
-    "energy as counted",
-    lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
-    display.energy,
-    inf,
-    fsum,
-)
+_COUNTER = attrgetter("energy_counter.total")  # what the driver counted, beside the integral of power
+_COUNTED = _Column("Energy counted", "", lambda gpu: gpu.energy_counter and _COUNTER(gpu), display.energy, inf, fsum)
 
 
 def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
@@ -113,11 +102,8 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
     )
     outliers = []
     for each in rows:
-        notes = [
-            f"{by.prose} {cell.text} ({cell.small})"
-            for by, cell in zip(columns, each.cells, strict=True)
-            if cell.flagged
-        ]
+        flagged = [(by.prose, cell) for by, cell in zip(columns, each.cells, strict=True) if cell.flagged]
+        notes = [f"{prose} {cell.text} ({cell.small})" for prose, cell in flagged]
         outliers += [f"{each.head.text} differs from the others: {display.join_words(notes)}."] if notes else []
     left = len(outliers) - _MOST_SENTENCES
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
@@ -163,11 +149,9 @@ def _build_node_rows(
 
 def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
-    held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
-    return tuple(
-        RunTable(label=label, table=build_table(columns, map(_build_stage_row, stages), _BY_STAGE))
-        for label, stages in held
-    )
+    held = [run for run in runs if len(run.analysis.stages) > 1]
+    tables = (build_table(columns, map(_build_stage_row, run.analysis.stages), _BY_STAGE) for run in held)
+    return tuple(RunTable(label=run.label, table=table) for run, table in zip(held, tables, strict=True))
 
 
 def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:

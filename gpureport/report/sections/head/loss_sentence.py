@@ -51,7 +51,6 @@ class Findings(NamedTuple):
 
 
 def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCode] | None:
-    """Return why nothing can be said about GPU time, in words and in one word; None when something can."""
     if not any(analysis.run.gpus for analysis in step.analyses):
         return _UNKNOWN.format("GPU"), VerdictCode.NO_GPU
     if findings.too_short:
@@ -127,7 +126,6 @@ def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analy
 
 
 def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
-    """Return whether GPUs were little used between start-up and tail, if all work lies there."""
     summaries = [use for each in analyses for gpu in each.statistics if (use := gpu.metric(UTILISATION)) is not None]
     worked = fsum(summary.mean * summary.seconds for summary in summaries)
     seconds = fsum(summary.seconds for summary in summaries) - _measure_use(analyses)[2]
@@ -158,9 +156,6 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
     said = f"{who} computed {display.percent(computing / seconds if seconds else 0.0)} of {of}"
     return f"Mid-job, {display.lower_first(said)}" if outside else said
-
-
-# --- money
 
 
 # share of a run outside training from which its cost is told without it too (pragmatic)

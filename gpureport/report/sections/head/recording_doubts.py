@@ -30,7 +30,6 @@ _MOST_NAMES = 120
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
-    """Return what a reader must know before he believes the headline, the gravest first."""
     runs = [run for step in comparison.steps for run in step.runs]
     recorded = [run.analysis.run for run in runs]
     told = (
@@ -87,7 +86,6 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
-    """Return which recordings have no end, and lack work of their own beside other runs."""
     cut = [run for run in runs if run.quality.unfinished]
     if not cut:
         return ""

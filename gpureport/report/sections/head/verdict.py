@@ -17,10 +17,10 @@ from gpureport.report.model.head import Action, Change, Tile, Verdict, VerdictCo
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.found import Found, find_words, find_worst, tell, tell_headline
+from gpureport.report.sections.findings.found import Found, fill_words, find_words, find_worst, write_headline
 from gpureport.report.sections.head import loss_sentence as losses
 from gpureport.report.sections.head import recording_doubts as doubted
-from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
+from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures.signal_history import CLOCK, format_value
 from gpureport.report.sections.steps import summary
 from gpureport.report.sections.steps.figures import build_memory_tile, warn_of_falls
@@ -53,14 +53,13 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
     *,
     checks: Sequence[Check] = (),
 ) -> Verdict:
-    """Return the result of one run, of steps, or of the groups of a study."""
     last, several, kind = comparison.steps[-1], len(comparison.steps) > 1, ""
     sentence, code, details = _describe_comparison(comparison, study, repetitions) if several else ("", None, ())
     if not sentence or code is None:
         of_last, reason = inputs[len(inputs) - len(last.runs) :], losses.explain_unknown_loss(last, findings)
         told = find_worst(of_last) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
         if told is not None:
-            sentence, code, kind = tell_headline(told), VerdictCode.FINDING, told.finding.kind
+            sentence, code, kind = write_headline(told), VerdictCode.FINDING, told.finding.kind
         else:
             sentence, code = reason or _describe_without_finding(last.analyses, findings)
         details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
@@ -254,7 +253,6 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
 def build_tiles(
     comparison: Comparison, findings: Findings, worst: Found | None = None, history: SignalHistory | None = None
 ) -> tuple[Tile, ...]:
-    """Return four figures, first of `worst`, which the headline tells of; without a GPU three."""
     step = comparison.steps[-1]
     computing, lost = _build_use_tiles(step, findings)
     hottest, memory, energy = _build_hottest_tile(step), build_memory_tile(comparison), _build_energy_tile(step)
@@ -282,7 +280,7 @@ def build_tiles(
 
 def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator[Tile]:
     for tile in find_words(found, "tiles", []):
-        label, value, unit, context = (tell(found, text, now=True) for text in (_USE if tile == "@use" else tile))
+        label, value, unit, context = (fill_words(found, text, now=True) for text in (_USE if tile == "@use" else tile))
         if unit[:1] == "~":
             value, _, own = value.rpartition(display.GAP)
             unit = own + unit[1:]
@@ -293,7 +291,7 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
     kind, panels = found.finding.kind, {panel.quantity: panel for panel in (history.panels if history else ())}
     clock = panels.get(CLOCK.label)
     usual, meanwhile = (clock.usual or 0.0, clock.meanwhile) if clock else (0.0, None)
-    gpu, fall = history.gpu if history else "", tell(found, "{fall}")
+    gpu, fall = history.gpu if history else "", fill_words(found, "{fall}")
     if kind in {"thermal_throttle", "hw_throttle"} and fall and meanwhile is not None and meanwhile < usual:
         yield Tile(
             label=f"Clock of {gpu} while {'hot' if kind == 'thermal_throttle' else 'slowed'}",
@@ -301,7 +299,7 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
             value=format_value(CLOCK, meanwhile, bare=True),
             unit=CLOCK.unit,
             change=Change(text=f"\N{MINUS SIGN}{fall}", arrow="down"),
-            context=tell(found, "For {length}", now=True),
+            context=fill_words(found, "For {length}", now=True),
         )
 
 
@@ -314,7 +312,7 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     # statistics of a job are a mean at its start and at its end
     if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004
         return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; in the mean'} {told}"
-    if explain_unknown_loss(step, findings):
+    if losses.explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
         return _CANNOT, "Rows of several GPUs may be mixed"
@@ -348,7 +346,7 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
         seen = held * (1 - unseen) if is_partly_seen else held
         parts = []
         for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
-            loss = name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
+            loss = losses.name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
             parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
         value, context = display.percent(sum(by_class.values()) / seen), display.raise_first(", ".join(parts))
         unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"

@@ -182,7 +182,6 @@ def _crop(run: ReportRun, spans: _Spans) -> tuple[float, float]:
 
 
 def _build_panels(view: _View, *, is_cropped: bool, is_bad: bool) -> tuple[SignalPanel, ...]:
-    """Return the panels; in the open one utilisation that is always high is left out, and a healthy run has two."""
     built = []
     signals = _BY_KIND.get(view.kind, _BY_KIND[""])
     alarming = POWER if view.kind == "hollow_util" else signals[0]
@@ -195,7 +194,6 @@ def _build_panels(view: _View, *, is_cropped: bool, is_bad: bool) -> tuple[Signa
 
 
 def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
-    """Return whether utilisation is high throughout the sustained work, so that its panel is a solid block."""
     run, mean = view.run, panel.lines[0].mean
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
     spans = tuple((run.since_start(each.start), run.since_start(each.end)) for each in steady)

@@ -93,7 +93,6 @@ class SpentUnit(NamedTuple):
 
 
 def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
-    """Return the unit of GPU time per unit of work in which every step has at least one and few digits."""
     values = [value for step in comparison.steps if (value := step.value(PER_WORK))]
     least, most = min(values, default=1.0), max(values, default=1.0)
     factor, batch = next((entry for entry in _BATCHES if least * entry[0] >= 1), _BATCHES[-1])
@@ -103,14 +102,11 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
 
 
 def choose_unit_per_run(seconds: float) -> SpentUnit:
-    short, size = next(
-        each for each, least in zip(_TIMES[::-1], (36_000.0, 120.0, 0.0), strict=True) if seconds >= least
-    )
+    short, size = _TIMES[2 if seconds >= 36_000 else 1 if seconds >= 120 else 0]  # noqa: PLR2004 - ten hours, two minutes
     return SpentUnit(size, short, name_figure("gpu_seconds"), PER_RUN)
 
 
 def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: Study | None = None) -> TimeSpent | None:
-    """Return the bars of steps, or of the GPUs of a single run; None where no GPU time is known."""
     if len(comparison.steps) == 1 and len(runs) == 1:
         return _build_gpu_bars(runs[0])
     steps = [step for step in comparison.steps if _sum_classes(step)]
@@ -241,9 +237,8 @@ def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
     """Return of each GPU whether it shares a bar: of few where many are alike, of many all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
-        spent = [
-            {name: display.percent(share) for name, share in each.items() if share >= _NEGLIGIBLE} for each in shares
-        ]
+        seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)
+        spent = [{name: display.percent(share) for name, share in each} for each in seen]
         alike = [each == max(spent, key=spent.count) for each in spent]
         return alike if _FEWEST_ALIKE <= sum(alike) < len(times) else [False] * len(times)
     lost = [_lost_ratio(time) for time in times]
@@ -289,16 +284,12 @@ def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
     return f"{mean} of {display.integer(limits.pop())}{display.GAP}W" if len(limits) == 1 else f"{mean}{display.GAP}W"
 
 
-# --- use over time
-
-
 _BUCKETS = 240
 
 
 def build_use_over_time(
     comparison: Comparison, runs: Sequence[ReportRun], histories: Mapping[int, ClassHistory]
 ) -> UseOverTime | None:
-    """Return one row a step; None for a single run, whose signals say more."""
     if len(runs) == 1:
         return None
     place_of = {run.run.id: place for place, run in enumerate(runs)}

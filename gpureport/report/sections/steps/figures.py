@@ -7,16 +7,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison import figures as measured
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.comparable import SAME_MEMORY
-from gpureport.comparison.figures import (
-    COST_PER_WORK,
-    ENERGY_PER_WORK,
-    PER_WORK,
-    SECONDS_TO_TARGET,
-    TRAINING_RATE,
-    WORK_RATE,
-)
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION
 from gpureport.comparison.steps import Step, TrainingBasis
@@ -37,7 +31,7 @@ MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "
 _BRIEF = 36.0  # GPU-seconds: a hundredth of an hour
 _SCALES = {
     PER_WORK: scales.GPU_HOURS,
-    SECONDS_TO_TARGET: scales.TIMES,
+    measured.SECONDS_TO_TARGET: scales.TIMES,
     GPU_SECONDS: scales.GPU_HOURS,
     ENERGY: scales.ENERGY,
     "idle_ratio": scales.POINTS,
@@ -47,8 +41,8 @@ _SCALES = {
     GRAPHICS_CLOCK: scales.CLOCK,
     MEMORY: scales.MEMORY,
 }
-_PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, SECONDS_TO_TARGET, MEMORY)
-_PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, SECONDS_TO_TARGET, MEMORY)
+_PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, measured.SECONDS_TO_TARGET, MEMORY)
+_PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
 """Columns of a table of steps in the order shown, per unit of work where that is known."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Which of them go first where there is no room for all."""
@@ -88,7 +82,6 @@ class Figures:
 
     @cached_property
     def in_seconds(self) -> bool:
-        """Whether GPU time per unit of work is printed in seconds: where that of every step is short for hours."""
         sides = [
             end for delta in self.comparison.deltas if delta.metric == PER_WORK for end in (delta.before, delta.after)
         ]
@@ -100,7 +93,6 @@ class Figures:
         return scales.choose_work_scale(self.values(COST_PER_WORK), self.comparison.steps[-1].work_unit)
 
     def format(self, metric: str, steps: Sequence[Step] = ()) -> FigureFormat:
-        """Return how a figure of some steps, otherwise of all, is printed, with its unit."""
         steps = steps or self.comparison.steps
         units = {step.work_unit for step in steps if step.work_unit}
         unit = units.pop() if len(units) == 1 else None
@@ -120,7 +112,7 @@ class Figures:
             title=name_figure(metric, per),
             scale=scale,
             percent=display.percent if scale is scales.POINTS else None,
-            absent="none" if metric == SECONDS_TO_TARGET else display.NOT_RECORDED,
+            absent="none" if metric == measured.SECONDS_TO_TARGET else display.NOT_RECORDED,
             per=per if metric in {PER_WORK, COST_PER_WORK, ENERGY_PER_WORK} else "",
         )
 
@@ -133,8 +125,8 @@ class Figures:
             left_out.add(TRAINING_RATE)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
             left_out.add(COST_PER_WORK)
-        if not any(SECONDS_TO_TARGET in side.values for side in sides):
-            left_out.add(SECONDS_TO_TARGET)
+        if not any(measured.SECONDS_TO_TARGET in side.values for side in sides):
+            left_out.add(measured.SECONDS_TO_TARGET)
         for metric in (WORK_RATE, SM_CLOCK, GRAPHICS_CLOCK):
             if found[metric].whole.difference is None and not found[metric].interval:
                 left_out.add(metric)
@@ -149,7 +141,7 @@ class Figures:
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
         """Return the title of a column that all steps share, with the unit, and what prints a value without it."""
-        if metric == SECONDS_TO_TARGET:
+        if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:
             return WHOLE_RUN_UTILISATION, display.percent
@@ -186,10 +178,9 @@ def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
 
 
 def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
-    return spending.price_note(list_analyses(steps)) if COST_PER_WORK in metrics else ""
-
-
-# --- the peak memory, of a single run too
+    costs = [analysis.cost for analysis in list_analyses(steps) if COST_PER_WORK in metrics]
+    days = sorted({cost.date for cost in costs if cost and cost.date})
+    return f"Costs by prices of {display.join_words(days)}." if days else ""
 
 
 def build_memory_tile(comparison: Comparison) -> Tile:
@@ -206,7 +197,6 @@ def build_memory_tile(comparison: Comparison) -> Tile:
 
 
 def _describe_installed(step: Step, peak: float) -> str:
-    """Return how much memory a GPU has, and how much of what a job can get was never used."""
     totals, reserved, is_shared = list[int | None](), set[float](), False
     for analysis in step.analyses:
         found = {each.device: each.metric("gpu_memory_reserved_bytes") for each in analysis.statistics}
@@ -240,7 +230,6 @@ def name_metric(name: str) -> str:
 
 
 def name_work(change: QualityChange) -> str:
-    """Return at which work both steps are compared, such as ` at 1,341 steps`; empty where that is their end."""
     if change.at_end or change.work is None:
         return ""
     shown = display.integer if change.work >= _WHOLE else display.number
@@ -303,7 +292,6 @@ def list_quality_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
 
 
 def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
-    """Return which metrics fell from first to last step, else in the first step in which any did."""
     first, last = comparison.steps[0], comparison.steps[-1]
     for base, step in [(first, last), *pairwise(comparison.steps)]:
         changes = () if base is step else compare_quality(base, step, comparison.goals)

@@ -99,7 +99,6 @@ def compare_with_earlier(
     *,
     is_baseline: bool = False,
 ) -> Block:
-    """Return the change of every figure since earlier runs, which `title` names."""
     comparison = compare([*(run.in_step("before") for run in earlier), *(run.in_step("after") for run in later)], goals)
     (link,) = pair_steps(comparison)
     sides = link.base, link.step
@@ -134,7 +133,7 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
         named.update(run.run for run in delta.left_out)
         yield Line(
             metric=delta.metric,
-            title=each.title_of(delta),
+            title=f"{each.title}{differences.ONCE_SETTLED if delta.window == 'steady' else ''}",
             before=before,
             after=after,
             change=Cell(text=size, small=each.format_interval(delta), value=delta.difference),
@@ -153,9 +152,6 @@ def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterab
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
     shown = columns if since else columns[:5]
     return build_table(shown, rows, *notes, in_words=("Verdict", "Verdict since first"))
-
-
-# --- the set-up, and what must agree
 
 
 def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
@@ -193,9 +189,6 @@ def _describe_doubt(check: Comparability) -> str:
     return f"{WORDS[f'check.{check.check}']}: {' against '.join(_format_sides(check))}. {reasons.describe_check(check)}"
 
 
-# --- what became of findings
-
-
 def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
     fates = summarize_by_kind(changes)
     for fate, name in _FATES.items():
@@ -204,9 +197,6 @@ def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
             yield Fact(name=name, text="; ".join(named))
     if why := dict.fromkeys(display.clean(reasons.describe_unknown_change(each)) for each in changes if each.unknown):
         yield Fact(name="Not known", text="; ".join(why))
-
-
-# --- the table of gains
 
 
 class _Column(NamedTuple):

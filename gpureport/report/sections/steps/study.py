@@ -207,13 +207,9 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
     return tuple(found)
 
 
-# --- all steps together
-
-
 def list_remaining(
     comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: Sequence[FindingCard]
 ) -> Iterator[Fact]:
-    """Yield what the last step or the best group still loses, and the finding that costs most there."""
     step = select_focus(comparison, study)
     if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not (lost := describe_loss(step.analyses)):
         return
@@ -253,7 +249,6 @@ def _describe_time(found: TimeToTarget, currency: str) -> str:
 
 
 def suggest_repetitions(comparison: Comparison) -> str:
-    """Return how to give single runs as repetitions of a step, where folders make groups."""
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     is_compared = len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
     folders = set(step_folders(runs)) if is_compared and all(run.step is None for run in runs) else {None}

@@ -118,7 +118,6 @@ def _describe_step_change(base: Step, step: Step) -> str:
 
 
 def describe_certainty(comparison: Comparison) -> str:
-    """Return how sure the change from first step to last is, as a clause; empty without an interval."""
     delta = judge_ends(comparison)
     if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
         return ""
@@ -140,9 +139,6 @@ def describe_certainty(comparison: Comparison) -> str:
     # an interval that prints as the figure does says nothing more
     least = least.removesuffix("%") if least != most else ""
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
-
-
-# --- tiles
 
 
 _Ends = tuple[float | None, float | None]
@@ -216,7 +212,6 @@ def _build_use_tile(figures: Figures) -> Tile:
 
 
 def build_step_table(comparison: Comparison) -> Table:
-    """Return one row a step with at most six figures, each with its change from the row above."""
     figures, steps, trained = Figures(comparison), comparison.steps, printed.choose_quality(comparison)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
@@ -277,9 +272,6 @@ def describe_left_out_runs(comparison: Comparison) -> str:
     # of a run that stopped early the little steady state goes without saying
     runs = {run.run: run for run in sorted(short, key=lambda run: run.stopped)}
     return describe_left_out(list(runs.values()))
-
-
-# --- charts
 
 
 def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[IntervalChart, ...], Table]:
